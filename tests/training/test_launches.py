@@ -10,6 +10,7 @@ import pytest
 import arrows as ar
 from arrows.engine.device import Counts
 from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.program.pipeline import without_passes
 from arrows.models import sentiment
 from arrows.training import Adagrad, Adam
 
@@ -71,3 +72,22 @@ def test_a_step_of_64_trees(size: int, rule: Any, clip_norm: float | None) -> No
     assert "steps: 29" in str(model.program("cell"))
     assert counts.launches <= LAUNCHES_OF_A_STEP
     assert (counts.uploads, counts.downloads, counts.synchronizations) == (1, 0, 0)
+
+
+def test_attention_is_two_launches_forwards_and_two_backwards() -> None:
+    """The softmax, and the sum of what it weights; backwards what reads the values, and the softmax's own."""
+    elements = ar.Map(ar.Vector(3) >> ar.FC(3))
+    block = elements >> ar.Attention(ar.FC([])) >> ar.Function(lambda v: (v * v).sum())
+    examples = [[[1, 2, 3], [3, 1, 0]], [[0, 1, 2]]]
+
+    def launches() -> tuple[int, float]:
+        model = ar.compile(block, device="fake-kernels", seed=0)
+        loss, _ = model.value_and_grad(examples)
+        before = model.device.counts
+        model.value_and_grad(examples)
+        return (model.device.counts - before).launches, float(ar.to_numpy(loss))
+
+    fused, loss = launches()
+    with without_passes("fuse_sequences"):
+        apart, same = launches()
+    assert (apart - fused, loss) == (2, same)

@@ -329,7 +329,8 @@ class _Checker:
             if equation.result in inside or equation.result.id in self.values:
                 raise Violation(f"%{equation.result.id} is made already")
             inside.append(equation.result)
-        if len({var.rows for var in inside}) != 1:
+        # A kernel also computes values of another level where it reads them.
+        if len({var.rows for var in (instruction.results if self.program.kernels else inside)}) > 1:
             raise Violation("one loop runs over rows of one level")
         if not instruction.results or not set(instruction.results) <= set(inside):
             raise Violation("its results are not among its equations'")

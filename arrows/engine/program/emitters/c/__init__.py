@@ -8,7 +8,14 @@ and computed, `rows` reductions over a row, `lanes` those over a long one, `segm
 from arrows.engine.program.emitters.c.lanes import is_shared
 from arrows.engine.program.emitters.c.rows import is_reduction
 from arrows.engine.program.emitters.c.segments import segment_sum_kernel, sum_by_row_kernel
-from arrows.engine.program.emitters.c.source import CKernel, c_kernel, in_c, in_columns, is_short
+from arrows.engine.program.emitters.c.source import (
+    CKernel,
+    c_kernel,
+    in_c,
+    in_columns,
+    is_short,
+    over_sequence,
+)
 
 __all__ = [
     "CKernel",
@@ -18,6 +25,7 @@ __all__ = [
     "is_reduction",
     "is_shared",
     "is_short",
+    "over_sequence",
     "segment_sum_kernel",
     "sum_by_row_kernel",
 ]

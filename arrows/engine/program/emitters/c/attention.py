@@ -17,7 +17,8 @@ from arrows.engine.program.emitters.c.places import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
-    from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
+    from arrows.engine.program.emitters.c.blocks import CodeBlock
+    from arrows.engine.program.emitters.c.writer import KernelWriter
 
 Write = Callable[["CodeBlock", RowPlace, str], None]
 """``write(scope, place, value)`` writes a number of the result, of element ``r``."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.functions import c_type, number
 from arrows.engine.program.emitters.c.places import RowPlace
-from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
+from arrows.engine.program.emitters.c.writer import KernelWriter
 from arrows.ops import Equation, Var
 
 WARP = 32

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.functions import c_type, number
 from arrows.engine.program.emitters.c.places import RowPlace, column, join, quotient, remainder, split
-from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
+from arrows.engine.program.emitters.c.writer import KernelWriter
 from arrows.ops import Equation, Var
 
 Write = Callable[[CodeBlock, RowPlace, str], None]

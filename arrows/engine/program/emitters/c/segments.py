@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
-from arrows.engine.program.emitters.c.functions import TYPES, c_type, number
+from arrows.engine.program.emitters.c.functions import TYPES, NotInC, c_type, number
 from arrows.engine.program.emitters.c.places import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
-    from arrows.engine.program.emitters.c.writer import CodeBlock, KernelWriter
-
-Write = Callable[["CodeBlock", str, RowPlace, str], None]
-"""``write(scope, element, place, name)`` writes a number of an element of the result."""
+    from arrows.engine.program.emitters.c.blocks import CodeBlock
+    from arrows.engine.program.emitters.c.writer import KernelWriter
 
 COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count", "segment_take"})
 """Primitives that make one row of a sequence; their numbers are computed where they are read."""
@@ -91,43 +89,47 @@ def write_shift(
     write(scope, place, moved)
 
 
-def write_softmax(
-    writer: KernelWriter, scope: CodeBlock, equation: Equation, at: RowPlace, write: Write
-) -> None:
-    """Writes the code of a softmax over one column of the sequence of row ``r``.
+def softmaxed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
+    """A number of a softmax over a column of a sequence, in C.
 
     Args:
         writer: of the kernel.
         scope: where the code goes.
         equation: a `segment_softmax`.
-        at: the column.
-        write: writes a number of the result.
+        row: the element.
+        at: the number's place.
     """
     (x,), type = equation.operands, c_type(equation.result)
+    if x.rows < 0:
+        raise NotInC("the sequence is the same for all rows")
     exp = "expf" if x.type.dtype == "float32" else "exp"
-    top, total = scope.name(type, "-INFINITY"), scope.name("double", "0")
-    _over(writer, scope, x, "r", at, f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
-    _over(writer, scope, x, "r", at, f"{total} += {exp}({{x}} - {top});")
-    block, e = _elements(writer, scope, x, "r")
-    share = f"{exp}({writer.value(block, x, e, at)} - {top}) / ({type}){total}"
-    write(block, e, at, block.name(type, share))
-    scope.close(block)
+    owner = writer.row_of(scope, row, x.rows)
+    around = scope.before_elements(owner, at)
+    names = around.names
+    greatest, sum = ((equation.result, f"{what} of {owner}", at) for what in ("greatest", "sum"))
+    if around.find(greatest) is None:
+        top = names[greatest] = around.name(type, "-INFINITY")
+        _over(writer, around, x, owner, at, f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
+        total = names[sum] = around.name("double", "0")
+        _over(writer, around, x, owner, at, f"{total} += {exp}({{x}} - {top});")
+    value = writer.value(scope, x, row, at)
+    return f"{exp}({value} - {around.find(greatest)}) / ({type}){around.find(sum)}"
 
 
 def _offsets(writer: KernelWriter, x: Var) -> str:
     return writer.word(SegmentOffsets(x.rows), "const int*")
 
 
-def _elements(writer: KernelWriter, scope: CodeBlock, x: Var, row: str) -> tuple[CodeBlock, str]:
+def elements_of(writer: KernelWriter, scope: CodeBlock, level: int, row: str) -> tuple[CodeBlock, str]:
     """A loop over the elements of a row, and the name of the element."""
-    offsets, e = _offsets(writer, x), writer.fresh()
+    offsets, e = writer.word(SegmentOffsets(level), "const int*"), writer.fresh()
     head = f"for (long long {e} = {offsets}[{row}]; {e} < {offsets}[{row} + 1]; ++{e})"
-    return scope.inner(head), e
+    return scope.inner(head, elements=(e, row)), e
 
 
 def _over(writer: KernelWriter, scope: CodeBlock, x: Var, row: str, at: RowPlace, line: str) -> None:
     """Writes a loop over the elements of a row; in the line ``{x}`` is a number of element ``{e}``."""
-    block, e = _elements(writer, scope, x, row)
+    block, e = elements_of(writer, scope, x.rows, row)
     block.lines.append(line.format(x=writer.value(block, x, e, at), e=e))
     scope.close(block)
 

@@ -26,14 +26,15 @@ from arrows.engine.program.emitters.arguments import (
     ScatterRowsOf,
 )
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
+from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.cuts import cuts_of
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
-from arrows.engine.program.emitters.c.segments import COLLAPSING, write_shift, write_softmax
+from arrows.engine.program.emitters.c.segments import COLLAPSING, elements_of, write_shift
 from arrows.engine.program.emitters.c.stored import array_type, functions_of, storing
-from arrows.engine.program.emitters.c.writer import INDEXING, CodeBlock, KernelWriter
+from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter
 from arrows.engine.program.instructions import (
     Compute,
     Gather,
@@ -78,6 +79,11 @@ def is_short(equation: Equation) -> bool:
     return all(var.type.size <= SHORT_ROW for var in (equation.result, *equation.operands))
 
 
+def over_sequence(equation: Equation) -> bool:
+    """Whether each number of the result is made of all elements of a sequence."""
+    return equation.primitive.name in COLLAPSING or equation.primitive.name == "segment_softmax"
+
+
 def in_columns(equation: Equation) -> bool:
     """Whether a kernel can compute an equation number by number, fused with others."""
     return in_c(equation) and not is_reduction(equation)
@@ -98,9 +104,11 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
                 if any(is_reduction(equation) for equation in equations):
                     make = _row_kernel if all(map(is_short, equations)) else _lane_kernel
                     return make(program, equations, results)
+                if results[0].rows != ROW and any(map(over_sequence, equations)):
+                    return _sequence_kernel(program, equations, results)
                 return _column_kernel(program, equations, results)
             case Compute(equation) if equation.primitive.name == "segment_softmax":
-                return _softmax_kernel(program, equation)
+                return _sequence_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if equation.primitive.name in ATTENTION:
                 return _item_kernel(program, equation, attention_items(equation), write_attention)
             case Compute(equation) if equation.primitive.name == "segment_shift":
@@ -135,7 +143,7 @@ def _column_kernel(program: Program, equations: Sequence[Equation], results: Seq
     rows = writer.word(RowCount(level), "const long long")
     blocks = []
     for length, starts in _pieces(equations, results).items():
-        scope = CodeBlock(writer)
+        scope = CodeBlock(writer.fresh)
         _write_pieces(writer, starts, scope, RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1))
         blocks.append((length, scope))
     return _kernel(writer, rows, blocks)
@@ -154,13 +162,17 @@ def _pieces(equations: Sequence[Equation], results: Sequence[Var]) -> dict[int, 
 
 
 def _write_pieces(
-    writer: KernelWriter, starts: Sequence[tuple[Var, int]], scope: CodeBlock, at: RowPlace
+    writer: KernelWriter,
+    starts: Sequence[tuple[Var, int]],
+    scope: CodeBlock,
+    at: RowPlace,
+    row: str = "r",
 ) -> None:
     """Computes the number at a place of each piece, then writes them: all is read before."""
     places = [(var, at.moved(start)) for var, start in starts]
-    names = [writer.value(scope, var, "r", moved) for var, moved in places]
+    names = [writer.value(scope, var, row, moved) for var, moved in places]
     for (var, moved), name in zip(places, names, strict=True):
-        _write(writer, scope, var, "r", moved, name)
+        _write(writer, scope, var, row, moved, name)
 
 
 def _lane_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
@@ -169,7 +181,7 @@ def _lane_kernel(program: Program, equations: Sequence[Equation], results: Seque
         raise NotInC
     writer = KernelWriter(program, {each.result: each for each in equations if not is_reduction(each)})
     rows = writer.word(RowCount(results[0].rows), "const long long")
-    scope = CodeBlock(writer)
+    scope = CodeBlock(writer.fresh)
     scope.lines.append("if (j >= LANES) continue;")
     for equation in equations:
         if is_reduction(equation):
@@ -188,7 +200,7 @@ def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequen
     }
     writer = KernelWriter(program, looked_through)
     rows = writer.word(RowCount(results[0].rows), "const long long")
-    scope = CodeBlock(writer)
+    scope = CodeBlock(writer.fresh)
     for equation in equations:
         var = equation.result
         if var in looked_through:
@@ -222,7 +234,7 @@ def _item_kernel(
     """A thread for each of so many items of a row, such as numbers or lines of a reduction's result."""
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(equation.result.rows), "const long long")
-    scope = CodeBlock(writer)
+    scope = CodeBlock(writer.fresh)
 
     def write(block: CodeBlock, at: RowPlace, value: str) -> None:
         _write(writer, block, equation.result, "r", at, value)
@@ -231,21 +243,21 @@ def _item_kernel(
     return _kernel(writer, rows, [(count, scope)])
 
 
-def _softmax_kernel(program: Program, equation: Equation) -> CKernel:
-    """A thread for each column of a sequence."""
-    (x,) = equation.operands
-    if x.rows < 0:
-        raise NotInC("the sequence is the same for all rows")
-    writer = KernelWriter(program, {})
+def _sequence_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
+    """A thread for each column of a sequence, which goes over its elements."""
+    if not all(in_columns(each) or each.primitive.name == "segment_softmax" for each in equations):
+        raise NotInC
+    writer = KernelWriter(program, {equation.result: equation for equation in equations})
     rows = writer.word(RowCount(ROW), "const long long")
-    scope = CodeBlock(writer)
-
-    def write(block: CodeBlock, element: str, at: RowPlace, value: str) -> None:
-        _write(writer, block, equation.result, element, at, value)
-
-    size = equation.result.type.size
-    write_softmax(writer, scope, equation, column("j", size), write)
-    return _kernel(writer, rows, [(size, scope)])
+    blocks = []
+    for length, starts in _pieces(equations, results).items():
+        scope = CodeBlock(writer.fresh)
+        block, element = elements_of(writer, scope, results[0].rows, "r")
+        at = RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1)
+        _write_pieces(writer, starts, block, at, element)
+        scope.close(block)
+        blocks.append((length, scope))
+    return _kernel(writer, rows, blocks)
 
 
 def _copy_kernel(
@@ -254,7 +266,7 @@ def _copy_kernel(
     """A thread for each number that is copied to where it goes; a pull adds to what lies there."""
     writer = KernelWriter(program, {})
     rows = writer.word(RowCount(var.rows if level is None else max(level, ROW)), "const long long")
-    scope, size = CodeBlock(writer), var.type.size
+    scope, size = CodeBlock(writer.fresh), var.type.size
     at = column("j", size)
     match instruction:
         case Gather():

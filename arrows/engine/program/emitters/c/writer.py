@@ -24,6 +24,7 @@ from arrows.engine.program.emitters.arguments import (
     SlabIndex,
     SlabRows,
 )
+from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type, number
 from arrows.engine.program.emitters.c.places import (
     RowPlace,
@@ -36,11 +37,11 @@ from arrows.engine.program.emitters.c.places import (
     split,
     spread,
 )
-from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
+from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed, softmaxed
 from arrows.engine.program.emitters.c.stored import array_type, loading
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
 from arrows.engine.program.program import Program, RangeOf
-from arrows.ops import INVARIANT, Equation, Var
+from arrows.ops import INVARIANT, ROW, Equation, Var
 from arrows.ops.random_draws import key_offset
 
 INDEXING = {
@@ -49,40 +50,6 @@ INDEXING = {
     "normal", "uniform",
 }  # fmt: skip
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
-
-
-class CodeBlock:
-    """Lines of a block, and the names of the numbers that are there."""
-
-    def __init__(self, writer: KernelWriter, outer: CodeBlock | None = None) -> None:
-        self.writer, self.outer = writer, outer
-        self.lines: list[str] = []
-        self.names: dict[tuple[Var, str, RowPlace], str] = {}
-
-    def find(self, key: tuple[Var, str, RowPlace]) -> str | None:
-        """The name of a number, here or in a block around."""
-        scope: CodeBlock | None = self
-        while scope is not None:
-            if key in scope.names:
-                return scope.names[key]
-            scope = scope.outer
-        return None
-
-    def inner(self, head: str) -> CodeBlock:
-        """A block in this one; `close` ends it."""
-        self.lines.append(head + " {")
-        return CodeBlock(self.writer, self)
-
-    def close(self, inner: CodeBlock) -> None:
-        """Ends a block."""
-        self.lines += ["  " + line for line in inner.lines]
-        self.lines.append("}")
-
-    def name(self, type: str, expression: str) -> str:
-        """A new name for the value of an expression."""
-        fresh = self.writer.fresh()
-        self.lines.append(f"{type} {fresh} = {expression};")
-        return fresh
 
 
 class KernelWriter:
@@ -140,6 +107,8 @@ class KernelWriter:
     def value(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """The name of a number; lines that compute it are added to the scope."""
         key = (var, "" if var.rows == INVARIANT else row, at)
+        if var.rows == ROW:
+            scope = scope.before_elements(row, at)
         there = scope.find(key)
         if there is None:
             equation = self.inside.get(var)
@@ -153,6 +122,14 @@ class KernelWriter:
                 there = scope.name(c_type(var), there)
             scope.names[key] = there
         return there
+
+    def row_of(self, scope: CodeBlock, element: str, level: int) -> str:
+        """The name of the row that an element of a sequence belongs to."""
+        owner = scope.owner(element)
+        if owner is None:
+            rows = self.word(SegmentRows(level), "const int*")
+            owner = scope.name("const long long", f"{rows}[{element}]")
+        return owner
 
     def _load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
@@ -236,6 +213,8 @@ class KernelWriter:
         x = operands[0]
         if name in COLLAPSING and x.rows >= 0:
             return collapsed(self, scope, equation, row, at)
+        if name == "segment_softmax":
+            return softmaxed(self, scope, equation, row, at)
         if name not in INDEXING:
             raise NotInC(name)
         match name:
@@ -257,12 +236,10 @@ class KernelWriter:
             case "pad_slice":
                 return self._padded(scope, equation, row, at)
             case "segment_broadcast":
-                rows = self.word(SegmentRows(attributes["domain"]), "const int*")
-                return operand(x, at, scope.name("const long long", f"{rows}[{row}]"))
+                return operand(x, at, self.row_of(scope, row, equation.result.rows))
             case "segment_position":
-                rows = self.word(SegmentRows(x.rows), "const int*")
                 offsets = self.word(SegmentOffsets(x.rows), "const int*")
-                return f"{row} - {offsets}[{rows}[{row}]]"
+                return f"{row} - {offsets}[{self.row_of(scope, row, x.rows)}]"
             case "dropout":
                 least = number(int(attributes["rate"] * 2**64), "uint64")
                 dropped = f"(hashed({operand(operands[1], RowPlace('', 0, 1))}, {at}) < {least})"

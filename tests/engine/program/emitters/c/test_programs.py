@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from arrows import ops
 from arrows.engine.device.host_compiler import HostLibrary, host_compiler
 from arrows.engine.program.passes.allocate import allocate
-from arrows.engine.program.passes.fuse_kernels import fuse_kernels
+from arrows.engine.program.pipeline import KERNELS
 from arrows.engine.program.program import Program
 from arrows.engine.program.verify import verify_program
 from arrows.typesys import types as T
@@ -30,8 +30,10 @@ nightly = settings.default.max_examples > 100
 def fused(function: Any, *types: T.Type, gradients: bool = True) -> Program:
     """The program of a function for kernels, with memory; checked."""
     program = program_of(function, T.Tuple(types) if len(types) > 1 else types[0], gradients=gradients)
-    program = fuse_kernels(replace(program, kernels=True))
-    verify_program(program)
+    program = replace(program, kernels=True)
+    for each in KERNELS:
+        program = each(program)
+        verify_program(program)
     program = allocate(program)
     verify_program(program)
     return program
@@ -110,6 +112,50 @@ LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
             xs * ops.reshape(ops.segment_softmax((xs * ops.segment_broadcast(q, xs)).sum()), (1,))
         ),
         (T.Sequence(vector(5)), vector(5)),
+    ),
+    "softmax over words": (
+        lambda xs: ops.drop(ops.segment_softmax(ops.tanh(xs) * 2.0), 0.5) * xs,
+        (T.Sequence(vector(5)),),
+    ),
+    "softmax of a softmax": (
+        lambda xs: ops.segment_softmax(xs - ops.segment_softmax(xs * 3.0)),
+        (T.Sequence(vector(3)),),
+    ),
+    "softmax in a join": (
+        lambda xs: ops.concat([ops.segment_softmax(ops.exp(xs)), xs])[1:-1] * 2.0,
+        (T.Sequence(vector(3)),),
+    ),
+    "softmax of another shape": (
+        lambda xs: ops.transpose(ops.segment_softmax(ops.transpose(xs) * 0.5)) * xs[:1],
+        (T.Sequence(matrix(3, 3)),),
+    ),
+    "centred words": (
+        lambda xs: ops.tanh(xs * 2.0 - ops.segment_broadcast(ops.segment_mean(xs * 2.0), xs)),
+        (T.Sequence(vector(5)),),
+    ),
+    "words beside the greatest": (
+        lambda xs, q: ops.segment_broadcast(ops.segment_max(ops.exp(xs), default=0.0) * q, xs)[:2] + xs[3:],
+        (T.Sequence(vector(5)), vector(5)),
+    ),
+    "one number for all words": (
+        lambda xs: xs * ops.segment_broadcast(ops.segment_sum(ops.tanh(xs[0])), xs),
+        (T.Sequence(vector(5)),),
+    ),
+    "a row of one number": (
+        lambda xs, q: q * ops.segment_sum(ops.tanh(xs[0]) * 2.0),
+        (T.Sequence(vector(5)), vector(70)),
+    ),
+    "two sequences": (
+        lambda xs, ys: ops.segment_broadcast(ops.segment_sum(ops.tanh(xs) * 2.0), ys) * ys,
+        (T.Sequence(vector(5)), T.Sequence(vector(5))),
+    ),
+    "a query for words": (
+        lambda xs, q: xs * ops.segment_broadcast(ops.tanh(q) * 2.0, xs),
+        (T.Sequence(vector(5)), vector(5)),
+    ),
+    "places of words": (
+        lambda xs: ops.segment_sum(xs * ops.cast(ops.segment_position(xs), "float32")),
+        (T.Sequence(vector(5)),),
     ),
     "attention among words": (
         lambda xs: ops.segment_attention(ops.tanh(xs), xs, xs * 2.0, 2, True) * xs,
