@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from math import inf, nan
 
+from arrows.engine.device import Device, get_device
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from arrows.typesys import ArrowTypeError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import quoted
@@ -60,6 +61,27 @@ def block_type(text: str) -> T.Type:
         details = error.details
         hint = f" ({details.hint})" if details.hint else ""
         raise ArgumentTypeError(f"{details.attempt}: {details.reason}{hint}") from None
+
+
+def add_device(parser: ArgumentParser) -> None:
+    """Adds the option `--device`, by which a model's device is chosen as by `ar.compile(device=...)`."""
+    parser.add_argument(
+        "--device",
+        type=device,
+        default="cpu",
+        metavar="DEVICE",
+        help="cpu; cuda, the first GPU; cuda:1, a GPU by number; auto, a GPU if there is one (default: cpu)",
+    )
+
+
+def device(text: str) -> Device:
+    """A device by its name, which the machine must have."""
+    try:
+        return get_device(text)
+    except ArrowValueError:
+        raise ArgumentTypeError(f"expected cpu, cuda, cuda:1 or auto, got {quoted(text)}") from None
+    except (ImportError, RuntimeError) as error:
+        raise ArgumentTypeError(f"{error}; --device cpu needs no GPU") from None
 
 
 def _whole_number(text: str, least: int) -> int:

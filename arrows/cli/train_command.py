@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
-from arrows.cli.option_types import OPTIMIZERS, count, positive, rate
+from arrows.cli.option_types import OPTIMIZERS, add_device, count, positive, rate
 from arrows.cli.run_logs import add_log_options, run_logs
 from arrows.files import require_replaceable
 from arrows.model_files import save_model
@@ -52,6 +52,7 @@ def add_training_options(
     add("--learning-rate", type=rate, default=learning_rate, metavar="RATE", help=f"default: {learning_rate}")
     add("--l2", type=rate, default=l2, metavar="WEIGHT", help=f"weight decay (default: {l2:g})")
     add("--seed", type=count, default=0, metavar="N", help="default: 0")
+    add_device(parser)
     add(
         "--save",
         type=Path,

@@ -144,8 +144,8 @@ def run(options: argparse.Namespace) -> int:
         word_dropout=options.word_dropout,
         recurrent_dropout=options.recurrent_dropout,
     )
-    model = ar.compile(blocks.learn, loss="loss", seed=options.seed)
-    judge = ar.compile(blocks.judge, params=model.params)
+    model = ar.compile(blocks.learn, loss="loss", seed=options.seed, device=options.device)
+    judge = ar.compile(blocks.judge, params=model.params, device=options.device)
     if options.vectors is not None:
         set_vectors(model, treebank, options.seed)
     print(
@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> int:
     )
 
     def test() -> str:
-        figures = Examination(restore_sentiment(options.save), treebank.test)()
+        figures = Examination(restore_sentiment(options.save, options.device), treebank.test)()
         return (
             f"  at the roots   fine-grained {figures['fine']:.4f}, binary {figures['binary']:.4f}\n"
             f"  at all nodes   fine-grained {figures['nodes fine']:.4f}, binary {figures['nodes binary']:.4f}"

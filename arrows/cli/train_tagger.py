@@ -105,8 +105,8 @@ def run(options: argparse.Namespace) -> int:
     lexicon = Lexicon.of(sentences["train"])
     sizes = {name: getattr(options, name) for name in TAGGER_SIZES}
     blocks = lexicon_tagger(lexicon.words, lexicon.characters, **sizes, dropout=options.dropout)
-    model = ar.compile(blocks.learn, loss="loss", seed=options.seed)
-    judge = ar.compile(blocks.judge, params=model.params)
+    model = ar.compile(blocks.learn, loss="loss", seed=options.seed, device=options.device)
+    judge = ar.compile(blocks.judge, params=model.params, device=options.device)
     tokens = {part: sum(map(len, sentences[part])) for part in PARTS}
     print(
         f"{tokens['train']:,} words in {len(sentences['train']):,} sentences to learn from, "
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         return f"epoch {epoch.number}: loss {loss:.4f}, dev {figures}, {speed:,.0f} tokens/s"
 
     def test() -> str:
-        restored, lexicon = restore_tagger(options.save)
+        restored, lexicon = restore_tagger(options.save, options.device)
         figures = TagExamination.of(restored, sentences["test"], lexicon)()
         rare = figures["rare words"]
         return f"  accuracy {figures['accuracy']:.4f}; of rare words, without a vector, {rare:.4f}"

@@ -57,7 +57,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="at a line that holds no JSON or does not fit the model: stop, or skip it and say so on "
         "standard error (default: stop)",
     )
-    add("--device", default="cpu", metavar="DEVICE", help="cpu, cuda, cuda:1 or auto (default: cpu)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InputError, ArrowValueError, OSError: the model or the trees cannot be read; nothing is printed then.
     """
-    model = restore_sentiment(options.model)
+    model = restore_sentiment(options.model, options.device)
     data, source = read_examples(options)
     trees = parse_trees(data, source=source, labelled=False if options.bare else None)
     roots = []

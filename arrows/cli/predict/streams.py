@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from arrows.cli.option_types import add_device
 from arrows.data.file_examples import lines_of
 from arrows.files import replacing
 
@@ -28,6 +29,7 @@ def add_predict_options(parser: argparse.ArgumentParser, *, model: str, examples
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help=model)
     add("examples", nargs="?", default="-", metavar="FILE", help=f"{examples}; default, or -: {STDIN}")
+    add_device(parser)
     add("--output", type=Path, metavar="FILE", help="write to a file, which is written whole or not at all")
 
 

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         InputError, ArrowValueError, OSError: the model or the sentences cannot be read; nothing is printed
             then.
     """
-    model, _ = restore_tagger(options.model)
+    model, _ = restore_tagger(options.model, options.device)
     data, source = read_examples(options)
     if options.conllu or options.examples.endswith(".conllu"):
         sentences = parse_conllu(data, source, Columns(tags=False))
