@@ -40,10 +40,6 @@ from arrows.documents.plans import (
 )
 from arrows.documents.schema import ROOT
 
-BUCKETS = 10_000
-"""How many hashes n-grams have: 10,000 vectors of 32 numbers take 1.3 MB."""
-
-
 DOCUMENT = "document"  # what the block of a document and its layer are called
 _RESERVED = frozenset({*LEAVES, *keyword.kwlist, *keyword.softkwlist, *dir(builtins), "ar", DOCUMENT})
 
@@ -170,10 +166,10 @@ def _category(writer: Writer, plan: Category, name: str) -> Expression:
 
 
 def _text(writer: Writer, plan: Text, name: str) -> Expression:
-    read = Call("hashed_words" if plan.of_words else "hashed_characters", (Literal(BUCKETS),))
+    read = Call("hashed_words" if plan.of_words else "hashed_characters", (Literal(plan.buckets),))
     table = Call(
         "ar.Embedding",
-        (Literal(BUCKETS), Literal(writer.width)),
+        (Literal(plan.buckets), Literal(writer.width)),
         (("name", Literal(_free(name, writer.layers))),),
     )
     vectors = Call("ar.Map", (_chain(Call("ar.Scalar", (Literal("int32"),)), table),))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arrows.documents.leaves import category, days
+from arrows.documents.leaves import HashedNGrams, category, days
 from arrows.documents.plans import (
     Again,
     Array,
@@ -45,6 +45,9 @@ MOST_CATEGORIES = 10_000
 _LONGEST_NAME = 64  # characters of a category
 _FEW = 20  # samples with which statistics begin
 _RARE = 50  # with more categories than these, those that occur once are unknown
+# As many buckets as there are n-grams, so that few share one; 100,000 vectors of 32 numbers take 13 MB.  On
+# the sentences of the Stanford Sentiment Treebank 100,000 give an accuracy of 0.43 (dev), and 10,000 of 0.38.
+_BUCKETS = (1_000, 10_000, 100_000)
 _VECTOR = range(2, 65)
 _HEAVY = 2.0  # skewness (0 of a normal distribution, 2 of an exponential one) from which logarithms are taken
 _ID = re.compile(
@@ -218,17 +221,28 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Plan:
         return Characters(path=path, reason=words, letters=ordered)
     if forced in {"words", "ngrams"} or (forced == "text"):
         of_words = forced == "words" or (forced == "text" and _has_words(counts))
-        return Text(path=path, reason=words, of_words=of_words)
+        return _free_text(counts, path, words, of_words=of_words)
     distinct = len(counts) / len(texts)
     if len(texts) >= _FEW and distinct > 0.95 and all(map(_ID.fullmatch, counts)):
         return LeftOut(path=path, reason=f"{words}: ids, which say nothing about other documents")
     if len(texts) < _FEW:
         names = all(len(text) <= 24 and not re.search(r"\s", text) for text in counts)
     else:
-        names = distinct <= 0.5 and len(counts) <= MOST_CATEGORIES and max(map(len, counts)) <= _LONGEST_NAME
+        names = distinct <= 0.5 and max(map(len, counts)) <= _LONGEST_NAME
     if names:
         return _category(texts, path)
-    return Text(path=path, reason=words, of_words=_has_words(counts))
+    return _free_text(counts, path, words, of_words=_has_words(counts))
+
+
+def _free_text(texts: Mapping[str, int], path: str, reason: str, *, of_words: bool) -> Text:
+    hashes = HashedNGrams.of_words(2**32) if of_words else HashedNGrams.of_characters(2**32)
+    seen: set[int] = set()
+    for text in texts:
+        seen.update(hashes(text))
+        if len(seen) > _BUCKETS[-1]:
+            break
+    buckets = next((count for count in _BUCKETS if count >= len(seen)), _BUCKETS[-1])
+    return Text(path=path, reason=reason, of_words=of_words, buckets=buckets)
 
 
 def _has_words(texts: Mapping[str, int]) -> bool:

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -155,7 +155,7 @@ def hashed_words(buckets: int, longest: int = 2, most: int = 1000) -> AnyBlock:
     >>> len((hashed_words(1000) >> ar.Map(ar.Scalar("int32"))).eval("A good film."))
     7
     """
-    return InputTransform(_Hashed(buckets, longest, most, _words), name="hashed_words")
+    return InputTransform(HashedNGrams.of_words(buckets, longest, most), name="hashed_words")
 
 
 def hashed_characters(buckets: int, longest: int = 4, most: int = 1000) -> AnyBlock:
@@ -167,7 +167,8 @@ def hashed_characters(buckets: int, longest: int = 4, most: int = 1000) -> AnyBl
     >>> len((hashed_characters(1000, longest=2) >> ar.Map(ar.Scalar("int32"))).eval("CCO"))
     5
     """
-    return InputTransform(_Hashed(buckets, longest, most, list), name="hashed_characters")
+    ngrams = HashedNGrams.of_characters(buckets, longest, most)
+    return InputTransform(ngrams, name="hashed_characters")
 
 
 def characters(text: str) -> list[str]:
@@ -235,8 +236,12 @@ def category(value: object) -> str:
     return str(value)
 
 
-class _Hashed:
-    """From a text to the hashes of its n-grams."""
+class HashedNGrams:
+    """From a text to the hashes of its n-grams, shorter ones first.
+
+    >>> len(HashedNGrams.of_words(1000)("so good"))
+    3
+    """
 
     def __init__(self, buckets: int, longest: int, most: int, split: Callable[[str], list[str]]) -> None:
         for name, value in (("buckets", buckets), ("longest", longest), ("most", most)):
@@ -244,6 +249,16 @@ class _Hashed:
                 raise ArrowValueError(f"n-grams: {name} should be a whole number from 1, not {value!r}")
         self.buckets, self.longest, self.most, self.split = buckets, longest, most, split
         self.__name__ = f"{buckets:,} buckets"
+
+    @classmethod
+    def of_words(cls, buckets: int, longest: int = 2, most: int = 1000) -> Self:
+        """The hashes of words; see `hashed_words`."""
+        return cls(buckets, longest, most, _words)
+
+    @classmethod
+    def of_characters(cls, buckets: int, longest: int = 4, most: int = 1000) -> Self:
+        """The hashes of characters; see `hashed_characters`."""
+        return cls(buckets, longest, most, list)
 
     def __call__(self, text: str) -> list[int]:
         split = self.split(_require_text(text))[: self.most]

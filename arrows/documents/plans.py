@@ -103,9 +103,11 @@ class Text(Plan):
 
     Attributes:
         of_words: whether these are of words, or else of characters.
+        buckets: how many hashes they have.
     """
 
     of_words: bool
+    buckets: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

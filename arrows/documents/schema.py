@@ -21,7 +21,7 @@ ROOT = "$"
 MOST_FIELDS = 2000
 _RARE_FIELDS = 200  # an object with more keys than these, of which each is rare, has data as its keys
 _RARE = 0.1
-_PLAIN = re.compile(r"[^\W\d]\w*")
+_PLAIN = re.compile(r"[^.\[\]'\"$\s]([^.\[\]'\"$]*[^.\[\]'\"$\s])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ class Schema:
 def below(path: str, key: str) -> str:
     """The path of a field.
 
-    >>> below("$", "author"), below("author", "first name"), below("tags[]", "x")
-    ('author', "author['first name']", 'tags[].x')
+    >>> below("$", "author"), below("author", "first name"), below("tags[]", "a.b")
+    ('author', 'author.first name', "tags[]['a.b']")
     """
     if not _PLAIN.fullmatch(key):
         return f"{'' if path == ROOT else path}[{key!r}]"

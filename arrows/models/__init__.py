@@ -3,16 +3,20 @@
 >>> from arrows.models import sentiment
 """
 
+from arrows.models.documents import DocumentModel, document_classifier, document_regressor
 from arrows.models.sentiment import Examination, Sentiment, accuracies, node_labels, sentiment
 from arrows.models.tagger import Lexicon, TagExamination, Tagger, lexicon_tagger, tagger
 
 __all__ = [
+    "DocumentModel",
     "Examination",
     "Lexicon",
     "Sentiment",
     "TagExamination",
     "Tagger",
     "accuracies",
+    "document_classifier",
+    "document_regressor",
     "lexicon_tagger",
     "node_labels",
     "sentiment",

@@ -1,0 +1,116 @@
+"""Classifiers and regressors of documents: a block that reads a document, and a layer on its vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import arrows as ar
+from arrows.combinators import AnyBlock
+from arrows.documents import build_block, category
+from arrows.ops import TensorLike
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentModel:
+    """Three blocks made of the same layers.
+
+    Attributes:
+        learn: reads a document with its label; gives the loss.
+        scores: reads a document; gives the scores of the classes, float32[classes], or the number that is
+            predicted, float64.
+        judge: reads a document; gives the probability of each class by its name, or the number by that of the
+            label.
+
+    >>> program = ar.infer_block([{"age": 3, "kind": "cat"}], ignore=["kind"]).program
+    >>> model = document_classifier(program, ["kind"], ["cat", "dog"])
+    >>> print(ar.infer(model.judge).output)
+    (cat: float32, dog: float32)
+    """
+
+    learn: AnyBlock
+    scores: AnyBlock
+    judge: AnyBlock
+
+
+@ar.builder
+def document_classifier(
+    program: list[Any], label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
+) -> DocumentModel:
+    """Predicts the class of a document.
+
+    Args:
+        program: of the block that reads a document, as `ar.infer_block` proposes it.
+        label: the keys that lead to the label: `["review", "stars"]`.
+        classes: their names; a label that is no text is named as by `arrows.documents.category`.
+        dropout: dropout rate of the document's vector.
+
+    >>> program = ar.infer_block([{"age": 3}]).program
+    >>> model = document_classifier(program, ["kind"], ["cat", "dog"])
+    >>> ar.compile(model.learn)([{"age": 3, "kind": "cat"}, {"age": 4, "kind": "dog"}]).shape
+    (2,)
+    """
+    vector = build_block(program)
+    classify = ar.FC(len(classes), name="classify")
+    answer = _item(label) >> ar.InputTransform(category) >> ar.Vocabulary(classes, unknown=None).block()
+    learn = (_dropped(vector, dropout) >> classify & answer) >> ar.SoftmaxCrossEntropy()
+    scores = vector >> classify
+
+    def shares(x: TensorLike) -> TensorLike:
+        powers = ar.ops.exp(x - ar.ops.max(x))
+        return powers / ar.ops.sum(powers)
+
+    def share(number: int) -> Callable[[TensorLike], TensorLike]:
+        return lambda x: x[number]
+
+    @ar.arrow
+    def judge(document: Any) -> Any:
+        probabilities = ar.Function(shares)(scores(document))
+        return {name: ar.Function(share(number))(probabilities) for number, name in enumerate(classes)}
+
+    return DocumentModel(learn, scores, judge)
+
+
+@ar.builder
+def document_regressor(
+    program: list[Any], label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
+) -> DocumentModel:
+    """Predicts a number of a document.
+
+    Args:
+        program: of the block that reads a document, as `ar.infer_block` proposes it.
+        label: the keys that lead to the number: `["review", "stars"]`.
+        mean, deviation: of the numbers; the model learns them standardised.
+        dropout: dropout rate of the document's vector.
+
+    >>> program = ar.infer_block([{"age": 3}]).program
+    >>> model = document_regressor(program, ["weight"], 10.0, 2.0)
+    >>> print(ar.infer(model.judge).output)
+    (weight: float64,)
+    """
+    vector = build_block(program)
+    estimate = ar.FC([], name="estimate")
+    answer: AnyBlock = _item(label) >> ar.Scalar("float64")
+    standardise: AnyBlock = ar.Function(lambda y: ((y - mean) / deviation).cast("float32"))
+    restore: AnyBlock = ar.Function(lambda y: y.cast("float64") * deviation + mean)
+    learn = (_dropped(vector, dropout) >> estimate & answer >> standardise) >> ar.SquaredError()
+    scores = vector >> estimate >> restore
+
+    @ar.arrow
+    def judge(document: Any) -> Any:
+        return {label[-1]: scores(document)}
+
+    return DocumentModel(learn, scores, judge)
+
+
+def _item(keys: Sequence[str]) -> AnyBlock:
+    """A block that follows keys into a document."""
+    block: AnyBlock = ar.Identity()
+    for key in keys:
+        block = block >> ar.GetItem(key)
+    return block
+
+
+def _dropped(block: AnyBlock, rate: float) -> AnyBlock:
+    return block >> ar.Dropout(rate) if rate else block
