@@ -110,15 +110,13 @@ def make_program(
                 check(program, each.__name__)
         return program
 
-    program = build(operation, differentiated, training=training)
+    program = replace(build(operation, differentiated, training=training), kernels=kernels)
     check(program, "build")
     program = run(FORWARD, program)
     if any(seeded):
         program = differentiate(program, seeded)
         check(program, "differentiate")
         program = run(BACKWARD, program)
-    if kernels:
-        program = replace(program, kernels=True)
     program = run(KERNELS if kernels else LAST, program)
     program = allocate(program, reuse="reuse" not in left_out)
     check(program, "allocate")

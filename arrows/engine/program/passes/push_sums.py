@@ -8,6 +8,9 @@ The gradient of a matrix is the sum over rows of outer products, which is one pr
       %8: float32[3, 4] = sum %7                           %8: float32[3, 4] = sum outer(%1, %4)
 
 The sum of a sum is the sum of sums, and so on through every additive primitive.
+
+For a device with kernels the rows of element-wise products and sums are made, by the kernel that makes their
+operands: to sum the rows is one launch then, a matrix product.  Only sums of outer products are pushed down.
 """
 
 from __future__ import annotations
@@ -68,7 +71,8 @@ class _Pusher:
     """
 
     def __init__(self, program: Program, made_by: Mapping[Var, Equation], held: set[Var]) -> None:
-        self.made_by, self.held = made_by, held
+        self.made_by = made_by
+        self.pushed = _pushed(made_by, program.kernels) - held
         self.number = program.next_number
         self.sums: list[SumRows] = []
         self.computed: list[Instruction] = []
@@ -80,7 +84,7 @@ class _Pusher:
         computed: list[Instruction] = []
         while pending:
             rows, result = pending.pop()
-            equation = None if rows in self.held else self.made_by.get(rows)
+            equation = self.made_by[rows] if rows in self.pushed else None
             if equation is not None and _sums_without_rows(equation):
                 self.sums.append(SumRows(result, None, equation))
             elif (
@@ -99,6 +103,19 @@ class _Pusher:
             else:
                 self.sums.append(SumRows(result, rows))
         self.computed += reversed(computed)
+
+
+def _pushed(made_by: Mapping[Var, Equation], kernels: bool) -> set[Var]:
+    """The rows whose sum is pushed down, as it pays."""
+    pushed: set[Var] = set()
+    for var, equation in made_by.items():
+        if kernels and equation.primitive.elementwise:
+            pays = equation.primitive.additive and not pushed.isdisjoint(equation.operands)
+        else:
+            pays = equation.primitive.additive or _sums_without_rows(equation)
+        if pays:
+            pushed.add(var)
+    return pushed
 
 
 def _sums_without_rows(equation: Equation) -> bool:

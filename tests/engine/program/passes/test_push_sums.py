@@ -44,6 +44,56 @@ deferred
     assert renumbered(push_sums(parse_program(before))) == after
 
 
+def test_kernels_make_the_rows_of_an_elementwise_product() -> None:
+    """Then to sum them is one launch."""
+    program = """\
+program example
+for kernels
+operand 0: float32[3] row of slab 0
+result 0: float32[3] row
+once
+  %0: float32[3] = parameter LayerNorm_1/gain
+step
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = multiply(%1, %0)
+  result 0 = %2
+step_back
+  %3: float32[3] row = gradient 0
+  %4: float32[3] row = multiply(%1, %3)
+deferred
+  %5: float32[3] = sum %4
+  gradient of LayerNorm_1/gain[0:3] += %5"""
+    assert renumbered(push_sums(parse_program(program))) == program
+    pushed = renumbered(push_sums(parse_program(program.replace("for kernels\n", ""))))
+    assert "sum multiply(%1, %3)" in pushed
+    added = program.replace("multiply(%1, %3)", "add(%1, %3)")
+    assert renumbered(push_sums(parse_program(added))) == added
+
+
+def test_kernels_make_no_rows_of_outer_products() -> None:
+    program = """\
+program example
+for kernels
+operand 0: float32[3] row of slab 0
+result 0: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+step
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = matmul(%1, %0)
+  result 0 = %2
+step_back
+  %3: float32[3] row = gradient 0
+  %4: float32[3, 3] row = outer(%1, %3)
+  %5: float32[3, 3] row = outer(%3, %3)
+  %6: float32[3, 3] row = add(%4, %5)
+deferred
+  %7: float32[3, 3] = sum %6
+  gradient of FC_1/weight[0:3, 0:3] += %7"""
+    pushed = renumbered(push_sums(parse_program(program)))
+    assert "sum outer(%1, %3)" in pushed and "sum outer(%3, %3)" in pushed
+
+
 def test_a_sum_of_sums() -> None:
     """The sum of two values is the sum of their sums."""
     before = """\
