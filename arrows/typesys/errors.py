@@ -14,10 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from arrows.typesys.input_messages import InputMessage
+
 __all__ = [
     "ArrowTypeError",
     "ArrowValueError",
     "InputError",
+    "InputMessage",
     "Message",
     "NotFiniteError",
     "Side",
@@ -77,10 +80,22 @@ class ArrowValueError(_Told, ValueError):
 class InputError(ValueError):
     """A bad example: data that does not fit the block that reads it.
 
+    Attributes:
+        details: the text, and the parts that it consists of.
+
     Example:
-        >>> print(InputError(input_message(17, "tree > right > word", "expected int, got None")))
+        >>> error = InputError(input_message(17, "tree > right > word", "expected int, got None"))
+        >>> print(error)
         example 17: tree > right > word: expected int, got None
+        >>> error.details.example, error.details.path, error.details.reason
+        (17, 'tree > right > word', 'expected int, got None')
     """
+
+    @property
+    def details(self) -> InputMessage:
+        """The text with its parts; if it was not built of parts, it is itself the reason."""
+        text = self.args[0] if self.args else ""
+        return text if isinstance(text, InputMessage) else InputMessage(str(text))
 
 
 class NotFiniteError(ArithmeticError):
@@ -294,7 +309,7 @@ def input_message(
     site: SourceLine | None = None,
     at: str = "",
     hint: str = "",
-) -> str:
+) -> InputMessage:
     """Builds the text of an input error: the reason, and the path to the place in the example.
 
     `example` is the example's place in the batch, from 0, or None. `block` is the block that read it, `site`
@@ -313,4 +328,6 @@ def input_message(
     text = ": ".join([*start, *([path] if path else []), reason])
     if block:
         text += f"\n  in  {block}" + (f"  {site}" if site is not None else "")
-    return text + (f"\n  at  {at}" if at else "") + (f"\n  hint  {hint}" if hint else "")
+    told = InputMessage(text + (f"\n  at  {at}" if at else "") + (f"\n  hint  {hint}" if hint else ""))
+    told.example, told.path, told.reason = example, path, reason
+    return told

@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         for row in model.predict(examples(), batch_size=options.batch_size, errors="return"):
             place = waiting.popleft()
             if isinstance(row, InputError):
-                refuse(_without_number(place, row))
+                refuse(InputError(f"{place}: {row.details.without_example}"))
             else:
                 text, finite = as_json(row)
                 output.write(f"{text}\n")
@@ -141,13 +141,6 @@ def _with_nulls(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_with_nulls(item) for item in value]
     return value
-
-
-def _without_number(place: str, error: InputError) -> InputError:
-    """The error of an example with its place in the file instead of its number."""
-    text = str(error)
-    head, colon, rest = text.partition(": ")
-    return InputError(f"{place}: {rest if colon and head.startswith('example ') else text}")
 
 
 def _model(options: argparse.Namespace) -> ar.Model:

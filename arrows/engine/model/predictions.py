@@ -89,7 +89,7 @@ def _unless_stopped(rows: list[Any], errors: object, places: list[str] | None, f
         if isinstance(row, InputError):
             if places is not None and number < len(places):
                 cause = row.__cause__
-                row = InputError(f"{places[number]}: {row}")
+                row = InputError(row.details.placed(places[number]))
                 row.__cause__ = cause
             if errors == "stop":
                 raise row
