@@ -72,7 +72,7 @@ from arrows.combinators import (
     shared,
     unpack,
 )
-from arrows.engine import BatchMemoryError, Model, Prepared, Ragged, compile, to_numpy
+from arrows.engine import BatchMemoryError, Bucketed, ByNodes, Model, Prepared, Ragged, compile, to_numpy
 from arrows.inference import infer
 from arrows.layers import (
     FC,
@@ -160,6 +160,8 @@ __all__ = [
     "Bidirectional",
     "Block",
     "Broadcast",
+    "Bucketed",
+    "ByNodes",
     "Composition",
     "Concat",
     "Constant",

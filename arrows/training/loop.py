@@ -7,6 +7,8 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
+from arrows.engine import Bucketed, ByNodes
+from arrows.engine.scheduling import checked_batch_size, epoch_batches
 from arrows.files import require_replaceable
 from arrows.training.arguments import (
     described,
@@ -36,7 +38,7 @@ def train(
     optimizer: Optimizer,
     *,
     epochs: int = 1,
-    batch_size: int = 64,
+    batch_size: int | ByNodes | Bucketed = 64,
     accumulate: int = 1,
     seed: int = 0,
     evaluate: Callable[[], Mapping[str, float]] | None = None,
@@ -73,7 +75,8 @@ def train(
             length and items (a PyTorch `Dataset`, say); or the result of `model.prepare`.
         optimizer: takes the steps.
         epochs: how many times to go through the examples, including epochs before a resumption.
-        batch_size: examples in a batch; the last batch of an epoch may be smaller.
+        batch_size: examples in a batch; the last batch of an epoch may be smaller.  Or a rule: `ByNodes`, as
+            many examples as have so many nodes, or `Bucketed`, examples of like size.
         accumulate: gradient accumulation: each step is taken on so many batches, which run one after another
             and whose gradients are summed up: the numbers of a batch so many times as large, to rounding, in
             the memory of one.
@@ -133,8 +136,13 @@ def train(
     require_model(call, model, "prepare", "train_step")
     require_optimizer(call, optimizer, "step", "rates_of", "averages")
     epochs = whole_number("train: epochs", epochs, 0)
-    batch_size = whole_number("train: batch_size", batch_size, 1)
+    batch_size = checked_batch_size("train", batch_size)
     accumulate = whole_number("train: accumulate", accumulate, 1)
+    if accumulate > 1 and not isinstance(batch_size, int):
+        raise ArrowValueError(
+            f"train: accumulate goes with a number of examples, and batch_size is {batch_size}; let that "
+            "take more, and say what may run at once: model.memory_limit = '2GB'"
+        )
     seed = whole_number("train: seed", seed, 0)
     if checkpoint_every is not None:
         checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
@@ -173,9 +181,10 @@ def train(
     if plateau is not None or told:
         require_optimizer(call, optimizer, "learning_rate", "rate_factor")
     prepared = model.prepare(examples)
+    epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
     run = Progress(
         seed=seed,
-        batch_size=batch_size,
+        batch_size=batch_size if isinstance(batch_size, int) else repr(batch_size),
         accumulate=accumulate,
         examples=len(prepared),
         plateau="" if plateau is None or path is None else _description(plateau),
@@ -195,6 +204,7 @@ def train(
         checkpointer.resume()
     TrainingRun(
         prepared=prepared,
+        batch_size=batch_size,
         checkpointer=checkpointer,
         epochs=epochs,
         evaluate=evaluate,

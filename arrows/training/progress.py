@@ -107,7 +107,7 @@ class Progress:
 
     Attributes:
         seed: decides the order of the examples.
-        batch_size: examples in a batch.
+        batch_size: examples in a batch, or the rule for batches, as text.
         accumulate: batches in a step.
         examples: number of examples.
         epoch: number of the current epoch, counted from 1.
@@ -123,7 +123,7 @@ class Progress:
     """
 
     seed: int = 0
-    batch_size: int = 64
+    batch_size: int | str = 64
     examples: int = 0
     epoch: int = 1
     position: int = 0

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-import numpy as np
 from tqdm import tqdm
 
+from arrows.engine.scheduling import BatchSize, epoch_batches
 from arrows.training.arguments import require_number
 from arrows.training.callbacks import Callback
 from arrows.training.checkpointer import Checkpointer
@@ -30,6 +30,7 @@ class TrainingRun:
 
     Attributes:
         prepared: the examples.
+        batch_size: how many are in a batch, or a rule that says so.
         checkpointer: has the model, the optimizer and how far the run has come, and saves them.
         epochs: how many there are.
         evaluate: gives figures; None: nothing is evaluated.
@@ -44,6 +45,7 @@ class TrainingRun:
     """
 
     prepared: PreparedExamples
+    batch_size: BatchSize
     checkpointer: Checkpointer
     epochs: int
     evaluate: Callable[[], Mapping[str, float]] | None
@@ -105,7 +107,8 @@ class TrainingRun:
         model, optimizer, progress = checkpointer.model, checkpointer.optimizer, checkpointer.run
         count = len(self.prepared)
         # Each epoch has its own generator, so that seed and epoch are the whole state of the shuffling.
-        order = np.random.default_rng((progress.seed, progress.epoch)).permutation(count)
+        batches = epoch_batches(self.batch_size, self.prepared, count, (progress.seed, progress.epoch))
+        at_once = self.batch_size if isinstance(self.batch_size, int) and progress.accumulate > 1 else None
         before, start = progress.seconds, time.perf_counter()
         with (
             tqdm(
@@ -123,12 +126,12 @@ class TrainingRun:
                 progress,
                 stop=checkpointer.stop_at_nan,
                 callbacks=self.callbacks,
-                at_once=progress.batch_size if progress.accumulate > 1 else None,
+                at_once=at_once,
             ) as losses,
         ):
             while progress.position < count and not interrupts.came and not self._is_evaluation_due:
-                stop = progress.position + progress.batch_size * progress.accumulate
-                batch = self.prepared[order[progress.position : stop]]
+                stop = batches.stop(progress.position, progress.accumulate)
+                batch = self.prepared[batches.order[progress.position : stop]]
                 losses.take_step(batch)
                 progress.position += len(batch)
                 progress.seconds = before + time.perf_counter() - start

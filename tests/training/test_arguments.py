@@ -57,7 +57,7 @@ def model():
         ),
         (
             lambda m: train(m, DATA, Adam(), batch_size=1.5),
-            "train: batch_size must be a whole number, not 1.5",
+            "train: batch_size must be a whole number, or ByNodes(...) or Bucketed(...), not 1.5",
         ),
         (lambda m: train(m, DATA, Adam(), epochs=None), "train: epochs must be a whole number, not None"),
         (lambda m: train(m, DATA, Adam(), epochs=1.5), "train: epochs must be a whole number, not 1.5"),

@@ -15,6 +15,13 @@ from arrows.engine.scheduling.batch_input import (
     as_examples,
     as_stream,
 )
+from arrows.engine.scheduling.batching import (
+    BatchSize,
+    Bucketed,
+    ByNodes,
+    checked_batch_size,
+    epoch_batches,
+)
 from arrows.engine.scheduling.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, Timeline, merge, timeline
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
@@ -23,6 +30,9 @@ __all__ = [
     "Batch",
     "BatchInput",
     "BatchReader",
+    "BatchSize",
+    "Bucketed",
+    "ByNodes",
     "DropoutSeed",
     "Examples",
     "Merged",
@@ -34,7 +44,9 @@ __all__ = [
     "WiredBatch",
     "as_examples",
     "as_stream",
+    "checked_batch_size",
     "dropout_keys",
+    "epoch_batches",
     "merge",
     "timeline",
 ]

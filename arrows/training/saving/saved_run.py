@@ -155,7 +155,7 @@ _RUN: dict[str, Test] = {
 }
 _PROGRESS: dict[str, Test] = {
     "seed": _seed,
-    "batch_size": _whole(1),
+    "batch_size": lambda value: is_whole(value, 1) or (isinstance(value, str) and value != ""),
     "examples": _whole(),
     "epoch": _whole(1),
     "position": _whole(),

@@ -118,7 +118,7 @@ def safetensors(content: Any, numbers: bytes = b"") -> bytes:
 def loads(path: Path, model: Any, optimizer: Optimizer) -> tuple[Progress, dict[str, str]]:
     """Loads a state, and asserts that the result is sound."""
     progress, texts = load_state(path, model, optimizer)
-    assert 0 <= progress.position <= progress.examples and progress.batch_size > 0
+    assert 0 <= progress.position <= progress.examples and progress.batch_size
     assert all(isinstance(epoch, Epoch) for epoch in progress.history)
     assert all(isinstance(text, str) for text in texts.values())
     assert optimizer.averages is not None

@@ -1,0 +1,192 @@
+"""Puts the examples of an epoch into batches: so many examples, so many nodes, or examples of like size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TypeAlias
+
+import numpy as np
+
+from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowTypeError, ArrowValueError
+
+
+@dataclass(frozen=True, slots=True)
+class EpochBatches:
+    """The batches of an epoch.
+
+    Attributes:
+        order: places in the set, in the order in which they are trained on, ``[examples]``.
+        stops: where each batch ends in that order, ``[batches]``.
+    """
+
+    order: HostArray
+    stops: HostArray
+
+    def stop(self, position: int, batches: int = 1) -> int:
+        """Where the batch that begins at a position ends, or the last of so many.
+
+        >>> EpochBatches(np.arange(5), np.array([2, 4, 5])).stop(2, 2)
+        5
+        """
+        first = int(np.searchsorted(self.stops, position, side="right"))
+        return int(self.stops[min(first + batches, len(self.stops)) - 1])
+
+
+@dataclass(frozen=True, slots=True)
+class ByNodes:
+    """Batches of as many nodes as fit: for ``train(batch_size=ByNodes(20_000))``.
+
+    A node is one visit of an operation, or a value that is read (`Prepared.nodes`), so the time and memory of
+    a batch hardly depend on how large its examples are. PyTorch users know it as `max_tokens`.  The loss of a
+    batch is the mean over its examples, however many there are.
+
+    Args:
+        nodes: the most in a batch; a larger example is a batch of its own.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: that is no positive whole number.
+
+    >>> ByNodes(10).stops(np.array([4, 4, 4, 20, 1])).tolist()
+    [2, 3, 4, 5]
+    """
+
+    nodes: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", _positive("ByNodes: nodes", self.nodes))
+
+    def epoch(self, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
+        """The batches of an epoch in random order.
+
+        Args:
+            nodes: how many each example has, ``[examples]``.
+            random: draws the order.
+        """
+        order = random.permutation(len(nodes))
+        return EpochBatches(order, self.stops(nodes[order]))
+
+    def stops(self, nodes: HostArray) -> HostArray:
+        """Where batches end, of examples in this order."""
+        ends = np.cumsum(nodes)
+        stops: list[int] = []
+        start = 0
+        while start < len(nodes):
+            before = int(ends[start - 1]) if start else 0
+            start = max(int(np.searchsorted(ends, before + self.nodes, side="right")), start + 1)
+            stops.append(start)
+        return np.array(stops, np.intp)
+
+    def pools(self, nodes: HostArray, pool: int) -> HostArray:
+        """Where pools of so many batches end."""
+        return ByNodes(self.nodes * pool).stops(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByCount:
+    """Batches of so many examples."""
+
+    examples: int
+
+    def stops(self, nodes: HostArray) -> HostArray:
+        count = len(nodes)
+        stops: HostArray = np.arange(self.examples, count + self.examples, self.examples, dtype=np.intp)
+        return np.minimum(stops, count)
+
+    def pools(self, nodes: HostArray, pool: int) -> HostArray:
+        return _ByCount(self.examples * pool).stops(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucketed:
+    """Batches of examples of like size: for ``train(batch_size=Bucketed(64))``.
+
+    The examples of an epoch are shuffled and cut into pools of many batches. Each pool is sorted by size and
+    cut into batches, and these are shuffled. Nothing is padded here, whatever is in a batch; but examples of
+    like size take as many steps, so that each step has many rows. Torchtext's `BucketIterator` did the same.
+
+    Args:
+        batch_size: examples in a batch, or `ByNodes`.
+        pool: batches in a pool: with more, sizes are more alike, and order is less random.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: arguments that cannot be.
+
+    >>> epoch = Bucketed(2).epoch(np.array([5, 1, 9, 1, 5, 9]), np.random.default_rng(0))
+    >>> epoch.order.reshape(3, 2).tolist()
+    [[3, 1], [4, 0], [2, 5]]
+    """
+
+    batch_size: int | ByNodes
+    pool: int = 100
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batch_size, ByNodes):
+            object.__setattr__(
+                self, "batch_size", _positive("Bucketed: batch_size", self.batch_size, ", or ByNodes(...)")
+            )
+        object.__setattr__(self, "pool", _positive("Bucketed: pool", self.pool))
+
+    def epoch(self, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
+        """The batches of an epoch; arguments as those of `ByNodes.epoch`."""
+        rule = self.batch_size if isinstance(self.batch_size, ByNodes) else _ByCount(self.batch_size)
+        order = random.permutation(len(nodes))
+        batches: list[HostArray] = []
+        start = 0
+        for stop in rule.pools(nodes[order], self.pool).tolist():
+            pool = order[start:stop]
+            pool = pool[np.argsort(nodes[pool], kind="stable")]
+            batches += np.split(pool, rule.stops(nodes[pool])[:-1])
+            start = stop
+        if not batches:
+            return EpochBatches(order, np.zeros(0, np.intp))
+        batches = [batches[number] for number in random.permutation(len(batches))]
+        return EpochBatches(np.concatenate(batches), np.cumsum([len(batch) for batch in batches]))
+
+
+BatchSize: TypeAlias = int | ByNodes | Bucketed
+
+
+def checked_batch_size(owner: str, batch_size: object) -> BatchSize:
+    """A batch size or a rule for batches.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: it is neither.
+    """
+    if isinstance(batch_size, ByNodes | Bucketed):
+        return batch_size
+    return _positive(f"{owner}: batch_size", batch_size, ", or ByNodes(...) or Bucketed(...)")
+
+
+def epoch_batches(batch_size: BatchSize, prepared: object, count: int, seed: tuple[int, int]) -> EpochBatches:
+    """The batches of an epoch.
+
+    Args:
+        batch_size: examples in a batch, or the rule.
+        prepared: the examples; a rule asks them how many nodes each has.
+        count: how many examples there are.
+        seed: what the order depends on, and nothing else.
+
+    Raises:
+        ArrowTypeError: the examples do not say how many nodes they have.
+    """
+    random = np.random.default_rng(seed)
+    if not isinstance(batch_size, ByNodes | Bucketed):
+        order = random.permutation(count)
+        return EpochBatches(order, _ByCount(batch_size).stops(order))
+    nodes = getattr(prepared, "nodes", None)
+    if nodes is None:
+        raise ArrowTypeError(
+            f"train: {batch_size} needs to know how many nodes each example has, and these do not say (a "
+            "program on the fly shows it only as it runs); batch_size=64 takes so many examples"
+        )
+    return batch_size.epoch(nodes, random)
+
+
+def _positive(argument: str, value: object, also: str = "") -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ArrowTypeError(f"{argument} must be a whole number{also}, not {value!r}")
+    if value < 1:
+        raise ArrowValueError(f"{argument} is {value}, and should be 1 or more")
+    return int(value)
