@@ -48,7 +48,7 @@ LEANS_ON: dict[str, set[str]] = {
     "models": ENGINE | {"layers", "data", "documents", "training", FRONT_DOOR},
     "cli": ENGINE
     | {"version", "files", "safetensors_file", "machine"}
-    | {"layers", "drawing", "data", "documents", "training", "model_files", "models", FRONT_DOOR},
+    | {"layers", "drawing", "data", "documents", "metrics", "training", "model_files", "models", FRONT_DOOR},
     "testing": ENGINE,
     "__main__": {"cli"},
 }

@@ -1,4 +1,4 @@
-"""The command `arrows`: `arrows check`, `arrows show`, `arrows demo`, `arrows train` and `arrows predict`.
+"""The command `arrows`: `arrows check`, `show`, `demo`, `fit`, `train` and `predict`.
 
 Exit status: 0 on success, 1 if the work failed, 2 if the request or data that it names was wrong. After an
 error, one line on standard error says what was wrong. If the reader of the output has gone (`| head`), the
@@ -19,6 +19,7 @@ from typing import NoReturn
 from arrows.cli import (
     check,
     demo,
+    fit,
     show,
     train_sentiment,
     train_tagger,
@@ -105,14 +106,16 @@ def _parser() -> argparse.ArgumentParser:
         "--threads",
         type=positive,
         metavar="N",
-        help="threads of NumPy's matrix products (default: 1 for demo, train and predict, whose products are "
-        "small; otherwise NumPy's own default)",
+        help="threads of NumPy's matrix products (default: 1 for demo, fit, train and predict, whose "
+        "products are small; otherwise NumPy's own default)",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     _add(commands, "demo", "train a sentiment Tree-LSTM on generated trees and try it", demo)
     _add(commands, "check", "print types, parameters and operations of a file's blocks", check, threads=None)
     _add(commands, "show", "draw a block as text, mermaid, svg or html", show, threads=None)
+
+    _add(commands, "fit", "train a classifier or regressor on a raw file of documents", fit)
 
     train = commands.add_parser("train", help="train a model on real data")
     models = train.add_subparsers(dest="model_kind", required=True, metavar="MODEL")

@@ -19,6 +19,7 @@ from arrows.training import (
     EarlyStopping,
     Epoch,
     Evaluation,
+    History,
     Optimizer,
     Plateau,
     find_learning_rate,
@@ -36,9 +37,13 @@ def add_training_options(
     optimizer: str,
     learning_rate: float,
     l2: float,
-    save: str,
+    save: str | None,
+    patience: int | None = None,
 ) -> None:
-    """Adds the options that every training command has, with the defaults of this one."""
+    """Adds the options that every training command has, with the defaults of this one.
+
+    Without a default for `--save`, the command decides itself where the model is kept.
+    """
     add = parser.add_argument
     add(
         "--batch-size",
@@ -53,14 +58,15 @@ def add_training_options(
     add("--l2", type=rate, default=l2, metavar="WEIGHT", help=f"weight decay (default: {l2:g})")
     add("--seed", type=count, default=0, metavar="N", help="default: 0")
     add_device(parser)
-    add(
-        "--save",
-        type=Path,
-        default=Path(save),
-        metavar="FILE",
-        help=f"where to save the best model (default: {save}); FILE.state holds the state of the run, "
-        "FILE.state.1 the one before",
-    )
+    if save is not None:
+        add(
+            "--save",
+            type=Path,
+            default=Path(save),
+            metavar="FILE",
+            help=f"where to save the best model (default: {save}); FILE.state holds the state of the run, "
+            "FILE.state.1 the one before",
+        )
     add(
         "--accumulate",
         type=positive,
@@ -68,13 +74,15 @@ def add_training_options(
         metavar="N",
         help="take each step on N batches, whose gradients are summed up (default: 1)",
     )
-    add("--resume", action="store_true", help="continue from FILE.state if it exists")
+    add("--resume", action="store_true", help="continue from the saved state of the run if there is one")
     add("--evaluate-every", type=positive, metavar="N", help="evaluate on dev after every N steps, too")
     add(
         "--patience",
         type=count,
+        default=patience,
         metavar="N",
-        help="stop after more than N evaluations without improvement",
+        help="stop after more than N evaluations without improvement"
+        + ("" if patience is None else f" (default: {patience})"),
     )
     add(
         "--plateau",
@@ -114,7 +122,7 @@ def train_best(
     unit: str,
     test: Callable[[], str],
     report: Callable[[Epoch], str] = str,
-) -> None:
+) -> History | None:
     """Trains, prints a line for each epoch, and keeps the model of the best one; tests it at the end.
 
     Args:
@@ -124,6 +132,9 @@ def train_best(
         metadata: what the numbers of the run depend on besides; a resumed run must have the same.
         test: measures the model that was kept on the test examples; returns the lines about it.
         report: the line about an epoch.
+
+    Returns:
+        The epochs and evaluations; None if a learning rate was all that `options` ask for.
 
     Raises:
         NotFiniteError: loss or parameters became NaN; the best model until then is kept.
@@ -137,7 +148,7 @@ def train_best(
     )
     if options.find_rate:
         _find_rate(options, model, examples, optimizer)
-        return
+        return None
     try:
         with run_logs(options) as logs:
             history = train(
@@ -166,6 +177,7 @@ def train_best(
     figures = test()
     step = f", step {best.step:,}" if options.evaluate_every else ""
     print(f"test, with the model of epoch {best.epoch}{step} ({printable(str(options.save))}):\n{figures}")
+    return history
 
 
 def _find_rate(

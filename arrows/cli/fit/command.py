@@ -1,0 +1,301 @@
+"""The command `arrows fit`: reads a file, proposes a block, trains it, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arrows as ar
+from arrows.cli.fit.examples import Example, Split, read_examples, revealing_fields, split_examples
+from arrows.cli.fit.page import page
+from arrows.cli.fit.report import Report, text_report
+from arrows.cli.fit.task import Classes, Task, figures_text, task_of
+from arrows.cli.option_types import OPTIMIZERS, positive, share
+from arrows.cli.train_command import (
+    add_training_options,
+    content_hash,
+    parameter_count,
+    require_writable,
+    train_best,
+)
+from arrows.documents import Proposal, infer_block
+from arrows.documents.schema import ROOT, below
+from arrows.files import replacing, require_replaceable
+from arrows.ops.arrays import HostArray
+from arrows.training import History, load
+from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import printable, quoted
+
+BATCH = 256  # documents that are measured at once
+MOST_MISSES = 20  # wrong predictions in the report
+DESCRIPTION = """Trains a classifier or regressor of documents from a raw file: JSON Lines, or a table (.csv,
+.tsv), decompressed where its name ends in .gz or .zst. The model is inferred from the documents
+(ar.infer_block); whether it predicts classes or a number, from the label. Writes into a folder: the model,
+for `arrows predict`; the source of its block, to edit; the history of the run; and a report, which it also
+prints."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the command to a parser."""
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    add("data", type=Path, metavar="FILE", help="examples: JSON Lines, .csv or .tsv")
+    add(
+        "--label",
+        required=True,
+        metavar="FIELD",
+        help="the field to predict; dots lead into objects: review.stars",
+    )
+    add(
+        "--task",
+        choices=["classes", "number"],
+        help="what the label is (default: a number, unless it is a text, a truth value or one of few whole "
+        "numbers)",
+    )
+    add("--output", type=Path, metavar="FOLDER", help="default: FILE without its endings, and .fit")
+    add("--validation", type=Path, metavar="FILE", help="examples that decide which epoch is the best")
+    add("--test", type=Path, metavar="FILE", help="examples that measure the model at the end")
+    for name, default in (("validation", 0.1), ("test", 0.1)):
+        add(
+            f"--{name}-share",
+            type=share,
+            default=default,
+            metavar="SHARE",
+            help=f"of the examples, if no file has these (default: {default})",
+        )
+    add("--width", type=positive, default=32, metavar="N", help="size of the vectors (default: 32)")
+    add("--dropout", type=share, default=0.3, metavar="SHARE", help="of the last vector (default: 0.3)")
+    add(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a field to leave out, such as author.email; may be given several times",
+    )
+    add(
+        "--kind",
+        action="append",
+        default=[],
+        type=_kind,
+        metavar="PATH=KIND",
+        help="how to read a path, such as code=category or text=characters (ar.infer_block says which kinds "
+        "there are); may be given several times",
+    )
+    add("--skip-errors", action="store_true", help="leave out lines with errors and without a label")
+    add_training_options(
+        parser,
+        example="document",
+        batch_size=32,
+        epochs=50,
+        optimizer="adam",
+        learning_rate=0.003,
+        l2=1e-4,
+        save=None,
+        patience=7,
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Trains, tests and reports; returns the exit status 0.
+
+    Raises:
+        InputError, ArrowValueError, OSError: wrong data or options; no model has been written then.
+        And as `train_best`.
+    """
+    split, keys = _split(options)
+    examples = [*split.train, *split.validation, *split.test]
+    task = task_of(examples, split, options.task, options.label)
+    for name in revealing_fields(split.train, keys):
+        print(
+            f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
+            f"when the model is used, leave it out: --ignore {printable(name)}"
+        )
+    path = below(ROOT, keys[0])
+    for key in keys[1:]:
+        path = below(path, key)
+    proposal = infer_block(
+        [example.document for example in split.train],
+        width=options.width,
+        ignore=[path, *options.ignore],
+        kinds=dict(options.kind),
+    )
+    folder = _folder(options)
+    options.save = folder / "model.safetensors"
+    blocks = task.model(proposal.program, keys, options.dropout)
+    model = ar.compile(blocks.learn, seed=options.seed, device=options.device)
+    scores, judge = (
+        ar.compile(block, params=model.params, device=options.device)
+        for block in (blocks.scores, blocks.judge)
+    )
+    print(
+        f"{len(examples):,} examples: {len(split.train):,} to learn from, {len(split.validation):,} to "
+        f"validate by, {len(split.test):,} to test by; {quoted(options.label)} is {printable(str(task))}; "
+        f"{parameter_count(model)}",
+        flush=True,
+    )
+    with replacing(folder / "block.py") as file:
+        file.write(proposal.source.encode())
+    validation = Measured.of(scores, split.validation, task)
+    measured: dict[str, Measured] = {}
+
+    def test() -> str:
+        kept = ar.compile(blocks.scores, device=options.device)
+        load(kept, options.save)
+        for name, part in (("validation", split.validation), ("test", split.test)):
+            if part:
+                measured[name] = Measured.of(kept, part, task)
+        return "\n".join(f"  {name}: {figures_text(one())}" for name, one in measured.items())
+
+    history = train_best(
+        options,
+        model,
+        [example.document for example in split.train],
+        OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
+        evaluate=validation,
+        best_by=task.best_by,
+        kept=judge,
+        metadata=_run_identity(options, split, proposal),
+        unit="document",
+        test=test,
+    )
+    if history is not None:
+        report = _report(options, split, task, proposal, history, measured)
+        print(f"\n{text_report(report)}")
+        _write(folder / "history.json", json.dumps(_history(history), indent=1) + "\n")
+        _write(folder / "report.html", page(report))
+        print(f"written to {printable(str(folder))}: model.safetensors, block.py, history.json, report.html")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Examples to measure a model with.
+
+    Attributes:
+        model: gives scores.
+        examples: with their labels.
+        prepared: the same, prepared once.
+        task: what is predicted.
+    """
+
+    model: ar.Model
+    examples: Sequence[Example]
+    prepared: ar.Prepared
+    task: Task
+
+    @classmethod
+    def of(cls, model: ar.Model, examples: Sequence[Example], task: Task) -> Measured:
+        """Prepares the examples."""
+        return cls(model, examples, model.prepare([example.document for example in examples]), task)
+
+    def scores(self) -> HostArray:
+        """The scores of all examples."""
+        parts = [
+            ar.to_numpy(self.model(self.prepared[first : first + BATCH]))
+            for first in range(0, len(self.prepared), BATCH)
+        ]
+        return np.concatenate(parts)
+
+    def __call__(self) -> dict[str, float]:
+        return self.task.figures(self.scores(), self.examples)
+
+
+def _split(options: argparse.Namespace) -> tuple[Split, tuple[str, ...]]:
+    """The examples in parts, and the keys that lead to the label."""
+    examples, keys = read_examples(options.data, options.label, skip=options.skip_errors)
+    shares = {"validation": options.validation_share, "test": options.test_share}
+    files: dict[str, Sequence[Example]] = {}
+    for name in shares:
+        path = getattr(options, name)
+        if path is not None:
+            files[name], others = read_examples(path, options.label, skip=options.skip_errors)
+            shares[name] = 0.0
+            if others != keys:
+                raise ArrowValueError(
+                    f"--{name} {path}: the label is at {quoted('.'.join(others))} there, and at "
+                    f"{quoted('.'.join(keys))} in {options.data}"
+                )
+    if shares["validation"] + shares["test"] >= 1:
+        raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
+    split = split_examples(
+        examples, keys, seed=options.seed, validation=shares["validation"], test=shares["test"]
+    )
+    return replace(split, **files), keys
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """The folder to write to, which is made, and in which all files can be written."""
+    folder: Path | None = options.output
+    if folder is None:
+        name = options.data.name.removesuffix(".gz").removesuffix(".zst")
+        folder = options.data.with_name(f"{Path(name).stem}.fit")
+    folder.mkdir(exist_ok=True)
+    require_writable(folder / "model.safetensors")
+    for name in ("block.py", "history.json", "report.html"):
+        require_replaceable(folder / name)
+    return folder
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _kind(text: str) -> tuple[str, str]:
+    """A path and its kind."""
+    path, equals, kind = text.rpartition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"expected PATH=KIND, such as code=category, got {quoted(text)}")
+    return path, kind
+
+
+def _run_identity(options: argparse.Namespace, split: Split, proposal: Proposal) -> dict[str, str]:
+    """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
+    parts = [[example.document for example in part] for part in (split.train, split.validation)]
+    return {
+        "data": content_hash(json.dumps(part, sort_keys=True).encode() for part in parts),
+        "block": content_hash([json.dumps(proposal.program, sort_keys=True).encode()]),
+        "--label": options.label,
+        "--dropout": str(options.dropout),
+    }
+
+
+def _report(
+    options: argparse.Namespace,
+    split: Split,
+    task: Task,
+    proposal: Proposal,
+    history: History,
+    measured: dict[str, Measured],
+) -> Report:
+    name, last = [*measured.items()][-1]
+    scores = last.scores()
+    best = history.best
+    assert best is not None
+    return Report(
+        data=options.data.name,
+        label=options.label,
+        task=str(task),
+        counts={"train": len(split.train), "validation": len(split.validation), "test": len(split.test)},
+        figures={part: (one(), task.baseline(one.examples)) for part, one in measured.items()},
+        part=name,
+        matrix=task.matrix(scores, last.examples) if isinstance(task, Classes) else None,
+        misses=tuple(task.misses(scores, last.examples)[:MOST_MISSES]),
+        decisions=proposal.decisions,
+        epochs=tuple(history),
+        best=best.epoch,
+    )
+
+
+def _history(history: History) -> dict[str, Any]:
+    """The epochs and evaluations as plain JSON, without times, so that equal runs write equal files."""
+    epochs = [
+        {"epoch": epoch.number, "loss": epoch.loss, **epoch.figures, "best": epoch.best} for epoch in history
+    ]
+    return {"epochs": epochs, "evaluations": [asdict(evaluation) for evaluation in history.evaluations]}

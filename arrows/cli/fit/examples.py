@@ -1,0 +1,211 @@
+"""Examples to fit a model to: documents of a file, their labels, and their parts of the data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arrows.data import read_csv, read_json_lines
+from arrows.typesys import InputError
+from arrows.typesys.quoting import printable, quoted, shortened
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_TRUTH = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A document with its label.
+
+    Attributes:
+        document: the document, label included.
+        label: a text, a number or a truth value.
+        place: file and line.
+    """
+
+    document: dict[str, Any]
+    label: str | int | float | bool
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The parts of the data.
+
+    Attributes:
+        train: to learn from.
+        validation: decides which epoch is the best.
+        test: measures the model at the end; may be empty.
+    """
+
+    train: Sequence[Example]
+    validation: Sequence[Example]
+    test: Sequence[Example]
+
+
+def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example], tuple[str, ...]]:
+    """Reads the documents of a file and their labels.
+
+    Args:
+        path: JSON Lines, or a table whose name ends in .csv or .tsv; decompressed if it ends in .gz or .zst.
+        label: the name of the field of the label, or the names that lead to it, with dots between.
+        skip: leave out lines with errors and without a label.
+
+    Returns:
+        The examples, and the keys that lead to the label.
+
+    Raises:
+        InputError: a line that cannot be read, or without a label; it names file, line and field.
+        OSError: the file cannot be read.
+    """
+    errors = "skip" if skip else "stop"
+    suffix = Path(path.stem if path.suffix in {".gz", ".zst"} else path.name).suffix.lower()
+    if suffix in _SEPARATORS:
+        rows = read_csv(path, separator=_SEPARATORS[suffix], errors=errors)
+        documents, places = _typed(rows), rows.places
+    else:
+        lines = read_json_lines(path, errors=errors)
+        documents, places = list(lines), lines.places
+    if not documents:
+        raise InputError(f"{path}: there are no examples in this file")
+    keys = _keys(documents, label)
+    examples, wrong = [], []
+    for document, place in zip(documents, places, strict=True):
+        try:
+            examples.append(Example(document=document, label=_label(document, keys, place), place=place))
+        except InputError as error:
+            if not skip:
+                raise
+            wrong.append(error)
+    if not examples:
+        raise wrong[0]
+    if wrong:
+        print(f"left out {len(wrong):,} lines without a label; the first: {printable(str(wrong[0]))}")
+    return examples, keys
+
+
+def split_examples(
+    examples: Sequence[Example], keys: tuple[str, ...], *, seed: int, validation: float, test: float
+) -> Split:
+    """Splits examples by a hash of seed and document, without its label.
+
+    A document is in the same part whatever else is in the file, and equal documents are in the same part.
+
+    Args:
+        keys: lead to the label.
+        validation, test: the shares of these parts.
+
+    >>> examples = [Example(document={"n": n, "y": 0}, label=0, place="") for n in range(1000)]
+    >>> parts = split_examples(examples, ("y",), seed=0, validation=0.1, test=0.2)
+    >>> len(parts.train), len(parts.validation), len(parts.test)
+    (718, 96, 186)
+    """
+    parts: tuple[list[Example], ...] = ([], [], [])
+    for example in examples:
+        text = json.dumps(without(example.document, keys), sort_keys=True)
+        digest = hashlib.sha256(f"{seed}\0{text}".encode()).digest()
+        place = int.from_bytes(digest[:8]) / 2**64
+        parts[1 if place < validation else 2 if place < validation + test else 0].append(example)
+    return Split(train=parts[0], validation=parts[1], test=parts[2])
+
+
+def without(document: Any, keys: Sequence[str]) -> Any:
+    """A document without the field to which keys lead.
+
+    >>> without({"a": {"b": 1, "c": 2}}, ["a", "b"])
+    {'a': {'c': 2}}
+    """
+    if not isinstance(document, dict) or keys[0] not in document:
+        return document
+    copy = dict(document)
+    if len(keys) == 1:
+        del copy[keys[0]]
+    else:
+        copy[keys[0]] = without(copy[keys[0]], keys[1:])
+    return copy
+
+
+def revealing_fields(examples: Sequence[Example], keys: tuple[str, ...]) -> Iterator[str]:
+    """The fields of documents that say what the label is: each of their values goes with one label alone.
+
+    Only fields with as many different values as there are labels count, and at least two.
+    """
+    labels = {example.label for example in examples}
+    for name in dict.fromkeys(key for example in examples for key in example.document):
+        values = [example.document.get(name) for example in examples]
+        if (name,) == keys or not all(isinstance(x, (str, int, float, bool)) for x in values):
+            continue
+        pairs = {(value, example.label) for value, example in zip(values, examples, strict=True)}
+        if len(pairs) == len({value for value, _ in pairs}) == len(labels) > 1:
+            yield name
+
+
+def _keys(documents: Sequence[Any], label: str) -> tuple[str, ...]:
+    """The keys that lead to the label: its name, or if no document has that, the names between its dots."""
+    if any(isinstance(document, dict) and label in document for document in documents):
+        return (label,)
+    return tuple(label.split("."))
+
+
+def _label(document: Any, keys: Sequence[str], place: str) -> Any:
+    """The label of a document; refuses one that is missing or of a wrong type."""
+    value = document
+    for number, key in enumerate(keys):
+        if not isinstance(value, dict):
+            kind = "null" if value is None else type(value).__name__
+            where = f" at {'.'.join(keys[:number])}" if number else ""
+            raise InputError(f"{place}: expected an object with fields{where}, got {kind}")
+        if key not in value:
+            there = shortened(", ".join(map(quoted, value)) or "none", 200)
+            raise InputError(f"{place}: the label {quoted('.'.join(keys))} is missing; there are {there}")
+        value = value[key]
+    field = quoted(".".join(keys))
+    if value is None:
+        raise InputError(f"{place}: the label {field} is null")
+    if not isinstance(value, (str, int, float, bool)):
+        raise InputError(
+            f"{place}: the label {field} should be a text, a number or a truth value, not an "
+            f"{'object' if isinstance(value, dict) else 'array'}"
+        )
+    if isinstance(value, (int, float)):
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:
+            finite = False
+        if not finite:
+            raise InputError(f"{place}: the label {field} should be a finite number, not {value!r:.40}")
+    return value
+
+
+def _typed(rows: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    """The rows of a table with truth values and numbers where all of a column are; null where it is blank."""
+    readers = {name: _reader([row[name] for row in rows]) for name in (rows[0] if rows else {})}
+    return [
+        {name: readers[name](text) if text.strip() else None for name, text in row.items()} for row in rows
+    ]
+
+
+def _reader(texts: Sequence[str]) -> Callable[[str], Any]:
+    filled = [text.strip() for text in texts if text.strip()]
+    if filled and all(text.lower() in _TRUTH for text in filled):
+        return lambda text: _TRUTH[text.strip().lower()]
+    for read in (int, float):
+        # 007 is a name; and so is what Python reads beside plain numbers, such as 1_000 and nan.
+        if filled and all(_is_number(text, read) for text in filled):
+            return read
+    return str
+
+
+def _is_number(text: str, read: Callable[[str], float]) -> bool:
+    digits = text.lstrip("+-")
+    if "_" in text or (digits[:1] == "0" and digits[1:2].isdigit()):
+        return False
+    try:
+        return math.isfinite(read(text))
+    except (ValueError, OverflowError):
+        return False

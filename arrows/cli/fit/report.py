@@ -1,0 +1,119 @@
+"""What came of a run, as a value, and as text for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from arrows.cli.fit.task import Miss
+from arrows.documents import Decision
+from arrows.metrics import ConfusionMatrix
+from arrows.training import Epoch
+from arrows.typesys.quoting import printable, shortened
+
+SNIPPET = 200  # characters of a document that a report shows
+_WIDEST = 20  # classes whose confusion matrix a terminal shows
+_CELL = 100  # characters of a cell of a table
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What came of a run.
+
+    Attributes:
+        data: the name of the file.
+        label: the field that is predicted.
+        task: what it is, in words.
+        counts: how many examples each part has.
+        figures: by part: of the model, and of the best guess that reads no document.
+        part: that to which matrix and misses belong.
+        matrix: of classes.
+        misses: the worst predictions, the worst first.
+        decisions: how each path is read.
+        epochs: of the run.
+        best: the number of the epoch whose model was kept.
+    """
+
+    data: str
+    label: str
+    task: str
+    counts: Mapping[str, int]
+    figures: Mapping[str, tuple[Figures, Figures]]
+    part: str
+    matrix: ConfusionMatrix | None
+    misses: Sequence[Miss]
+    decisions: Sequence[Decision]
+    epochs: Sequence[Epoch]
+    best: int
+
+
+def text_report(report: Report) -> str:
+    """A report for the terminal; control characters of documents are escaped."""
+    parts = [_figures(report)]
+    if report.matrix is not None:
+        parts.append(f"By class ({report.part}):\n{aligned(class_rows(report.matrix))}")
+        if len(report.matrix.names) <= _WIDEST:
+            rows = matrix_rows(report.matrix)
+            parts.append(f"Correct classes (lines) and predicted ones ({report.part}):\n{aligned(rows)}")
+    if report.misses:
+        lines = [
+            f"{printable(miss.example.place)}: {printable(str(miss.example.label)[:60])}, predicted "
+            f"{printable(miss.predicted[:60])} ({miss.wrong:.3g})\n    {printable(snippet(miss))}"
+            for miss in report.misses[:10]
+        ]
+        parts.append(f"The most wrong examples ({report.part}):\n" + "\n".join(lines))
+    rows = [("path", "read as", "because the samples have")]
+    rows += [(item.path, item.kind, item.reason) for item in report.decisions]
+    parts.append("How documents are read:\n" + aligned(rows, right=False))
+    return "\n\n".join(parts)
+
+
+def _figures(report: Report) -> str:
+    rows = [("", "model", "baseline")]
+    for part, (model, baseline) in report.figures.items():
+        rows += [(f"{part} {name}", f"{value:.4g}", f"{baseline[name]:.4g}") for name, value in model.items()]
+    return f"Figures; the baseline is the best guess that reads no document:\n{aligned(rows)}"
+
+
+def class_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
+    """Precision, recall and F1 of each class, and how many examples it has."""
+    rows: list[tuple[str, ...]] = [("class", "precision", "recall", "F1", "examples")]
+    precision, recall, f1 = matrix.precision(), matrix.recall(), matrix.f1()
+    for name, count in zip(matrix.names, matrix.counts.sum(axis=1).tolist(), strict=True):
+        numbers = (share_text(values[name]) for values in (precision, recall, f1))
+        rows.append((name, *numbers, f"{count:,}"))
+    return rows
+
+
+def matrix_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
+    """How often each class is taken for each."""
+    rows: list[tuple[str, ...]] = [("", *matrix.names)]
+    counts = matrix.counts.tolist()
+    return [*rows, *((name, *map(str, row)) for name, row in zip(matrix.names, counts, strict=True))]
+
+
+def share_text(value: float) -> str:
+    """A share; nothing where it is one of no examples."""
+    return f"{value:.3f}" if value == value else "-"
+
+
+def snippet(miss: Miss) -> str:
+    """The beginning of a document, as JSON."""
+    return shortened(json.dumps(miss.example.document, ensure_ascii=False), SNIPPET)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> str:
+    """Rows as a table in text; all columns but the first stand to the right, or none."""
+    cells = [[printable(shortened(cell, _CELL)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        first, *rest = (
+            cell.rjust(width) if right and number else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(["", first, *rest]).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,234 @@
+"""What a model is to predict, classes or a number, and how good its predictions are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrows.cli.fit.examples import Example, Split
+from arrows.documents import category
+from arrows.metrics import ConfusionMatrix, MeanAbsoluteError, MeanSquaredError, RocAuc
+from arrows.models import DocumentModel, document_classifier, document_regressor
+from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.quoting import quoted, shortened
+
+FEW = 10  # so many different whole numbers are classes, unless the user says otherwise
+MOST_CLASSES = 1000
+LEAST = 10  # examples to learn from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """A wrong prediction.
+
+    Attributes:
+        example: of which.
+        predicted: what the model said.
+        wrong: how wrong it is: the probability of the predicted class, or the distance.
+    """
+
+    example: Example
+    predicted: str
+    wrong: float
+
+
+class Task(ABC):
+    """What is predicted."""
+
+    best_by: str
+
+    @abstractmethod
+    def model(self, program: list[Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+        """The model that learns it."""
+
+    @abstractmethod
+    def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
+        """How good scores are."""
+
+    @abstractmethod
+    def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
+        """The figures of the best guess that reads no document, from the examples to learn from."""
+
+    @abstractmethod
+    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
+        """The wrong predictions, the worst first."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """What is predicted, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes(Task):
+    """One of several classes.
+
+    Attributes:
+        names: of the classes.
+        usual: the number of the most frequent one among the examples to learn from.
+    """
+
+    names: tuple[str, ...]
+    usual: int
+    best_by = "accuracy"
+
+    def __str__(self) -> str:
+        return f"one of {len(self.names)} classes ({shortened(', '.join(self.names), 100)})"
+
+    def model(self, program: list[Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+        return document_classifier(program, list(keys), list(self.names), dropout=dropout)
+
+    def numbers(self, examples: Sequence[Example]) -> HostArray:
+        """The number of each example's class."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return np.array([numbers[category(example.label)] for example in examples], np.int64)
+
+    def matrix(self, scores: HostArray, examples: Sequence[Example]) -> ConfusionMatrix:
+        """How often examples of each class are taken for each."""
+        matrix = ConfusionMatrix(self.names)
+        matrix.update(scores, self.numbers(examples))
+        return matrix
+
+    def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
+        figures = self.matrix(scores, examples).figures()
+        if len(self.names) == 2:
+            auc = RocAuc()
+            auc.update(scores[:, 1] - scores[:, 0], self.numbers(examples))
+            figures |= auc.figures()
+        return figures
+
+    def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
+        guess = np.zeros((len(examples), len(self.names)))
+        guess[:, self.usual] = 1.0
+        return self.figures(guess, examples)
+
+    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares = powers / powers.sum(axis=1, keepdims=True)
+        correct, predicted = self.numbers(examples), scores.argmax(axis=1)
+        wrong = [n for n in range(len(examples)) if predicted[n] != correct[n]]
+        wrong.sort(key=lambda n: (float(shares[n, correct[n]]), examples[n].place))
+        return [
+            Miss(
+                example=examples[n],
+                predicted=self.names[predicted[n]],
+                wrong=float(shares[n, predicted[n]]),
+            )
+            for n in wrong
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity(Task):
+    """A number.
+
+    Attributes:
+        mean, deviation: of the examples to learn from.
+    """
+
+    mean: float
+    deviation: float
+    best_by = "R squared"
+
+    def __str__(self) -> str:
+        return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
+
+    def model(self, program: list[Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+        return document_regressor(program, list(keys), self.mean, self.deviation, dropout=dropout)
+
+    def numbers(self, examples: Sequence[Example]) -> HostArray:
+        """The label of each example."""
+        return np.array([float(example.label) for example in examples])
+
+    def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
+        correct = self.numbers(examples)
+        squared, absolute = MeanSquaredError(), MeanAbsoluteError()
+        for metric in (squared, absolute):
+            metric.update(scores, correct)
+        error = squared.figures()["mean squared error"]
+        spread = float(correct.var())
+        return {
+            "R squared": 1.0 - error / spread if spread > 0 else float("nan"),
+            "root mean squared error": error**0.5,
+            **absolute.figures(),
+        }
+
+    def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
+        return self.figures(np.full(len(examples), self.mean), examples)
+
+    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
+        distances = np.abs(scores - self.numbers(examples))
+        order = sorted(range(len(examples)), key=lambda n: (-float(distances[n]), examples[n].place))
+        return [
+            Miss(example=examples[n], predicted=f"{scores[n]:.4g}", wrong=float(distances[n])) for n in order
+        ]
+
+
+def task_of(examples: Sequence[Example], split: Split, wanted: str | None, field: str) -> Task:
+    """What to predict, from the labels: texts, truth values and few whole numbers are classes.
+
+    Args:
+        examples: all of them.
+        split: the same in parts.
+        wanted: "classes" or "number", or None.
+        field: the label's field, for messages.
+
+    Raises:
+        InputError: labels of several types, one label alone, too many classes, or too few examples.
+        ArrowValueError: a number is wanted, and labels are none.
+    """
+    if len(split.train) < LEAST or not split.validation:
+        raise InputError(
+            f"{len(examples):,} examples make {len(split.train):,} to learn from and "
+            f"{len(split.validation):,} to validate by; at least {LEAST} and 1 are needed"
+        )
+    kinds: dict[str, Example] = {}
+    for example in examples:
+        name = "a truth value" if isinstance(example.label, bool) else ""
+        name = name or ("a text" if isinstance(example.label, str) else "a number")
+        kinds.setdefault(name, example)
+    if len(kinds) > 1 and wanted != "classes":
+        where = " and ".join(f"{name} in {example.place}" for name, example in kinds.items())
+        raise InputError(f"the label {quoted(field)} is {where}; --task classes takes each value as a class")
+    numeric = "a number" in kinds
+    if wanted == "number" and not numeric:
+        (name,) = kinds
+        raise ArrowValueError(f"--task number, and the label {quoted(field)} is {name}")
+    counts = Counter(category(example.label) for example in examples)
+    whole = all(isinstance(example.label, int) for example in examples)
+    if len(counts) == 1:
+        raise InputError(
+            f"the label {quoted(field)} is the same in all {len(examples):,} examples: "
+            f"{quoted(next(iter(counts)))}"
+        )
+    if wanted == "number" or (wanted is None and numeric and not (whole and len(counts) <= FEW)):
+        values = np.array([float(example.label) for example in split.train])
+        deviation = float(values.std())
+        return Quantity(mean=float(values.mean()), deviation=deviation if deviation > 0 else 1.0)
+    if len(counts) > MOST_CLASSES or 2 * len(counts) > len(examples):
+        raise InputError(
+            f"the label {quoted(field)} has {len(counts):,} different values in {len(examples):,} examples, "
+            f"too many for classes{'; --task number predicts it as a number' if numeric else ''}"
+        )
+    names = tuple(sorted(counts, key=_natural))
+    seen = Counter(category(example.label) for example in split.train)
+    usual = max(range(len(names)), key=lambda number: seen[names[number]])
+    return Classes(names=names, usual=usual)
+
+
+def _natural(name: str) -> tuple[float, str]:
+    """Sorts numbers by size, before texts."""
+    try:
+        return (float(name), "")
+    except ValueError:
+        return (float("inf"), name)
+
+
+def figures_text(figures: Mapping[str, float]) -> str:
+    """Figures on a line."""
+    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())

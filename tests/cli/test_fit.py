@@ -1,0 +1,250 @@
+"""`arrows fit`: a model from a raw file in one command, its report, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import html.parser
+import json
+import random
+import re
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import arrows as ar
+from arrows import cli
+from tests.cli.kit import outcome
+
+
+def threads(count, seed=0):
+    """Posts with answers; whether a post is disputed depends on its answers alone, however deep they lie."""
+    draw = random.Random(seed)
+
+    def answers(depth):
+        return [
+            {
+                "by": draw.choice("abc"),
+                "mood": draw.choice(["good", "good", "bad"]),
+                "answers": answers(depth - 1),
+            }
+            for _ in range(draw.choice([0, 1, 2]) if depth else 0)
+        ]
+
+    def bad(post):
+        return sum((answer["mood"] == "bad") + bad(answer) for answer in post["answers"])
+
+    posts = [{"id": n, "title": draw.choice(["so", "it goes"]), "answers": answers(3)} for n in range(count)]
+    return [post | {"disputed": "yes" if bad(post) else "no", "bad": bad(post) + 0.5} for post in posts]
+
+
+def written(path, documents):
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents), encoding="utf-8")
+    return path
+
+
+def fit(capsys, *arguments):
+    status, out, err = outcome(capsys, "fit", *map(str, arguments))
+    assert status == 0, err
+    return out
+
+
+def assert_same_run(left, right):
+    """Two folders hold the same: all bytes, and of the model all numbers."""
+    for name in ("report.html", "history.json", "block.py"):
+        assert (left / name).read_bytes() == (right / name).read_bytes()
+    models = [load_file(folder / "model.safetensors") for folder in (left, right)]
+    assert models[0].keys() == models[1].keys()
+    assert all(np.array_equal(models[0][name], models[1][name]) for name in models[0])
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a fitted classifier, and the file of its examples."""
+    folder = tmp_path_factory.mktemp("fit")
+    path = written(folder / "threads.jsonl", threads(500))
+    options = ["--label", "disputed", "--ignore", "bad", "--width", "12", "--epochs", "12", "--dropout", "0"]
+    assert cli.main(["fit", str(path), *options, "--learning-rate", "0.01"]) == 0
+    return folder
+
+
+def test_a_label_that_lies_deep_in_documents_is_learnt(fitted, capsys, tmp_path):
+    folder = fitted / "threads.fit"
+    names = {"model.safetensors", "block.py", "history.json", "report.html"}
+    assert names <= {path.name for path in folder.iterdir()}
+    history = json.loads((folder / "history.json").read_text())
+    assert max(evaluation["figures"]["accuracy"] for evaluation in history["evaluations"]) > 0.85
+
+    strange = [{"answers": [{"mood": "ugly", "new": 1}]}, {}, threads(1, seed=9)[0]]
+    fresh = threads(100, seed=5)
+    path = written(tmp_path / "new.jsonl", [*strange, *fresh])
+    status, out, err = outcome(capsys, "predict", str(folder / "model.safetensors"), str(path))
+    assert status == 0, err
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert all(set(row) == {"yes", "no"} and abs(sum(row.values()) - 1) < 1e-5 for row in rows)
+    right = [max(row, key=row.get) == post["disputed"] for row, post in zip(rows[3:], fresh, strict=True)]
+    share = np.mean([post["disputed"] == "yes" for post in fresh])
+    assert np.mean(right) > max(share, 1 - share) + 0.15
+
+    names = {}
+    exec(compile((folder / "block.py").read_text(), "block.py", "exec"), names)
+    assert str(ar.infer(names["document"]).output) == "float32[12]"
+
+
+def test_the_report_is_whole_and_safe(tmp_path, capsys):
+    nasty = "<script>alert(1)</script>\x1b[31m & \"'"
+    posts = [
+        {"text": f"{nasty} {n}" if n % 3 else "fine", "class": nasty if n % 3 and n % 5 else "b", "v": n % 7}
+        for n in range(120)
+    ]
+    path = written(tmp_path / "posts.jsonl", posts)
+    out = fit(capsys, path, "--label", "class", "--epochs", 2, "--width", 4)
+    assert "\x1b" not in out and "baseline" in out and "The most wrong examples" in out
+    assert re.search(r"posts.jsonl:\d+: ", out) and "left out" in out
+    page = (tmp_path / "posts.fit" / "report.html").read_text(encoding="utf-8")
+    assert "\x1b" not in page and "<script" not in page and "http" not in page and str(tmp_path) not in page
+    assert "&lt;script&gt;" in page and "<svg" in page
+
+    unclosed = []
+    checker = html.parser.HTMLParser()
+    checker.handle_starttag = lambda tag, attributes: unclosed.append(tag) if tag != "meta" else None
+    checker.handle_endtag = lambda tag: unclosed.remove(tag)
+    checker.feed(page)
+    assert not unclosed
+
+    fit(capsys, path, "--label", "class", "--epochs", 2, "--width", 4, "--output", tmp_path / "again")
+    assert_same_run(tmp_path / "again", tmp_path / "posts.fit")
+
+
+def test_numbers_are_regressed_and_tables_are_read(tmp_path, capsys):
+    draw = random.Random(1)
+    rows = [
+        (draw.choice(["red", "blue"]), draw.random(), draw.choice(["007", "010", ""])) for _ in range(300)
+    ]
+    path = tmp_path / "table.csv.gz"
+    with gzip.open(path, "wt", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["colour", "x 1", "code", "y"])
+        table.writerows((c, x, code, 3 * x + (10 if c == "red" else 0)) for c, x, code in rows)
+    out = fit(
+        capsys, path, "--label", "y", "--epochs", 15, "--learning-rate", 0.02, "--dropout", 0, "--width", 8
+    )
+    assert "'y' is a number" in out and "root mean squared error" in out
+    assert re.search(r"code +category .*null", out) and re.search(r"x 1 +number", out)
+    figures = json.loads((tmp_path / "table.fit" / "history.json").read_text())["evaluations"]
+    assert max(one["figures"]["R squared"] for one in figures) > 0.9
+    row = written(tmp_path / "new.jsonl", [{"colour": "red", "x 1": 0.5, "code": None}])
+    status, predicted, err = outcome(
+        capsys, "predict", str(tmp_path / "table.fit" / "model.safetensors"), str(row)
+    )
+    assert status == 0, err
+    assert abs(json.loads(predicted)["y"] - 11.5) < 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "words"),
+    [
+        ([n % 4 for n in range(60)], [], "one of 4 classes (0, 1, 2, 3)"),
+        ([n % 4 for n in range(60)], ["--task", "number"], "a number"),
+        ([*range(60)], [], "a number"),
+        ([n % 4 + 0.5 for n in range(60)], [], "a number"),
+        ([n % 4 + 0.5 for n in range(60)], ["--task", "classes"], "one of 4 classes (0.5, 1.5, 2.5, 3.5)"),
+        ([n % 3 > 1 for n in range(60)], [], "one of 2 classes (false, true)"),
+        ([[1, "one"][n % 2] for n in range(60)], ["--task", "classes"], "one of 2 classes (1, one)"),
+    ],
+)
+def test_the_label_says_what_the_task_is(tmp_path, capsys, labels, options, words):
+    path = written(tmp_path / "data.jsonl", [{"x": n, "deep": {"y": y}} for n, y in enumerate(labels)])
+    out = fit(capsys, path, "--label", "deep.y", *options, "--epochs", 1, "--width", 2)
+    assert f"'deep.y' is {words}" in out
+    assert re.search(r"deep +left out", out), "the label is no input"
+
+
+def test_files_for_validation_and_test(tmp_path, capsys):
+    paths = [written(tmp_path / f"{n}.jsonl", threads(50 + n, seed=n)) for n in range(3)]
+    out = fit(
+        capsys, paths[0], "--label", "disputed", "--validation", paths[1], "--test", paths[2], "--epochs", 1,
+        "--width", 2,
+    )  # fmt: skip
+    assert "50 to learn from, 51 to validate by, 52 to test by" in out
+
+
+def test_a_field_that_says_the_label_is_named(tmp_path, capsys):
+    posts = [post | {"flag": post["disputed"] == "yes"} for post in threads(60)]
+    path = written(tmp_path / "data.jsonl", posts)
+    out = fit(capsys, path, "--label", "disputed", "--epochs", 1, "--width", 2)
+    assert "warning: the field 'flag' says what the label is" in out and "--ignore flag" in out
+
+
+def test_a_run_goes_on_to_the_same_model(tmp_path, capsys):
+    path = written(tmp_path / "data.jsonl", threads(80))
+    options = ["--label", "disputed", "--ignore", "bad", "--width", 3, "--patience", 50]
+    fit(capsys, path, *options, "--epochs", 4, "--output", tmp_path / "whole")
+    fit(capsys, path, *options, "--epochs", 2, "--output", tmp_path / "parts")
+    fit(capsys, path, *options, "--epochs", 4, "--output", tmp_path / "parts", "--resume")
+    assert_same_run(tmp_path / "parts", tmp_path / "whole")
+    wider = ["fit", str(path), *map(str, options), "--width", "4", "--output", str(tmp_path / "parts")]
+    status, _, err = outcome(capsys, *wider, "--resume")
+    assert status == 2 and "does not fit" in err
+
+
+def lines(label, count=50):
+    """Lines of documents with a label of each number."""
+    return "".join(json.dumps({"y": label(n), "x": n, "nothing": None}) + "\n" for n in range(count))
+
+
+MISTAKES = {
+    "no such label": ('{"a": 1}\n', [], "data.jsonl:1: the label 'y' is missing; there are 'a'"),
+    "a missing label": ('{"y": 1}\n{"a": 1}\n', [], "data.jsonl:2: the label 'y' is missing"),
+    "a null label": ('{"y": 1}\n{"y": null}\n', [], "data.jsonl:2: the label 'y' is null"),
+    "an array": (
+        '{"y": [1]}\n',
+        [],
+        "data.jsonl:1: the label 'y' should be a text, a number or a truth value",
+    ),
+    "no object": ("3\n", [], "data.jsonl:1: expected an object with fields, got int"),
+    "no JSON": ('{"y": 1}\n{"y"\n', [], "data.jsonl:2:"),
+    "nothing": ("", [], "data.jsonl: there are no examples"),
+    "too few": (lines(lambda n: n % 2, 5), [], "5 examples make"),
+    "one class": (lines(lambda n: "a"), [], "the same in all 50 examples: 'a'"),
+    "two types": (
+        lines(lambda n: [1, "a"][n % 2]),
+        [],
+        "a number in .*data.jsonl:.* and a text in .*data.jsonl:",
+    ),
+    "no numbers": (
+        lines(lambda n: str(n % 3)),
+        ["--task", "number"],
+        "--task number, and the label 'y' is a text",
+    ),
+    "all different": (lines(str), [], "50 different values in 50 examples, too many"),
+    "nothing to read": (lines(lambda n: n % 2), ["--ignore", "x"], "nothing can be read in"),
+    "an unknown path": (lines(lambda n: n % 2), ["--ignore", "z"], "ignore names the path 'z'"),
+    "shares": ('{"y": 1}\n', ["--test-share", "0.95"], "leave nothing to learn from"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_named_with_their_line_and_write_nothing(tmp_path, capsys, name):
+    text, options, message = MISTAKES[name]
+    path = tmp_path / "data.jsonl"
+    path.write_text(text)
+    status, _, err = outcome(capsys, "fit", str(path), "--label", "y", *options)
+    assert status == 2 and re.search(message, err), err
+    assert not (tmp_path / "data.fit").exists()
+
+
+def test_lines_with_errors_can_be_left_out(tmp_path, capsys):
+    path = written(tmp_path / "data.jsonl", threads(60))
+    with path.open("a") as file:
+        file.write('{"disputed": null}\n{"a": 1}\n{"disputed"\n')
+    with pytest.warns(UserWarning, match="left out 1 of 63"):
+        out = fit(capsys, path, "--label", "disputed", "--skip-errors", "--epochs", 1, "--width", 2)
+    assert "left out 2 lines without a label; the first: " in out and "60 examples" in out
+
+
+def test_options_are_checked(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["fit", "x.jsonl", "--label", "y", "--kind", "category"])
+    assert "expected PATH=KIND" in capsys.readouterr().err
