@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import TypeAlias
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from arrows.engine.device import ArrayWrite, Device
 from arrows.engine.program.boxes import Subscript, overlap, subscript, uncovered
+from arrows.engine.program.emitters.c import add_rows_kernel
 from arrows.engine.program.instructions import Accumulate, Region
 from arrows.ops import Parameter, RowSparse
 from arrows.ops.arrays import Array
@@ -143,7 +145,7 @@ class BatchGradients:
         self._device = device
         self._parts = parts
         self._arrays = arrays
-        self._rows: dict[ParameterKey, RowSparse] = {}
+        self._rows: dict[ParameterKey, list[RowSparse]] = {}
 
     def targets(self, operation: int, count: int) -> list[Array | None]:
         """For each `Accumulate` of an operation's program, the range to write to; None: it is added
@@ -172,8 +174,7 @@ class BatchGradients:
                 continue
             if part.region is None:
                 assert isinstance(value, RowSparse)
-                rows = self._rows.get(part.key)
-                self._rows[part.key] = value if rows is None else rows.add(value, self._device.xp)
+                self._rows.setdefault(part.key, []).append(value)
             elif not part.in_place:
                 assert not isinstance(value, RowSparse)
                 target = self._range(part)
@@ -181,10 +182,14 @@ class BatchGradients:
 
     def total(self) -> dict[ParameterKey, Gradient]:
         """The gradients, once all operations have added theirs."""
-        for key, rows in self._rows.items():
+        sparse: dict[ParameterKey, Gradient] = {}
+        for key, (first, *others) in self._rows.items():
             if key in self._arrays:
-                rows.add_to(self._arrays[key], self._device.xp)
-        return {**self._rows, **self._arrays}
+                for rows in (first, *others):
+                    _add_rows(self._device, rows, self._arrays[key])
+            else:
+                sparse[key] = reduce(lambda total, rows: total.add(rows, self._device.xp), others, first)
+        return {**sparse, **self._arrays}
 
     def _range(self, part: _Part) -> Array:
         """The range of a gradient that a part is: a view, of a scalar too."""
@@ -229,5 +234,19 @@ def add_gradients(device: Device, gradient: Gradient, other: Gradient) -> Gradie
         gradient += other
         return gradient
     total: Array = gradient.copy()
-    other.add_to(total, device.xp)
+    _add_rows(device, other, total)
     return total
+
+
+def _add_rows(device: Device, rows: RowSparse, dense: Array) -> None:
+    """Adds rows to a whole array: one launch where no row stands twice."""
+    in_c = rows.rows.dtype == np.int32 and rows.dtype == dense.dtype and dense.flags.c_contiguous
+    if not (device.has_kernels and rows.distinct and in_c and rows.values.flags.c_contiguous):
+        rows.add_to(dense, device.xp)
+    elif rows.values.size:
+        count = rows.rows.shape[0]
+        kernel = add_rows_kernel(rows.values.size // count, dense.dtype.name)
+        words = np.array(
+            [[count, *(device.address(each) for each in (dense, rows.rows, rows.values))]], np.int64
+        )
+        device.compile([kernel])[kernel.name].bind(words)(0)

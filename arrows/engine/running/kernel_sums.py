@@ -67,15 +67,17 @@ class KernelSums:
             target: the rows that are added to.
             gradients: what is summed, by place.
         """
-        kernel = segment_sum_kernel(target.size // max(len(target), 1), str(target.dtype))
+        width = target.size // max(len(target), 1)
+        kernel = segment_sum_kernel(width, str(target.dtype))
         bounds = np.asarray(self.plan.bounds, np.int64)
-        words = np.empty((len(bounds) - 1, 6), np.int64)
+        words = np.empty((len(bounds) - 1, 7), np.int64)
         words[:, 0] = lengths_of(bounds)
         words[:, 1] = device.address(target)
         words[:, 2] = device.address(upload.get(self.rows)) + 4 * bounds[:-1]
         words[:, 3] = device.address(gradients)
-        words[:, 4] = device.address(upload.get(self.order))
-        words[:, 5] = device.address(upload.get(self.starts)) + 4 * bounds[:-1]
+        words[:, 4] = width
+        words[:, 5] = device.address(upload.get(self.order))
+        words[:, 6] = device.address(upload.get(self.starts)) + 4 * bounds[:-1]
         return device.compile([kernel])[kernel.name].bind(words)
 
 

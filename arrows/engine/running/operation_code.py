@@ -13,7 +13,7 @@ from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.arguments import DeliveredRows, OnceValue
 from arrows.engine.program.emitters.numpy import RegionCode
-from arrows.engine.program.emitters.row_matrix import sparse_index
+from arrows.engine.program.emitters.row_matrix import table_index
 from arrows.engine.program.instructions import (
     Accumulate,
     Downcast,
@@ -193,7 +193,7 @@ def _rounded_bytes(program: Program) -> int:
 
 def _gathers(program: Program) -> tuple[GatherLayout, ...]:
     sums = (each for each in program.region("deferred") if isinstance(each, SumRows) and program.kernels)
-    indices = {sparse_index(program, each) for each in sums}
+    indices = {table_index(program, each) for each in sums}
     return tuple(
         GatherLayout(
             operands=gather.operands,

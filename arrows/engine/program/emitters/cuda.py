@@ -17,7 +17,7 @@ from arrows.engine.program.emitters.c import CKernel, c_kernel
 from arrows.engine.program.emitters.launches import RegionLaunches
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
 from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
-from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix, sparse_index
+from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix, table_index
 from arrows.engine.program.emitters.values import suffix
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -132,8 +132,7 @@ class _LaunchWriter(RegionWriter):
 
     def _sum_in_product(self, instruction: SumRows) -> bool:
         """Writes a sum over all rows as a matrix product, if it is one; returns whether it is."""
-        var, number = instruction.result, self.target_number(instruction)
-        out = "None, None" if number is None else f"targets[{number}], added[{number}]"
+        var, out = instruction.result, self._targets(instruction)
         if (rows := summed_rows(self.program, instruction)) is not None:
             name = self._constant(rows)
             self.values.assign(var, f"launches.sum_rows({name}, {var.type.shape}, {out})")
@@ -144,19 +143,25 @@ class _LaunchWriter(RegionWriter):
             return True
         return False
 
-    def known_sum(self, instruction: SumRows) -> str:
-        gather = sparse_index(self.program, instruction)
+    def _targets(self, instruction: SumRows) -> str:
+        """Code for the ranges that a sum is written to, and may be added to; each an array or None."""
+        number = self.target_number(instruction)
+        return "None, None" if number is None else f"targets[{number}], added[{number}]"
+
+    def summed(self, instruction: SumRows, otherwise: str) -> str:
+        gather = table_index(self.program, instruction)
         if gather is None:
-            return ""
+            return otherwise
         assert instruction.equation is not None
         x = instruction.equation.operands[0]
         rows = row_matrix(self.program, x)
         vectors = None if rows is None else flat(rows, x.type.size)
         if vectors is None or vectors.stored is not None:
-            return ""
-        return (
-            f"launches.sum_by_row({gather}, {self._constant(vectors)}, {instruction.result.type.shape}) or "
-        )
+            return otherwise
+        known = f"{gather}, {self._constant(vectors)}, {instruction.result.type.shape}"
+        if instruction.sparse:
+            return f"launches.sum_by_row({known}) or {otherwise}"
+        return f"launches.add_by_row({known}, {self._targets(instruction)}, lambda: {otherwise})"
 
     def _constant(self, rows: RowMatrix) -> str:
         name = f"rows{len(self.kernels.namespace)}"

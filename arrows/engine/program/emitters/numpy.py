@@ -308,11 +308,11 @@ class RegionWriter:
             else:
                 operands.append(self.values.name(var))
         summed = self.kernels.sum_rows(instruction, operands, self.target_of(instruction))
-        self.values.assign(instruction.result, self.known_sum(instruction) + summed)
+        self.values.assign(instruction.result, self.summed(instruction, summed))
 
-    def known_sum(self, instruction: SumRows) -> str:
-        """Code, up to an ``or``, for a quicker way to a sum, which may give None; empty if there is none."""
-        return ""
+    def summed(self, instruction: SumRows, otherwise: str) -> str:
+        """Code for a sum over rows, which may be quicker than that of the array module, ``otherwise``."""
+        return otherwise
 
     def target_of(self, instruction: SumRows) -> str | None:
         """Code for the part of a gradient that a sum is written to, if it is one: an array or None."""

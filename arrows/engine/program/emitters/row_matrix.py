@@ -112,10 +112,10 @@ def _part(whole: RowMatrix | None, var: Var, start: int, stop: int) -> RowMatrix
     return replace(whole, offset=whole.offset + start, width=stop - start)
 
 
-def sparse_index(program: Program, instruction: SumRows) -> int | None:
-    """The number of the gather that reads the rows of a table to which a row-sparse sum goes, if one does."""
+def table_index(program: Program, instruction: SumRows) -> int | None:
+    """The number of the gather that reads the rows of a table to which a sum goes, if one does."""
     equation = instruction.equation
-    if not instruction.sparse or equation is None or equation.primitive.name != "scatter_row":
+    if equation is None or equation.primitive.name != "scatter_row":
         return None
     x, index = equation.operands
     if x.rows != index.rows or index.type.shape != () or instruction.result.type.shape[1:] != x.type.shape:

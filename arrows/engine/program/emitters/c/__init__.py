@@ -7,7 +7,7 @@ and computed, `rows` reductions over a row, `lanes` those over a long one, `segm
 
 from arrows.engine.program.emitters.c.lanes import is_shared
 from arrows.engine.program.emitters.c.rows import is_reduction
-from arrows.engine.program.emitters.c.segments import segment_sum_kernel, sum_by_row_kernel
+from arrows.engine.program.emitters.c.segments import add_rows_kernel, segment_sum_kernel
 from arrows.engine.program.emitters.c.source import (
     CKernel,
     c_kernel,
@@ -19,6 +19,7 @@ from arrows.engine.program.emitters.c.source import (
 
 __all__ = [
     "CKernel",
+    "add_rows_kernel",
     "c_kernel",
     "in_c",
     "in_columns",
@@ -27,5 +28,4 @@ __all__ = [
     "is_short",
     "over_sequence",
     "segment_sum_kernel",
-    "sum_by_row_kernel",
 ]

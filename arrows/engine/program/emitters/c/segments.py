@@ -134,52 +134,47 @@ def _over(writer: KernelWriter, scope: CodeBlock, x: Var, row: str, at: RowPlace
     scope.close(block)
 
 
-def segment_sum_kernel(width: int, dtype: str) -> KernelSource:
-    """The kernel of sums of gradients by row, one launch for all rows.
+def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSource:
+    """The kernel of sums of vectors by row, one launch for all rows.
 
     ``target[rows[s]] += values[order[starts[s]]] + ... + values[order[starts[s + 1] - 1]]`` for all s.  Its
-    words: how many s, target, rows, values, order, starts; the index arrays are int32.
+    words: how many s, target, rows, values, how many numbers lie from one vector to the next, order, starts;
+    the index arrays are int32.
 
     Args:
-        width: how many numbers a row has.
+        width: how many numbers a vector has.
         dtype: their element type.
+        adds: whether sums are added to rows of the target; else sum s is written to its row s.
     """
     type, wide = TYPES[dtype], "double" if dtype == "float32" else TYPES[dtype]
+    place = (
+        f"target[(long long)((const int*)WORD(2))[s] * {width} + j] += total" if adds else "target[i] = total"
+    )
     body = f"""\
   {type}* target = ({type}*)WORD(1);
-  const int* rows = (const int*)WORD(2);
   const {type}* values = (const {type}*)WORD(3);
-  const int* order = (const int*)WORD(4);
-  const int* starts = (const int*)WORD(5);
+  const int* order = (const int*)WORD(5);
+  const int* starts = (const int*)WORD(6);
   ITEMS(i, WORD(0) * {width}) {{
     const long long s = i / {width}, j = i % {width};
     {wide} total = 0;
-    for (int k = starts[s]; k < starts[s + 1]; ++k) total += values[(long long)order[k] * {width} + j];
-    target[(long long)rows[s] * {width} + j] += total;
+    for (int k = starts[s]; k < starts[s + 1]; ++k) total += values[(long long)order[k] * WORD(4) + j];
+    {place};
   }}"""
-    return kernel_source(body, words=6, columns=width)
+    return kernel_source(body, words=7, columns=width)
 
 
-def sum_by_row_kernel(width: int, dtype: str) -> KernelSource:
-    """The kernel of sums of vectors by row, which gives each row once.
+def add_rows_kernel(width: int, dtype: str) -> KernelSource:
+    """The kernel that adds vectors to rows of an array, no row twice: ``target[rows[s]] += values[s]``.
 
-    ``out[s] = values[order[starts[s]]] + ... + values[order[starts[s + 1] - 1]]`` for all s.  Its words: how
-    many s, out, values, how many numbers lie from one vector to the next, order, starts.
+    Its words: how many s, target, rows (int32), values.
 
     Args:
         width: how many numbers a vector has.
         dtype: their element type.
     """
-    type, wide = TYPES[dtype], "double" if dtype == "float32" else TYPES[dtype]
     body = f"""\
-  {type}* out = ({type}*)WORD(1);
-  const {type}* values = (const {type}*)WORD(2);
-  const int* order = (const int*)WORD(4);
-  const int* starts = (const int*)WORD(5);
-  ITEMS(i, WORD(0) * {width}) {{
-    const long long s = i / {width}, j = i % {width};
-    {wide} total = 0;
-    for (int k = starts[s]; k < starts[s + 1]; ++k) total += values[(long long)order[k] * WORD(3) + j];
-    out[i] = total;
-  }}"""
-    return kernel_source(body, words=6, columns=width)
+  ITEMS(i, WORD(0) * {width})
+    (({TYPES[dtype]}*)WORD(1))[(long long)((const int*)WORD(2))[i / {width}] * {width} + i % {width}] +=
+        ((const {TYPES[dtype]}*)WORD(3))[i];"""
+    return kernel_source(body, words=4, columns=width)
