@@ -84,7 +84,7 @@ def find(folder: Path) -> dict[str, Path]:
 
 def read(files: dict[str, Path]) -> dict[str, list[Sentence]]:
     """The sentences of a treebank, by part; refuses a file without sentences."""
-    sentences = {}
+    sentences: dict[str, list[Sentence]] = {}
     for part, path in files.items():
         sentences[part] = read_conllu(path)
         if not sentences[part]:

@@ -8,10 +8,13 @@ memory allows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arrows.data.file_examples import FileExamples, collected, lines_of
 from arrows.data.utf8 import decoded
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
@@ -74,10 +77,19 @@ def parse_labelled_tree(text: str, *, classes: int = 5, source: str = "tree", li
     return _parse(_Tokens(text, source, line), labelled=True, classes=classes)
 
 
-def read_trees(path: str | Path, *, classes: int = 5) -> list[Tree]:
+def read_trees(path: str | Path, *, classes: int = 5, errors: str = "stop") -> FileExamples[Tree]:
     """Reads a file of labelled trees in UTF-8, one per line, such as the Stanford Sentiment Treebank's.
 
     Blank lines are skipped.
+
+    Args:
+        path: the file; if its name ends in `.gz` or `.zst`, it is decompressed.
+        classes: labels are whole numbers from 0 to `classes - 1`.
+        errors: "stop" at the first error; or "skip": leave out the trees with errors, and list these in the
+            result's `skipped`.
+
+    Returns:
+        A list of trees, which also knows the `places` where they stood.
 
     Raises:
         InputError: the errors of `parse_labelled_tree`, or bytes that are not UTF-8; it names file, line and
@@ -93,7 +105,7 @@ def read_trees(path: str | Path, *, classes: int = 5) -> list[Tree]:
     [2, 4]
     """
     path = Path(path)
-    return parse_trees(path.read_bytes(), classes=classes, source=str(path))
+    return collected(path, _trees(lines_of(path), classes, str(path), labelled=True), errors)
 
 
 def parse_trees(
@@ -114,16 +126,25 @@ def parse_trees(
     >>> parse_trees(b"(good film)\\n(3 good)", labelled=None)
     [{'left': {'word': 'good'}, 'right': {'word': 'film'}}, {'label': 3, 'word': 'good'}]
     """
-    trees = []
-    for number, raw in enumerate(data.split(b"\n"), start=1):
-        text = decoded(raw, source, number)
-        if not text.strip(" \t\r\f\v"):
-            continue
-        if LABEL_FIRST.match(text) if labelled is None else labelled:
-            trees.append(parse_labelled_tree(text, classes=classes, source=source, line=number))
-        else:
-            trees.append(parse_tree(text, source=source, line=number))
-    return trees
+    lines = enumerate(data.split(b"\n"), start=1)
+    return [read() for _, read in _trees(lines, classes, source, labelled=labelled)]
+
+
+def _trees(
+    lines: Iterable[tuple[int, bytes]], classes: int, source: str, *, labelled: bool | None
+) -> Iterator[tuple[str, Callable[[], Tree]]]:
+    """For each line that is not blank, its place, and a function that reads its tree."""
+    for number, raw in lines:
+        text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
+        if text.strip(b" \t\r\f\v"):
+            yield f"{source}:{number}", partial(_tree, raw, classes, source, number, labelled)
+
+
+def _tree(raw: bytes, classes: int, source: str, number: int, labelled: bool | None) -> Tree:
+    text = decoded(raw, source, number)
+    if LABEL_FIRST.match(text) if labelled is None else labelled:
+        return parse_labelled_tree(text, classes=classes, source=source, line=number)
+    return parse_tree(text, source=source, line=number)
 
 
 def format_tree(tree: Tree) -> str:

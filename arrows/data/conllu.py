@@ -7,10 +7,15 @@ keys "head" and "relation" where its tree is read too, "lemma" and "features" wh
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from arrows.data.file_examples import FileExamples, collected, lines_of
 from arrows.data.utf8 import decoded
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
@@ -32,23 +37,31 @@ HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def read_conllu(
-    path: str | Path, *, trees: bool = False, lemmas: bool = False, features: bool = False
-) -> list[Sentence]:
+    path: str | Path,
+    *,
+    trees: bool = False,
+    lemmas: bool = False,
+    features: bool = False,
+    errors: str = "stop",
+) -> FileExamples[Sentence]:
     """Reads a file in the CoNLL-U format: words, their universal parts of speech, and what else is asked for.
 
     Lines end with a line feed, and tabs separate columns; other blanks have no meaning. A byte-order mark,
     comments, ranges of words, empty nodes, and blank lines between sentences are skipped.
 
     Args:
-        path: the file, in UTF-8.
+        path: the file, in UTF-8; if its name ends in `.gz` or `.zst`, it is decompressed.
         trees: also read the head of each word, and its relation to the head.
         lemmas: also read the lemma of each word.
         features: also read the morphological features of each word.
+        errors: "stop" at the first error; or "skip": leave out the sentences with errors, and list these in
+            the result's `skipped`.
 
     Returns:
-        A list of sentences, each a list of `{"word": form, "tag": one of TAGS}`. With `trees`, each word also
-        has a "head", the number of a word as text, "0" for the root, and a "relation"; with `lemmas` a
-        "lemma"; with `features` the "features", a dict such as `{"Number": "Sing"}`.
+        A list of sentences, which also knows the `places` where they begin. A sentence is a list of
+        `{"word": form, "tag": one of TAGS}`. With `trees`, each word also has a "head", the number of a word
+        as text, "0" for the root, and a "relation"; with `lemmas` a "lemma"; with `features` the "features",
+        a dict such as `{"Number": "Sing"}`.
 
     Raises:
         InputError: a line without ten columns, words that are not numbered 1, 2, ..., a word without form, a
@@ -72,7 +85,7 @@ def read_conllu(
     """
     path = Path(path)
     columns = Columns(trees=trees, lemmas=lemmas, features=features)
-    return parse_conllu(path.read_bytes(), path, columns)
+    return collected(path, _sentences(lines_of(path), path, columns), errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,23 +115,29 @@ def parse_conllu(data: bytes, source: object, columns: Columns) -> list[Sentence
     >>> parse_conllu(row, "standard input", Columns(tags=False))
     [[{'word': 'Trees'}]]
     """
-    sentences: list[Sentence] = []
+    lines = enumerate(data.split(b"\n"), start=1)
+    return [read() for _, read in _sentences(lines, source, columns)]
+
+
+def _sentences(
+    lines: Iterable[tuple[int, bytes]], source: object, columns: Columns
+) -> Iterator[tuple[str, Callable[[], Sentence]]]:
+    """For each sentence, its place, and a function that reads it; blank lines end sentences."""
+    block: list[tuple[int, bytes]] = []
+    for number, raw in chain(lines, [(0, b"")]):
+        text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
+        if text.removesuffix(b"\r"):
+            block.append((number, raw))
+        elif block:
+            yield f"{source}:{block[0][0]}", partial(_sentence, block, source, columns)
+            block = []
+
+
+def _sentence(block: list[tuple[int, bytes]], source: object, columns: Columns) -> Sentence:
     sentence: Sentence = []
     rows: list[_ConlluLine] = []  # the line of each word
-    began: int | None = None  # the line where the sentence begins, with its comments; None between sentences
-    lines = data.split(b"\n")
-    for number, raw in enumerate([*lines, b""], start=1):
+    for number, raw in block:
         line = _ConlluLine(source, number, raw)
-        if not line.text:
-            if sentence:
-                if columns.trees:
-                    _check_tree(sentence, rows)
-                sentences.append(sentence)
-            elif began is not None:
-                raise InputError(f"{source}:{began}:1: the sentence that begins here has no words")
-            sentence, rows, began = [], [], None
-            continue
-        began = number if began is None else began
         if line.text.startswith("#"):
             if sentence:
                 raise line.error(0, "a comment stands inside a sentence; end the sentence by a blank line")
@@ -127,7 +146,11 @@ def parse_conllu(data: bytes, source: object, columns: Columns) -> list[Sentence
         if word is not None:
             sentence.append(word)
             rows.append(line)
-    return sentences
+    if not sentence:
+        raise InputError(f"{source}:{block[0][0]}:1: the sentence that begins here has no words")
+    if columns.trees:
+        _check_tree(sentence, rows)
+    return sentence
 
 
 def _check_tree(sentence: Sentence, rows: list[_ConlluLine]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import operator
 import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, SupportsIndex, TypeVar, cast, overload
 
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError
@@ -19,20 +20,43 @@ ERRORS = ("stop", "skip")
 
 
 class FileExamples(list[T]):
-    """The examples of a file, a list.
+    """The examples of a file: a list that knows where each of them stood, after `shuffle` and in slices too.
+
+    Errors of `Model.prepare` and `train` name the place of an example.
 
     Attributes:
-        places: where each example begins: file and line.
         skipped: the errors of what was left out, with `errors="skip"`.
 
-    >>> FileExamples([3], places=["numbers.txt:1"], skipped=[]).places
-    ['numbers.txt:1']
+    >>> examples = FileExamples([[3], [4]], places=["numbers.txt:1", "numbers.txt:2"], skipped=[])
+    >>> examples.reverse()
+    >>> examples.places, examples[1:].places
+    (['numbers.txt:2', 'numbers.txt:1'], ['numbers.txt:1'])
     """
 
     def __init__(self, examples: Iterable[T], *, places: list[str], skipped: list[InputError]) -> None:
         super().__init__(examples)
-        self.places = places
+        self._read, self._places = tuple(self), tuple(places)
         self.skipped = skipped
+
+    @property
+    def places(self) -> list[str]:
+        """Where each example begins, file and line: of one that was put in later, an empty text."""
+        if len(self) == len(self._read) and all(map(operator.is_, self, self._read)):
+            return list(self._places)
+        # A number may be the same object in several lines; then there is no saying which.
+        lines: dict[int, str] = {}
+        for example, place in zip(self._read, self._places, strict=True):
+            lines[id(example)] = "" if id(example) in lines else place
+        return [lines.get(id(example), "") for example in self]
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> T: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> FileExamples[T]: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        if isinstance(key, slice):
+            return FileExamples(super().__getitem__(key), places=self.places[key], skipped=self.skipped)
+        return super().__getitem__(key)
 
 
 def checked_errors(errors: str) -> bool:

@@ -7,7 +7,11 @@ import csv
 import gzip
 import io
 import json
+import pickle
+import random
+import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +26,11 @@ from arrows.data import (
     iterate_json_lines,
     parse_python,
     parse_smiles,
+    read_conllu,
     read_csv,
     read_json_lines,
     read_python,
+    read_trees,
 )
 
 values = st.recursive(
@@ -249,3 +255,103 @@ def test_molecules():
     for smiles, words in [("C1CC", "no SMILES"), ("C(C)(C)(C)(C)C", "valence"), ("", "no atoms")]:
         with pytest.raises(ar.InputError, match=f"^m.csv:3: .*{words}"):
             parse_smiles(smiles, source="m.csv:3")
+
+
+def test_trees_that_are_wrong_are_left_out_and_listed(tmp_path):
+    path = tmp_path / "trees.txt"
+    path.write_bytes(b"\xef\xbb\xbf(2 film)\n\n(9 bad)\n(3 (2 a)\n(1 \xff)\n(4 good)\n")
+    with pytest.raises(ar.InputError, match=r"trees.txt:3:2: expected a label from 0 to 4, got '9'"):
+        read_trees(path)
+    with pytest.warns(UserWarning, match=r"left out 3 of 5 examples.*trees.txt:3:2") as warned:
+        trees = read_trees(path, errors="skip")
+    assert warned[0].filename == __file__
+    assert trees == [{"label": 2, "word": "film"}, {"label": 4, "word": "good"}]
+    assert trees.places == [f"{path}:1", f"{path}:6"]
+    assert [str(error).split(": ")[0] for error in trees.skipped] == [
+        f"{path}:{p}" for p in ("3:2", "4:9", "5:4")
+    ]
+    (tmp_path / "trees.gz").write_bytes(gzip.compress(b"(2 film)"))
+    assert read_trees(tmp_path / "trees.gz") == [{"label": 2, "word": "film"}]
+    with pytest.raises(ar.ArrowValueError, match="'stop' or 'skip'"):
+        read_trees(path, errors="ignore")
+
+
+def test_sentences_that_are_wrong_are_left_out_and_listed(tmp_path):
+    def row(number, word, tag="NOUN"):
+        return "\t".join([str(number), word, "_", tag, *"______"])
+
+    blocks = [
+        [row(1, "one")],
+        ["# a comment alone"],
+        ["# text", row(1, "two"), row(3, "three")],
+        [row(1, "four", "THING"), row(2, "five")],
+        [row(1, "six"), row(2, "seven")],
+    ]
+    path = tmp_path / "words.conllu"
+    path.write_text("\n\n".join("\n".join(block) for block in blocks) + "\n")
+    with pytest.raises(ar.InputError, match=r"words.conllu:3:1: the sentence that begins here has no words"):
+        read_conllu(path)
+    with pytest.warns(UserWarning, match="left out 3 of 5 examples"):
+        sentences = read_conllu(path, errors="skip")
+    assert [[word["word"] for word in sentence] for sentence in sentences] == [["one"], ["six", "seven"]]
+    assert sentences.places == [f"{path}:1", f"{path}:12"]
+    assert [str(error).split(": ")[0] for error in sentences.skipped] == [
+        f"{path}:{p}" for p in ("3:1", "7:1", "9:10")
+    ]
+
+
+def test_places_follow_their_examples():
+    places = [f"x:{n}" for n in range(1, 7)]
+    examples = FileExamples([[n] for n in range(6)], places=places, skipped=[])
+    assert examples.places == places and examples[1::2].places == ["x:2", "x:4", "x:6"]
+    random.Random(1).shuffle(examples)
+    assert examples.places == [f"x:{example[0] + 1}" for example in examples]
+    part = examples[:4]
+    assert isinstance(part, FileExamples) and part.places == [f"x:{example[0] + 1}" for example in part]
+    part.append([0])
+    assert part.places[-1] == "" and len(part.places) == 5
+    same = FileExamples([1, 1, 2], places=["x:1", "x:2", "x:3"], skipped=[])
+    assert same.places == ["x:1", "x:2", "x:3"]
+    same.reverse()
+    assert same.places == ["x:3", "", ""]
+    again = pickle.loads(pickle.dumps(examples))
+    assert again == examples and again.places == examples.places
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_errors_of_a_model_name_file_and_line(tmp_path, cache):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text('[1]\n\n[2]\n[3, "x"]\n')
+    examples = read_json_lines(path)
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum() >> ar.Function(lambda x: x * x))
+    wanted = rf"^{re.escape(str(path))}:4: example 2: \[1\]: "
+    keep = {"cache": tmp_path / "set"} if cache else {}
+    with pytest.raises(ar.InputError, match=wanted) as caught:
+        model.prepare(examples, **keep)
+    assert caught.value.details.example == 2 and caught.value.details.path == "[1]"
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ar.InputError, match=wanted):
+        model.prepare(examples, executor=executor, **keep)
+    for run in (
+        lambda: model(examples),
+        lambda: model.value_and_grad(examples),
+        lambda: ar.training.train(model, examples, ar.training.SGD(0.1), progress=False),
+        lambda: list(model.predict(examples)),
+    ):
+        with pytest.raises(ar.InputError, match=wanted):
+            run()
+    examples.reverse()
+    with pytest.raises(ar.InputError, match=rf"^{re.escape(str(path))}:4: example 0: \[1\]: "):
+        model.prepare(examples)
+
+
+def test_errors_while_values_are_computed_name_file_and_line(tmp_path):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text("[0, 1]\n[2, 2]\n")
+    table = ar.Embedding(3, 2, name="table")
+    total = ar.Map(ar.Scalar("int32")) >> ar.Sum() >> table
+    model = ar.compile(total >> ar.Function(lambda v: ar.ops.sum(v)))
+    prepared = model.prepare(read_json_lines(path))
+    wanted = rf"^{re.escape(str(path))}:2: example 1: .*index 4 is out of range"
+    for examples in (prepared, prepared[[1]], read_json_lines(path)):
+        with pytest.raises(ar.InputError, match=wanted):
+            model(examples)

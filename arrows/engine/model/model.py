@@ -39,7 +39,7 @@ from arrows.engine.running import (
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling import BatchReader, Examples
+from arrows.engine.scheduling import BatchReader, Examples, naming_places
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
@@ -304,7 +304,8 @@ class Model(Placed, Preparing, Observed):
 
     def _evaluate(self, call: ModelCall, training: bool) -> Any:
         with self._lock.mutex:
-            result, record, outputs = self._runner.evaluate(call, training=training)
+            with naming_places(call.examples):
+                result, record, outputs = self._runner.evaluate(call, training=training)
             self._records.latest = record
             self.step += training
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
@@ -315,7 +316,8 @@ class Model(Placed, Preparing, Observed):
     ) -> tuple[Differentiated, CallRecord, Outputs]:
         """Differentiates a batch; counts as a step."""
         call = self._call(examples, ids, at_once=at_once)
-        differentiated, record, outputs = self._runner.differentiate(call, inputs)
+        with naming_places(examples):
+            differentiated, record, outputs = self._runner.differentiate(call, inputs)
         self._records.latest = record
         self.step += 1
         return differentiated, record, outputs

@@ -87,7 +87,7 @@ def _unless_stopped(rows: list[Any], errors: object, places: list[str] | None, f
     """Yields rows; raises or yields errors, which then also say where in a file the example stands."""
     for number, row in enumerate(rows, start=first):
         if isinstance(row, InputError):
-            if places is not None and number < len(places):
+            if places is not None and number < len(places) and places[number]:
                 cause = row.__cause__
                 row = InputError(row.details.placed(places[number]))
                 row.__cause__ = cause

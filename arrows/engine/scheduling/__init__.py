@@ -14,6 +14,7 @@ from arrows.engine.scheduling.batch_input import (
     Preparation,
     as_examples,
     as_stream,
+    naming_places,
 )
 from arrows.engine.scheduling.batching import (
     BatchSize,
@@ -48,5 +49,6 @@ __all__ = [
     "dropout_keys",
     "epoch_batches",
     "merge",
+    "naming_places",
     "timeline",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
@@ -81,6 +82,24 @@ _ROWS_OF_TABLES: dict[str, tuple[str, ...]] = {
     "to_pylist": (),  # PyArrow
     "to_dict": ("records",),  # pandas
 }
+
+
+@contextmanager
+def naming_places(examples: object) -> Iterator[None]:
+    """A context in which errors name the place of an example in its file, if the examples know it.
+
+    Those that a reader of `arrows.data` has made do, and so do sets that were prepared from them.
+    """
+    try:
+        yield
+    except InputError as error:
+        number = error.details.example
+        while isinstance(examples, Batch):
+            examples = examples.prepared
+        places = getattr(examples, "places", None)
+        if not isinstance(places, list) or number is None or not number < len(places) or not places[number]:
+            raise
+        raise InputError(error.details.placed(places[number])) from error.__cause__
 
 
 def as_ids(ids: object, count: int) -> HostArray:
@@ -229,18 +248,22 @@ class BatchReader:
                 plan=self.reader.plan,
                 max_nodes=self.reader.max_nodes,
             )
-            return cache.prepared(
-                source,
-                partial(self._chunks, wanted),
-                listed=in_memory,
-                count=len(examples) if isinstance(examples, Sized) else None,
-            )
-        listed = as_examples(examples, purpose)
-        if wanted.executor is None:
-            wirings = self.reader.read_all(listed, wanted.processes)
+            count = len(examples) if isinstance(examples, Sized) else None
+            with naming_places(examples):
+                prepared = cache.prepared(
+                    source, partial(self._chunks, wanted), listed=in_memory, count=count
+                )
         else:
-            wirings = joined_chunks(list(self._chunks(wanted, listed)))
-        return Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
+            listed = as_examples(examples, purpose)
+            with naming_places(examples):
+                if wanted.executor is None:
+                    wirings = self.reader.read_all(listed, wanted.processes)
+                else:
+                    wirings = joined_chunks(list(self._chunks(wanted, listed)))
+            prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
+        places = getattr(examples, "places", None)
+        prepared.places = places if isinstance(places, list) else None
+        return prepared
 
     def _chunks(self, wanted: Preparation, examples: Iterable[object]) -> Iterator[Chunk]:
         if wanted.executor is None:

@@ -103,6 +103,7 @@ class Prepared:
         self.wirings = wirings
         self.fingerprint = fingerprint
         self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
+        self.places: list[str] | None = None  # where each example stands in a file, for messages
         self.tables: dict[bool, NodeTable] = {}  # not pickled, since the first batch makes what is missing
 
     @staticmethod
