@@ -77,6 +77,7 @@ OPTIONAL = {
     "numba",
     "llvmlite",
     "matplotlib",
+    "mpi4py",
     "tensorboardX",
     "wandb",
     "cloudpickle",

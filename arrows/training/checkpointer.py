@@ -90,9 +90,13 @@ class Checkpointer:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough steps or seconds have passed to save the state."""
-        by_steps = self.every is not None and self.optimizer.steps % self.every == 0
-        return by_steps or (self.seconds is not None and time.monotonic() - self.last >= self.seconds)
+        """Whether enough steps have passed to save the state."""
+        return self.every is not None and self.optimizer.steps % self.every == 0
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether enough seconds have passed to save the state."""
+        return self.seconds is not None and time.monotonic() - self.last >= self.seconds
 
     def save(self) -> None:
         """Saves the state, unless it would replace a good one by parameters that are not finite."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from arrows.training.callbacks import Callback, checked_callbacks
 from arrows.training.checkpointer import Checkpointer
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer, functions_in
+from arrows.training.parallel import Alone, ParallelRanks, Ranks, as_communicator
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.saving import STATE
 from arrows.training.training_run import TrainingRun
@@ -57,6 +59,7 @@ def train(
     nan: str = "stop",
     progress: bool = True,
     unit: str = "example",
+    comm: Any = None,
 ) -> History:
     """Trains a model; its parameters change in place.
 
@@ -109,6 +112,11 @@ def train(
             leaves the same behind.
         progress: whether to draw a progress bar on standard error.
         unit: what the progress bar and the result call an example.
+        comm: the processes that train together, such as `MPI.COMM_WORLD` of mpi4py (`arrows[mpi]`), each of
+            which calls `train` with the same arguments. They divide the examples of each batch by their
+            nodes, add up their gradients, and take the same steps: the numbers are those of one process, to
+            rounding. All start with the parameters and the state of rank 0, which alone evaluates, calls
+            `after_epoch` and callbacks, and reads and writes files. An error of one rank ends all.
 
     Returns:
         A list with an `Epoch` for each epoch, including those before a resumption, which also has all
@@ -119,6 +127,7 @@ def train(
             something other than figures by name.
         ArrowValueError: an argument is out of range, or no state that is kept is whole and this run's.
         InputError: the model cannot read an example; nothing has been trained then.
+        RankError: rank 0 has failed, or another one has before the first step; it names the reason.
         NotFiniteError: see `nan`; it names epoch, step, and the first parameter, input or operation that is
             not finite. Parameters and the optimizer's state are as they were before that step.
         OSError: the state cannot be read or written.
@@ -172,52 +181,71 @@ def train(
         raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
     path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
     # Whatever would make saving fail is refused now, not after an epoch of training.
-    if path is not None:
+    if path is not None or comm is not None:
         require_optimizer(call, optimizer, *STATE)
-        require_replaceable(path)
         optimizer.description  # noqa: B018  raises for a schedule whose content cannot be identified
     optimizer.rates_of(model)  # raises for patterns that match no parameter
     told = checked_callbacks(callbacks)
     if plateau is not None or told:
         require_optimizer(call, optimizer, "learning_rate", "rate_factor")
-    prepared = model.prepare(examples)
-    epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
-    run = Progress(
-        seed=seed,
-        batch_size=batch_size if isinstance(batch_size, int) else repr(batch_size),
-        accumulate=accumulate,
-        examples=len(prepared),
-        plateau="" if plateau is None or path is None else _description(plateau),
-    )
-    checkpointer = Checkpointer(
-        model=model,
-        optimizer=optimizer,
-        run=run,
-        path=path,
-        every=checkpoint_every,
-        seconds=checkpoint_seconds,
-        metadata=metadata or {},
-        stop_at_nan=nan == "stop",
-        keep=keep_last,
-    )
-    if resume and path is not None:
-        checkpointer.resume()
-    TrainingRun(
-        prepared=prepared,
-        batch_size=batch_size,
-        checkpointer=checkpointer,
-        epochs=epochs,
-        evaluate=evaluate,
-        evaluate_every=evaluate_every,
-        best_by=best_by,
-        stop_when=stop_when,
-        plateau=plateau,
-        callbacks=told,
-        after_epoch=after_epoch,
-        bar=progress,
-        unit=unit,
-    ).finish()
+    ranks = _ranks(comm)
+    with ranks.guarded():
+        if path is not None:
+            ranks.from_first(partial(require_replaceable, path))
+        prepared = ranks.prepare(model, examples)
+        epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
+        run = Progress(
+            seed=seed,
+            batch_size=batch_size if isinstance(batch_size, int) else repr(batch_size),
+            accumulate=accumulate,
+            examples=len(prepared),
+            plateau="" if plateau is None or path is None else _description(plateau),
+        )
+        settings = {
+            "epochs": epochs,
+            "seed": seed,
+            "batch_size": batch_size,
+            "accumulate": accumulate,
+            "the optimizer": repr(optimizer),
+            "evaluate_every": evaluate_every,
+        }
+        ranks.agree(settings, model, prepared)
+        checkpointer = Checkpointer(
+            model=model,
+            optimizer=optimizer,
+            run=run,
+            path=path if ranks.first else None,
+            every=checkpoint_every,
+            seconds=checkpoint_seconds,
+            metadata=metadata or {},
+            stop_at_nan=nan == "stop",
+            keep=keep_last,
+        )
+        if resume and path is not None:
+            ranks.from_first(checkpointer.resume)
+        ranks.share_state(model, optimizer, run)
+        TrainingRun(
+            prepared=prepared,
+            batch_size=batch_size,
+            checkpointer=checkpointer,
+            epochs=epochs,
+            evaluate=evaluate,
+            evaluate_every=evaluate_every,
+            best_by=best_by,
+            stop_when=stop_when,
+            plateau=plateau,
+            callbacks=told,
+            after_epoch=after_epoch,
+            bar=progress,
+            unit=unit,
+            ranks=ranks,
+        ).finish()
     return History(run.history, run.evaluations)
+
+
+def _ranks(comm: Any) -> Ranks:
+    communicator = None if comm is None else as_communicator(comm)
+    return Alone() if communicator is None or communicator.size == 1 else ParallelRanks(communicator)
 
 
 def _description(plateau: Callable[[Sequence[Evaluation]], float]) -> str:

@@ -26,6 +26,7 @@ from arrows.training.finite_checks import refuse_loss
 from arrows.training.learner import Learner
 from arrows.training.learning_rates import rate_at
 from arrows.training.optimizers import Counters, Optimizer
+from arrows.training.parallel import Alone, Ranks
 from arrows.training.parameters import as_float
 from arrows.training.progress import Progress
 
@@ -66,6 +67,7 @@ class Losses:
         stop: refuse a loss that is not finite, before the step is taken.
         callbacks: are told of each step.
         at_once: how many examples of a step run at once; None: all of them.
+        ranks: the processes that take the steps together.
 
     Attributes:
         examples: how many examples the losses of ``run.total`` belong to.
@@ -80,17 +82,18 @@ class Losses:
         stop: bool,
         callbacks: Sequence[Callback] = (),
         at_once: int | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self._callbacks, self._at_once = callbacks, at_once
-        # A learner of the user's own need not know of parts.
-        self._parts: dict[str, Any] = {} if at_once is None else {"at_once": at_once}
+        self._ranks: Ranks = Alone() if ranks is None else ranks
         self._model, self._optimizer, self._run, self._stop = model, optimizer, run, stop
         self.examples = run.position
         self._steps: list[Step] = []
         self._read = time.monotonic()
         # Only our own optimizer masks steps out, and only a compiled model finds again what was not finite.
         masks = isinstance(model, Model) and getattr(optimizer, "masks_steps", False)
-        self._late = model.device.name != "cpu" and (masks if stop else hasattr(optimizer, "counters"))
+        late = model.device.name != "cpu" and (masks if stop else hasattr(optimizer, "counters"))
+        self._late = late and self._ranks.size == 1  # the host has added up the losses of several
         self._finite: Array | None = None
 
     def __enter__(self) -> Self:
@@ -128,12 +131,12 @@ class Losses:
         if not self._late:
             if self._stop:
                 check = partial(self._check, batch, number, model_step)
-            loss = model.train_step(batch, optimizer, check=check, **self._parts)
+            loss = self._ranks.train_step(model, batch, optimizer, check, self._at_once)
             self._add(as_float(model.device, loss), len(batch), number)
             return
         counters = optimizer.counters()
         watch = self._watch if self._stop else None
-        loss = model.train_step(batch, optimizer, check=watch, **self._parts)
+        loss = self._ranks.train_step(model, batch, optimizer, watch, self._at_once)
         self._steps.append(
             Step(
                 batch=batch,

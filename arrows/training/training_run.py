@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 from tqdm import tqdm
 
@@ -18,6 +19,7 @@ from arrows.training.checkpointer import Checkpointer
 from arrows.training.interrupt import Interrupts
 from arrows.training.learner import PreparedExamples
 from arrows.training.losses import Losses
+from arrows.training.parallel import Ranks
 from arrows.training.progress import Epoch, Evaluation, figures_of
 from arrows.typesys import ArrowValueError
 
@@ -42,6 +44,7 @@ class TrainingRun:
         after_epoch: likewise of epochs.
         bar: whether to draw a progress bar.
         unit: what the bar and the epochs call an example.
+        ranks: the processes that train together.
     """
 
     prepared: PreparedExamples
@@ -57,6 +60,7 @@ class TrainingRun:
     after_epoch: Callable[[Epoch], object] | None
     bar: bool
     unit: str
+    ranks: Ranks
 
     def finish(self) -> None:
         """Trains to the end of the last epoch, or until `stop_when` says so."""
@@ -80,7 +84,7 @@ class TrainingRun:
             self._take_steps()
         checkpointer.require_finite()
         if self.evaluate is not None and not self._is_evaluated:
-            checkpointer.save()  # if a long evaluation is interrupted, the epoch is not lost
+            self._save()  # if a long evaluation is interrupted, the epoch is not lost
             self._evaluate()
         figures = progress.evaluations[-1] if self.evaluate is not None else None
         epoch = Epoch(
@@ -93,13 +97,20 @@ class TrainingRun:
             best=figures is not None and figures.best,
         )
         progress.history.append(epoch)
+        self.ranks.from_first(partial(self._tell, epoch))
+        progress.epoch, progress.position, progress.total, progress.seconds = progress.epoch + 1, 0, 0.0, 0.0
+        self._save()
+
+    def _tell(self, epoch: Epoch) -> None:
+        """Tells the epoch's result to those who want to know it."""
         with self._averages():
             if self.after_epoch is not None:
                 self.after_epoch(epoch)
             for callback in self.callbacks:
                 callback.after_epoch(epoch)
-        progress.epoch, progress.position, progress.total, progress.seconds = progress.epoch + 1, 0, 0.0, 0.0
-        checkpointer.save()
+
+    def _save(self) -> None:
+        self.ranks.from_first(self.checkpointer.save)
 
     def _take_steps(self) -> None:
         """Trains on the examples of the current epoch, to its end or until an evaluation is due."""
@@ -117,34 +128,38 @@ class TrainingRun:
                 desc=f"epoch {progress.epoch}/{self.epochs}",
                 unit=self.unit,
                 leave=False,
-                disable=not self.bar or sys.stderr is None,  # None: the stream is closed
+                disable=not (self.bar and self.ranks.first) or sys.stderr is None,  # None: it is closed
             ) as bar,
-            Interrupts(held=checkpointer.path is not None) as interrupts,
+            Interrupts(held=checkpointer.path is not None or self.ranks.size > 1) as interrupts,
             Losses(
                 model,
                 optimizer,
                 progress,
                 stop=checkpointer.stop_at_nan,
-                callbacks=self.callbacks,
+                callbacks=self.callbacks if self.ranks.first else (),
+                ranks=self.ranks,
                 at_once=at_once,
             ) as losses,
         ):
-            while progress.position < count and not interrupts.came and not self._is_evaluation_due:
+            self.ranks.listen(stop=lambda: interrupts.came, save=lambda: checkpointer.is_overdue)
+            while (
+                progress.position < count and not self.ranks.granted("stop") and not self._is_evaluation_due
+            ):
                 stop = batches.stop(progress.position, progress.accumulate)
                 batch = self.prepared[batches.order[progress.position : stop]]
                 losses.take_step(batch)
                 progress.position += len(batch)
                 progress.seconds = before + time.perf_counter() - start
-                if checkpointer.is_due:
+                if checkpointer.is_due or self.ranks.granted("save"):
                     losses.read()
-                    checkpointer.save()
+                    self._save()
                 bar.set_postfix(loss=f"{losses.mean:.3f}", refresh=False)
                 bar.update(len(batch))
         if model.device.name != "cpu":
             progress.seconds = before + time.perf_counter() - start  # the last losses have been waited for
-        if interrupts.came:
-            checkpointer.save()
-            raise KeyboardInterrupt
+        if self.ranks.granted("stop"):
+            self._save()
+            raise self.ranks.together(KeyboardInterrupt())
 
     @property
     def _is_evaluated(self) -> bool:
@@ -161,7 +176,7 @@ class TrainingRun:
         assert self.evaluate is not None
         progress, checkpointer = self.checkpointer.run, self.checkpointer
         with self._averages():
-            figures = figures_of(self.evaluate(), checkpointer.model.device)
+            figures = self.ranks.from_first(self._figures)
             evaluation = Evaluation(
                 epoch=progress.epoch,
                 step=checkpointer.optimizer.steps,
@@ -169,9 +184,16 @@ class TrainingRun:
                 best=self._is_best(figures),
             )
             progress.evaluations.append(evaluation)
-            for callback in self.callbacks:
-                callback.after_evaluation(evaluation)
+            self.ranks.from_first(partial(self._show, evaluation))
         self._set_rates()
+
+    def _show(self, evaluation: Evaluation) -> None:
+        for callback in self.callbacks:
+            callback.after_evaluation(evaluation)
+
+    def _figures(self) -> dict[str, float]:
+        assert self.evaluate is not None
+        return figures_of(self.evaluate(), self.checkpointer.model.device)
 
     def _is_best(self, figures: Mapping[str, float]) -> bool:
         if self.best_by is None:
@@ -186,16 +208,22 @@ class TrainingRun:
         return not math.isnan(figure) and not any(figure <= other for other in before)
 
     def _stops(self) -> bool:
-        evaluations = self.checkpointer.run.evaluations
-        return self.stop_when is not None and bool(evaluations) and bool(self.stop_when(tuple(evaluations)))
+        evaluations, stop_when = tuple(self.checkpointer.run.evaluations), self.stop_when
+        if stop_when is None or not evaluations:
+            return False
+        return self.ranks.from_first(lambda: bool(stop_when(evaluations)))
 
     def _set_rates(self) -> None:
         if self.plateau is not None:
-            factor = self.plateau(tuple(self.checkpointer.run.evaluations))
-            require_number("train: the factor that plateau returns", factor)
-            if not 0 <= factor < math.inf:
-                raise ArrowValueError(f"train: plateau returns the factor {factor}, and should be at least 0")
-            self.checkpointer.optimizer.rate_factor = float(factor)
+            self.checkpointer.optimizer.rate_factor = self.ranks.from_first(self._factor)
+
+    def _factor(self) -> float:
+        assert self.plateau is not None
+        factor = self.plateau(tuple(self.checkpointer.run.evaluations))
+        require_number("train: the factor that plateau returns", factor)
+        if not 0 <= factor < math.inf:
+            raise ArrowValueError(f"train: plateau returns the factor {factor}, and should be at least 0")
+        return float(factor)
 
     def _averages(self) -> AbstractContextManager[None]:
         """A context in which the optimizer's averages, if it keeps any, stand in for the parameters."""

@@ -1,0 +1,16 @@
+"""Data-parallel training: each rank of a job computes a share of each batch, and all take the same steps."""
+
+from __future__ import annotations
+
+from arrows.training.parallel.communicator import Communicator, MpiCommunicator, as_communicator
+from arrows.training.parallel.ranks import Alone, ParallelRanks, RankError, Ranks
+
+__all__ = [
+    "Alone",
+    "Communicator",
+    "MpiCommunicator",
+    "ParallelRanks",
+    "RankError",
+    "Ranks",
+    "as_communicator",
+]
