@@ -1,0 +1,80 @@
+"""Blocks that read single values: what they give, and what they refuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import documents
+from arrows.documents import leaves
+
+
+def test_numbers_are_standardised_without_losing_digits():
+    seconds = 1.7e9  # float32 cannot tell seconds apart here
+    left, right = (documents.number(seconds, 10.0).eval(seconds + n) for n in (0, 1))
+    assert np.allclose(right - left, [0.1, 0])
+    assert documents.number(0.0, 1.0).eval(1e300).tolist() == [30, 1]
+    assert np.allclose(documents.number(0.0, 1.0, log=True).eval(-np.expm1(2.0)), [-2, 1])
+    assert np.allclose(documents.numbers([1, 10], [1, 5]).eval([0, 20]), [-1, 2])
+
+
+def test_dates_know_the_day_the_season_and_the_hour():
+    read = documents.date(0.0, 1.0)
+    assert leaves.days("2024-05-01T02:00:00+02:00") == leaves.days("2024-05-01")
+    assert leaves.days("1969-12-31") == -1
+    monday, next_monday, tuesday = (read.eval(f"2024-04-{day:02}") for day in (1, 8, 2))
+    assert np.allclose(monday[3:5], next_monday[3:5], atol=1e-4)
+    assert not np.allclose(monday[3:5], tuesday[3:5], atol=0.1)
+    assert np.allclose(read.eval("2024-04-01T12:00Z")[5:], [0, -1], atol=1e-4)
+
+
+def test_hashes_are_the_same_in_every_process():
+    code = "from arrows.documents.leaves import HashedNGrams as H; print(H.of_words(10**6)('A good Film'))"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+    count = ar.InputTransform(len) >> ar.Scalar()
+    assert (documents.hashed_words(100, longest=3, most=4) >> count).eval("a b c d e f") == 4 + 3 + 2
+    assert (documents.hashed_characters(100, longest=1) >> count).eval("\ud800x") == 2
+    assert (documents.hashed_words(100) >> count).eval("") == 0
+
+
+@pytest.mark.parametrize(
+    ("block", "value", "message"),
+    [
+        (documents.number(), "3", "expected a number"),
+        (documents.numbers([0, 0], [1, 1]), [1], "2"),
+        (documents.boolean(), 1, "expected true or false, got number"),
+        (documents.date(), "May", "expected a date such as 2024-05-31, got 'May'"),
+        (documents.date(), "2024-02-30", "got '2024-02-30'"),
+        (documents.date(), 20240501, "expected a text, got number"),
+        (documents.hashed_words(10), 3, "expected a text, got number"),
+        (ar.InputTransform(documents.entries), [], "expected an object, got array"),
+        (ar.InputTransform(documents.category), [], "expected a text or a number, got array"),
+        (ar.InputTransform(documents.json_type), {1}, "expected a JSON value, got an object of type set"),
+    ],
+)
+def test_other_values_are_refused(block, value, message):
+    with pytest.raises(ar.InputError, match=message):
+        (block if block.kind != "InputTransform" else block >> ar.Input(str)).eval(value)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ar.ArrowValueError, match="deviation above 0"):
+        documents.number(0.0, 0.0)
+    with pytest.raises(ar.ArrowValueError, match="1 means, and 2 deviations"):
+        documents.numbers([1], [1, 2])
+    with pytest.raises(ar.ArrowValueError, match="buckets should be a whole number from 1"):
+        documents.hashed_words(0)
