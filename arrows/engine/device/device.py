@@ -190,6 +190,9 @@ class NumpyDevice(Device):
             raise TypeError(f"expected a NumPy array, got {type(array).__name__}")
         return array
 
+    def address(self, array: object) -> int:
+        return int(self.to_numpy(array).ctypes.data)
+
     def take(self, values: Array, index: Array, out: Array | None = None) -> Array:
         # "clip" skips the check of the indices, and with it a buffered copy (3 times faster).
         if out is None:

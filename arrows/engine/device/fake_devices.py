@@ -40,6 +40,11 @@ class FakeDevice(Device):
     def counts(self) -> Counts:
         return COUNTER.counts()
 
+    def address(self, array: object) -> int:
+        if not isinstance(array, FakeArray):
+            raise TypeError(f"expected an array of the fake device, got {type(array).__name__}")
+        return int(array._data.ctypes.data)
+
 
 class FakeKernelsDevice(FakeDevice):
     """The strict device with kernels, which the host's C compiler compiles.
@@ -57,11 +62,6 @@ class FakeKernelsDevice(FakeDevice):
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
         return self._host.compile(sources)
-
-    def address(self, array: object) -> int:
-        if not isinstance(array, FakeArray):
-            raise TypeError(f"expected an array of the fake device, got {type(array).__name__}")
-        return int(array._data.ctypes.data)
 
     def products(self, layout: ProductLayout, words: HostArray) -> Launch:
         return host_products(layout, words, COUNTER)

@@ -112,10 +112,15 @@ class Executors:
     @property
     def bytes(self) -> int:
         """The bytes of device memory that are kept, without the parameters."""
-        arrays = {id(array): int(array.nbytes) for executor in self.kept.values() for array in executor.kept}
-        for parameter in self.params.values():
-            arrays.pop(id(parameter), None)
-        return self.arena.bytes + sum(arrays.values())
+        spans = [(self.device.address(array), int(array.nbytes)) for array in self.params.values()]
+        arrays = [array for executor in self.kept.values() for array in executor.kept]
+        size = self.arena.bytes
+        for array in sorted(arrays, key=lambda array: -array.nbytes):  # a view comes after what it shows
+            address = self.device.address(array)
+            if not any(start <= address < start + length for start, length in spans):
+                spans.append((address, int(array.nbytes)))
+                size += int(array.nbytes)
+        return size
 
     def tick(self, part: str) -> None:
         """Counts the time since the last tick as spent on a part, while a profile is made."""

@@ -184,6 +184,17 @@ def test_named_inputs_in_any_order_are_one_executor() -> None:
     assert grads["b"].tolist() == wanted["b"] and "a" not in grads and len(model.executors.kept) == 2
 
 
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_what_shows_a_parameter_is_not_held_besides(device: str) -> None:
+    """Backwards, a layer reads its matrix transposed: a view."""
+    size = 200
+    block = ar.Vector(size) >> ar.FC(size) >> ar.FC(size) >> ar.Function(lambda v: v.sum())
+    model = ar.compile(block, device=device)
+    model.value_and_grad(np.ones((1, size)))
+    gradients = sum(array.nbytes for array in model.params.values())
+    assert model.held_memory < gradients + size * size * 4
+
+
 @pytest.mark.parametrize("inputs", ["a", None, 3, [3], [None], [["a"]]])
 def test_inputs_that_are_no_names(inputs: Any) -> None:
     with pytest.raises(ar.ArrowTypeError, match="inputs must be a list of names"):
