@@ -61,7 +61,7 @@ def bind_scatters(operation: BoundOperation, waiting: WaitingArrays) -> ScatterA
         if first is None:
             shared = one_step_a_component and group.early
             name = number if shared else (code.operation.index, number)
-            array = batch.arena.array(("scatter", name), (sum(counts) + 1, *slab.shape[1:]), slab.dtype)
+            array = batch.arena.array(("scatter", name), (sum(counts) + 1, *slab.shape[1:]), str(slab.dtype))
             if not batch.device.has_kernels:
                 array[-1] = 0
         else:

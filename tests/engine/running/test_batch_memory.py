@@ -48,6 +48,16 @@ def dense(gradient: Any) -> Any:
     return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
 
 
+@devices
+def test_a_batch_needs_no_more_memory_than_the_same_batch_took(device: str) -> None:
+    model, batch = ar.compile(block(), loss="loss", device=device), examples()
+    model.value_and_grad(batch)
+    held = model.executors.arena.bytes
+    executor = model.executors.get(training=True, gradients=True)
+    planned = executor.merge(model.prepare(batch)[:].wired, DropoutSeed(0, 0, np.arange(len(batch))), None)
+    assert executor.arena.bytes_with(arena_sizes(executor, planned)) == held
+
+
 def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     """What a batch would take of an empty arena, with the gradients of parameters."""
     executor = model.executors.get(training=gradients, gradients=gradients)
