@@ -252,3 +252,77 @@ def test_rows_of_tables_are_examples(package: str) -> None:
 def test_lines_of_a_file_are_examples() -> None:
     one = ar.compile(ar.InputTransform(lambda line: len(line.split())) >> ar.Scalar())
     assert one(io.StringIO("a b\nc\n")).tolist() == [2, 1]
+
+
+def check(source: Callable[[], Any], tmp_path: Any) -> None:
+    """Prepared, in memory and in a file, trained and predicted from a source: as from a list."""
+    ends = []
+    for make in (lambda: RECORDS, source):
+        one = model()
+        assert len(one.prepare(make(), cache=tmp_path / "set", data="records")) == 4
+        train(one, make(), SGD(0.01), epochs=2, batch_size=2, progress=False)
+        ends.append([float(value) for value in one(make())])
+        ends.append([float(value) for value in one.predict(make())])
+    assert ends[0] == ends[2] and ends[1] == ends[3]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_is_kept_trained_and_predicted_from(source: str, tmp_path: Any) -> None:
+    check(lambda: SOURCES[source](RECORDS), tmp_path)
+
+
+def test_datasets_of_pytorch(tmp_path: Any) -> None:
+    data = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
+
+    class MapStyle(data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return len(RECORDS)
+
+        def __getitem__(self, number: int) -> Any:
+            return RECORDS[number]
+
+    class IterableStyle(data.IterableDataset):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[Any]:
+            return iter(RECORDS)
+
+    for number, make in enumerate(
+        [
+            MapStyle,
+            IterableStyle,
+            lambda: data.Subset(MapStyle(), [0, 1, 2, 3]),
+            lambda: data.ConcatDataset([data.Subset(MapStyle(), [0, 1]), data.Subset(MapStyle(), [2, 3])]),
+            lambda: data.DataLoader(MapStyle(), batch_size=None),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check(make, folder)
+
+
+def test_datasets_of_hugging_face(tmp_path: Any) -> None:
+    datasets = pytest.importorskip("datasets", reason="the package datasets is not installed")
+    make = datasets.Dataset.from_list
+    check(lambda: make(RECORDS), tmp_path)
+    for number, other in enumerate(
+        [make(RECORDS).to_iterable_dataset(), make(RECORDS + RECORDS).select(range(4))]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check(lambda other=other: other, folder)
+    with pytest.raises(ar.ArrowTypeError, match="data="):  # its content is not looked at
+        model().prepare(make(RECORDS), cache=tmp_path / "unnamed")
+
+
+def test_tables(tmp_path: Any) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    check(lambda: pandas.DataFrame(RECORDS), tmp_path)
+    model().prepare(pandas.DataFrame(RECORDS), cache=tmp_path / "by content")
+    with pytest.raises(ar.ArrowValueError, match="of other content"):
+        model().prepare(pandas.DataFrame(RECORDS[::-1]), cache=tmp_path / "by content")
+    for name, make in (("polars", "DataFrame"), ("pyarrow", "Table.from_pylist")):
+        module = pytest.importorskip(name, reason=f"{name} is not installed")
+        folder = tmp_path / name
+        folder.mkdir()
+        for part in make.split("."):
+            module = getattr(module, part)
+        check(lambda module=module: module(RECORDS), folder)
