@@ -14,6 +14,7 @@ NAMES = (
     "growth",
     "host",
     "infer",
+    "latency",
     "steps",
     "onthefly",
     "gpu",
