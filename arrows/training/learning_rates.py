@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from arrows.engine.planning import GrowingParams
 from arrows.training.arguments import require_number
 from arrows.typesys import ArrowValueError
 
@@ -40,7 +41,11 @@ class Rates:
                 matches = [name for name in key if fnmatchcase(name, pattern)]
                 if not matches:
                     listed = ", ".join(key) or "none"
-                    raise ArrowValueError(f"rates: no parameter matches {pattern!r}; there are {listed}")
+                    late = "; a layer on the fly has its parameters from its first call on, so call it before"
+                    raise ArrowValueError(
+                        f"rates: no parameter matches {pattern!r}; there are {listed}"
+                        f"{late if isinstance(names, GrowingParams) else ''}"
+                    )
                 for name in matches:
                     rates.setdefault(name, rate)  # the first pattern that matches counts
             self._matches[key] = rates

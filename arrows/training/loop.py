@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arrows.engine import Bucketed, ByNodes
+from arrows.engine.planning import GrowingParams
 from arrows.engine.scheduling import checked_batch_size, epoch_batches
 from arrows.files import require_replaceable
 from arrows.training.arguments import (
@@ -184,7 +185,8 @@ def train(
     if path is not None or comm is not None:
         require_optimizer(call, optimizer, *STATE)
         optimizer.description  # noqa: B018  raises for a schedule whose content cannot be identified
-    optimizer.rates_of(model)  # raises for patterns that match no parameter
+    if not isinstance(model.params, GrowingParams):
+        optimizer.rates_of(model)  # raises for patterns that match no parameter, before examples are read
     told = checked_callbacks(callbacks)
     if plateau is not None or told:
         require_optimizer(call, optimizer, "learning_rate", "rate_factor")
@@ -193,6 +195,7 @@ def train(
         if path is not None:
             ranks.from_first(partial(require_replaceable, path))
         prepared = ranks.prepare(model, examples)
+        optimizer.rates_of(model)  # a network on the fly has its parameters now
         epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
         run = Progress(
             seed=seed,

@@ -98,3 +98,19 @@ def test_a_frozen_layer_of_a_real_model_stays():
     model.train_step([[1.0, 2.0]], Adam(0.1, rates={"below/*": 0}))
     same = {name: bool((array == before[name]).all()) for name, array in model.params.items()}
     assert same == {"below/weight": True, "below/bias": True, "top/weight": False, "top/bias": False}
+
+
+def test_patterns_for_a_network_on_the_fly_that_has_no_parameters_yet():
+    """Its layers have them from their first calls on, which reading the examples makes."""
+    net, below, top = ar.OnTheFly(), ar.FC(2, name="below"), ar.FC([], name="top")
+    learner = net.learner(lambda g, x: (top(below(g.tensor(x))) - 1.0) ** 2)
+    history = train(learner, [[1.0, 2.0]], SGD(0.1, rates={"below/*": 0}), epochs=3, progress=False)
+    assert history[-1].loss < history[0].loss
+    assert (net.params["below/bias"] == 0).all() and net.params["top/bias"] != 0
+    fresh, called = ar.OnTheFly(), []
+    learner = fresh.learner(lambda g, x: called.append(x) or top(g.tensor(x)) ** 2)
+    optimizer = SGD(0.1, rates={"below/*": 0})
+    words = r"no parameter matches 'below/\*'; there are top/weight, top/bias; a layer on the fly has its"
+    with pytest.raises(ArrowValueError, match=words):
+        train(learner, [[1.0, 2.0]] * 40, optimizer, progress=False)
+    assert len(called) <= 32 and optimizer.steps == 0 and fresh.step == 0
