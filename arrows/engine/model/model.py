@@ -18,6 +18,7 @@ from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
     check_output,
+    check_slab_types,
     input_names,
     make_params,
     make_plan,
@@ -91,6 +92,7 @@ class Model(Placed, Preparing, Observed):
         self.params = make_params(typed, device, seed, params)
         self.seed, self.step = seed, 0
         self.plan = make_plan(lower(typed), schedule)
+        check_slab_types(self.plan.slabs, device)
         explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.reader = ExampleReader(self.plan, max_nodes, explain)
         self.batches = BatchReader(self.reader, fingerprint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, Self
 
 from arrows.engine.device import Device, ParameterLock, get_device
-from arrows.engine.planning import Params
+from arrows.engine.planning import Params, check_slab_types
 from arrows.engine.running import Executors, check_storage, parse_memory
 
 
@@ -65,6 +65,7 @@ class Placed(Protocol):
         """
         target = get_device(device)
         check_storage(self.executors.storage, target)
+        check_slab_types(self.executors.plan.slabs, target)
         with self._lock.mutex:
             self.params.shared.move(target)
             self.executors.release()

@@ -29,7 +29,7 @@ from arrows.engine.planning.operations import (
 )
 from arrows.engine.planning.parameters import GrowingParams, Params, make_params
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
-from arrows.engine.planning.slabs import slabs_by_type
+from arrows.engine.planning.slabs import check_slab_types, slabs_by_type
 from arrows.engine.planning.strata import components
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "StreamOperation",
     "SupportsStep",
     "check_output",
+    "check_slab_types",
     "components",
     "input_names",
     "make_params",

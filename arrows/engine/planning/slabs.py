@@ -10,14 +10,18 @@ first because their rows are then the same in every batch, however many rows fol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from arrows.engine.device import Device
 from arrows.engine.lowering import ApplySite, ConstantSite, Lowered
 from arrows.engine.planning.operations import SiteGroups
 from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
+from arrows.typesys.errors import message
 
 Output = tuple[int, int]
 """An operation, and the number of one of its outputs."""
@@ -169,3 +173,20 @@ def slabs_by_type(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
         metrics=(),
         constant_rows=np.zeros(len(lowered.constants), np.int32),
     )
+
+
+def check_slab_types(slabs: Sequence[Slab], device: Device) -> None:
+    """Checks that a device's kernels have the element types of slabs.
+
+    Raises:
+        ArrowValueError: they have not.
+    """
+    if device.has_kernels and any(slab.type.dtype == "float16" for slab in slabs):
+        raise ArrowValueError(
+            message(
+                f"cannot compute in float16 on {device.name!r}",
+                reason="its kernels have no arithmetic in that type",
+                hint='float_type="float32" takes all numbers as float32, and storage="float16" beside it '
+                "stores them in 16 bits; the CPU computes in float16",
+            )
+        )

@@ -16,6 +16,7 @@ from arrows.engine.planning import (
     CarriedOperation,
     Plan,
     StreamOperation,
+    check_slab_types,
     moving_slabs,
     receiving_slabs,
 )
@@ -91,6 +92,7 @@ class Executor:
         codes: dict[Hashable, OperationCode] | None = None,
     ) -> None:
         self.plan, self.device, self.arena, self.parameter, self.clock = plan, device, arena, parameter, clock
+        check_slab_types(plan.slabs, device)
         seeds, inputs = set(choices.seeds), set(choices.inputs)
         self._moving = moving_slabs(plan, inputs)
         self.receiving = receiving_slabs(plan, seeds, self._moving) if seeds else set()

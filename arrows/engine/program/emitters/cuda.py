@@ -33,7 +33,7 @@ from arrows.engine.program.instructions import (
     View,
     instruction_of,
 )
-from arrows.engine.program.program import Program, PulledRows, ResultRows, ScatterRows
+from arrows.engine.program.program import Held, Program, PulledRows, ResultRows, ScatterRows, Scratch
 from arrows.ops import INVARIANT, Equation, Var
 
 
@@ -183,7 +183,11 @@ class _LaunchWriter(RegionWriter):
 
     def _ready(self, var: Var) -> None:
         """Sees to it that a value can be named: gathers it, looks through views, adds what readers left."""
-        if var in self.values.names or var in self.program.memory or var.rows == INVARIANT:
+        if var in self.values.names or var.rows == INVARIANT:
+            return
+        if var in self.program.memory:
+            if var in self.gathers and isinstance(self.program.memory[var], (Scratch, Held)):
+                self._lying_together(var)
             return
         match self.values.made_by.get(var):
             case View(equation):
@@ -194,6 +198,15 @@ class _LaunchWriter(RegionWriter):
                 self._take(gather)
             case Pull() as pull:
                 raise AssertionError(f"{pull} is read by a call, and has no memory")
+
+    def _lying_together(self, var: Var) -> None:
+        """Names gathered rows that have memory: nothing copies them there where they lie together already."""
+        if var in self.program.stored:
+            return
+        number, copied, end = self.gathers[var], self.values.name(var), suffix(var.rows)
+        self.values.levels.add(var.rows)
+        rows = self.values.bound(f"rows{number}", f"arrays.gathers[{number}].rows")
+        self.values.assign(var, f"{copied} if {rows} is None else {rows}[a{end}:z{end}]")
 
     def _take(self, gather: Gather) -> None:
         """Gathers the rows of the step into a new array."""
