@@ -25,6 +25,7 @@ from arrows.cli import (
     train_tagger,
 )
 from arrows.cli.exit_codes import LINE, exit_status, open_streams
+from arrows.cli.job import first_prints
 from arrows.cli.option_types import positive
 from arrows.cli.predict import any_model, sentiment, tagger
 from arrows.machine import limited_to, set_threads
@@ -33,6 +34,7 @@ from arrows.typesys.quoting import printable, shortened
 from arrows.version import __version__
 
 ANY_MODEL = "model"
+TRAINING = ("fit", "train")
 PREDICT_KINDS = (ANY_MODEL, "sentiment", "tagger")
 
 
@@ -67,7 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with nullcontext() if threads is None else limited_to(threads):
         if options.threads is not None:
             set_threads(options.threads)  # it warns where none can be set
-        return exit_status(program, lambda: int(options.run(options)))
+        return exit_status(program, lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Runs a command; of several processes that train together, one prints."""
+    with first_prints() if options.command in TRAINING else nullcontext():
+        return int(options.run(options))
 
 
 def _with_kind(words: list[str]) -> list[str]:

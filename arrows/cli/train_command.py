@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import arrows as ar
+from arrows.cli.job import is_first, world
 from arrows.cli.option_types import OPTIMIZERS, add_device, count, positive, rate
 from arrows.cli.run_logs import add_log_options, run_logs
 from arrows.files import require_replaceable
@@ -134,7 +135,8 @@ def train_best(
         report: the line about an epoch.
 
     Returns:
-        The epochs and evaluations; None if a learning rate was all that `options` ask for.
+        The epochs and evaluations; None if a learning rate was all that `options` ask for, and on all ranks
+        of an MPI job but the first, which reports.
 
     Raises:
         NotFiniteError: loss or parameters became NaN; the best model until then is kept.
@@ -169,9 +171,12 @@ def train_best(
                 resume=options.resume,
                 metadata=metadata,
                 unit=unit,
+                comm=world(),
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("continue with --resume") from None
+    if not is_first():
+        return None
     best = history.best
     assert best is not None  # the first evaluation is the best so far, whatever its figures
     figures = test()

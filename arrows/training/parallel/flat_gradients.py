@@ -81,7 +81,7 @@ class FlatGradients:
         """The rows of all ranks, each row of a rank once: the optimizer adds up those of several ranks."""
         host = RowSparse(device.to_numpy(gradient.rows), device.to_numpy(gradient.values), gradient.shape)
         own = host.coalesce(np)
-        rows, values = np.asarray(own.rows), np.asarray(own.values)
+        rows, values = np.asarray(own.rows, np.int64), np.asarray(own.values)
         values = values * values.dtype.type(share)
         counts = self.communicator.gather_numbers(np.array([len(rows)]))[:, 0].tolist()
         return RowSparse(

@@ -46,7 +46,9 @@ class ThreadCommunicator:
         return [value for _, value in slots]
 
     def start_sum(self, buffer: Any) -> Callable[[], None]:
-        total = sum(self._exchange("sum", buffer.copy()))
+        buffers = self._exchange("sum", buffer.copy())
+        assert len({(own.dtype, own.shape) for own in buffers}) == 1, [own.dtype for own in buffers]
+        total = sum(buffers)
 
         def wait() -> None:
             buffer[...] = total
@@ -56,6 +58,8 @@ class ThreadCommunicator:
     def gather(self, array: Any, counts: Sequence[int]) -> Any:
         arrays = self._exchange("gather", array.copy())
         assert [len(own) for own in arrays] == list(counts)
+        # MPI moves bytes: what differs in type or in the shape of a row would come out as other numbers.
+        assert len({(own.dtype, own.shape[1:]) for own in arrays}) == 1, [own.dtype for own in arrays]
         return np.concatenate(arrays)
 
     def gather_numbers(self, numbers: Any) -> Any:
