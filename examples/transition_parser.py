@@ -39,6 +39,7 @@ from arrows.training import Adam
 
 LEFT, RIGHT, SHIFT = range(3)
 UNKNOWN, ROOT = range(2)  # numbers of words
+MARKS = ("<unknown>", "<root>")
 DROPPED = 0.25  # a word that occurs n times becomes unknown with probability DROPPED / (DROPPED + n)
 EXPLORED = 0.1  # how often to take a wrong transition that scores almost as well as the best correct one
 
@@ -105,24 +106,29 @@ class Sentence:
     labels: list[int]
 
 
-class Vocabulary:
+class Numbers:
     """The numbers of the words and labels of a treebank."""
 
     def __init__(self, treebank: list[Any]) -> None:
         words = [word for sentence in treebank for word in sentence]
         counts = Counter(word["word"].lower() for word in words)
-        self.words = {form: number for number, form in enumerate(counts, start=2)}
-        self.counts = [0, 0, *counts.values()]  # of UNKNOWN, ROOT, and the words
-        self.labels = {label: number for number, label in enumerate(sorted({w["relation"] for w in words}))}
+        self.words = ar.Vocabulary([MARKS[ROOT], *(form for form in counts if form not in MARKS)])
+        self.counts = [
+            0,
+            0,
+            *(counts[form] for form in self.words.words[2:]),
+        ]  # of UNKNOWN, ROOT, and the words
+        self.labels = ar.Vocabulary(sorted({word["relation"] for word in words}), unknown=None)
 
     def sentence(self, words: list[Any]) -> Sentence:
         heads = [int(word["head"]) for word in words]
+        labels = [word["relation"] for word in words]
         return Sentence(
-            words=[self.words.get(word["word"].lower(), UNKNOWN) for word in words],
+            words=self.words.numbers(word["word"].lower() for word in words),
             tags=[TAGS.index(word["tag"]) for word in words],
             heads=[head - 1 if head else len(words) for head in heads],
             # A label that no training sentence has gets a number that the parser never predicts.
-            labels=[self.labels.get(word["relation"], len(self.labels)) for word in words],
+            labels=[self.labels[label] if label in self.labels else len(self.labels) for label in labels],
         )
 
 
@@ -134,7 +140,7 @@ def margin(scores: Any, right: Any, wrong: Any) -> Any:
 class Parser:
     """The layers, and two programs for one sentence: `parse` and `learn`."""
 
-    def __init__(self, vocabulary: Vocabulary, *, size: int = 64, seed: int = 0) -> None:
+    def __init__(self, vocabulary: Numbers, *, size: int = 64, seed: int = 0) -> None:
         self.net = ar.OnTheFly(seed=seed)
         self.counts, self.labels = vocabulary.counts, len(vocabulary.labels)
         start = ar.initializers.uniform(0.7)  # from the default, 0.1, it begins to learn later
@@ -278,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> tuple[float, float]:
             text += read_conllu(path, trees=True)
         if not text:
             raise SystemExit(f"no sentences in {given.data}/*{part}*.conllu: --data names a treebank of UD")
-    vocabulary = Vocabulary(texts["train"])
+    vocabulary = Numbers(texts["train"])
     treebank, test = ([vocabulary.sentence(words) for words in text] for text in texts.values())
     projective = [sentence for sentence in treebank if is_projective(sentence.heads)]
     print(f"{len(treebank)} sentences, {len(treebank) - len(projective)} left out that are not projective")

@@ -43,7 +43,7 @@ class Sentiment:
 
 @ar.builder
 def sentiment(
-    vocabulary: Mapping[str, int],
+    vocabulary: ar.Vocabulary | Mapping[str, int],
     *,
     size: int = 64,
     embedding: int | None = None,
@@ -58,7 +58,8 @@ def sentiment(
     Networks", ACL 2015, section 3.2 with N = 2, and section 4.1.
 
     Args:
-        vocabulary: word -> its number, from 1; unknown words have number 0.
+        vocabulary: the words, of which one is for unknown ones, such as `ar.Vocabulary.of` gives; or word ->
+            its number, from 1, where 0 is that of unknown words.
         size: size of the hidden state and of the memory cell.
         embedding: size of the word vectors; default: `size`.
         classes: number of classes; labels run from 0 to `classes - 1`.
@@ -67,21 +68,25 @@ def sentiment(
         recurrent_dropout: dropout rate of what a node adds to its memory cell.
 
     >>> import arrows as ar
-    >>> model = ar.compile(sentiment({"not": 1, "good": 2}, size=8).judge)
+    >>> model = ar.compile(sentiment(ar.Vocabulary(["not", "good"]), size=8).judge)
     >>> tree = {"left": {"word": "not"}, "right": {"word": "good"}}
     >>> model([tree, {"word": "good"}]).shape, model.metrics["scores"].lengths.tolist()
     ((2, 5), [3, 1])
     """
-    vocabulary = numbered("vocabulary", vocabulary)
+    if isinstance(vocabulary, ar.Vocabulary):
+        number, words = vocabulary.block(), len(vocabulary)
+    else:
+        numbers = numbered("vocabulary", vocabulary)
+        number = ar.InputTransform(numbers.get) >> ar.Optional(ar.Scalar("int32"), ar.Constant(0, "int32"))
+        words = max(numbers.values(), default=0) + 1
     embedding = size if embedding is None else embedding
-    embed = ar.Embedding(max(vocabulary.values(), default=0) + 1, embedding, name="embed")
+    embed = ar.Embedding(words, embedding, name="embed")
     cell = ar.TreeLSTM(size, children=2, dropout=recurrent_dropout, name="cell")
     classify = ar.FC(classes, name="classify")
     scores = ar.Dropout(dropout) >> classify if dropout else classify
     vector = embed >> ar.Dropout(word_dropout) if word_dropout else embed
     cross_entropy = ar.SoftmaxCrossEntropy()
 
-    number = ar.InputTransform(vocabulary.get) >> ar.Optional(ar.Scalar("int32"), ar.Constant(0, "int32"))
     leaf = (ar.GetItem("word") >> number >> vector & ar.Zeros((cell.state, cell.state))) >> cell
     label = ar.GetItem("label") >> ar.Scalar("int32")
 

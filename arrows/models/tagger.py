@@ -134,11 +134,9 @@ def tagger(
         >> ar.Bidirectional(ar.LSTMCell(size, name="forward"), ar.LSTMCell(size, name="backward"))
         >> ar.GetItem(0)
     )
-    label = ar.GetItem("tag") >> ar.InputTransform({tag: i for i, tag in enumerate(tags)}.__getitem__)
+    label = ar.GetItem("tag") >> ar.Vocabulary(tags, unknown=None).block()
     loss = ar.SoftmaxCrossEntropy() >> ar.Metric("loss")
-    learn = ar.AllOf(states >> ar.Map(drop() >> classify), ar.Map(label >> ar.Scalar("int32"))) >> ar.ZipWith(
-        loss
-    )
+    learn = ar.AllOf(states >> ar.Map(drop() >> classify), ar.Map(label)) >> ar.ZipWith(loss)
     return Tagger(learn, states >> ar.Map(classify))
 
 
@@ -201,7 +199,7 @@ class TagExamination:
         cls, model: ar.Model, sentences: list[Sentence], lexicon: Lexicon, tags: Sequence[str] = TAGS
     ) -> TagExamination:
         """Prepares sentences to measure a model with."""
-        numbers = {tag: i for i, tag in enumerate(tags)}
+        numbers = ar.Vocabulary(tags, unknown=None)
         words = [word for sentence in sentences for word in sentence]
         return cls(
             model=model,

@@ -94,7 +94,7 @@ def some_sentences() -> tuple[Any, list[Any]]:
         ]
         for size in (3, 1, 6, 4, 2)
     ]
-    vocabulary = P["Vocabulary"](words)
+    vocabulary = P["Numbers"](words)
     return P["Parser"](vocabulary, size=4, seed=1), [vocabulary.sentence(text) for text in words]
 
 

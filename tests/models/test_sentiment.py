@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,18 @@ def test_nothing_to_judge_is_no_error():
     judge = ar.compile(sentiment({}, size=2).judge)
     assert set(Examination(judge, [])().values()) == {0.0}
     assert Examination(judge, [parse_labelled_tree("(2 so)")])()["binary"] == 0
+
+
+def test_a_vocabulary_gives_the_numbers_of_a_table() -> None:
+    words = ar.Vocabulary(NUMBERS)
+    assert all(words[word] == number for word, number in NUMBERS.items())
+    models = [ar.compile(sentiment(table, size=4).judge, seed=2) for table in (NUMBERS, words)]
+    trees = [*TREES[:3], {"word": "never read before"}]
+    assert models[0].params["embed/weight"].shape == models[1].params["embed/weight"].shape
+    np.testing.assert_array_equal(models[0](trees), models[1](trees))
+
+
+def test_a_model_of_a_vocabulary_is_saved_with_it(tmp_path: Any) -> None:
+    model = ar.compile(sentiment(ar.Vocabulary(NUMBERS), size=4).judge, seed=2)
+    ar.save_model(model, tmp_path / "m")
+    np.testing.assert_array_equal(ar.load_model(tmp_path / "m")(TREES[:3]), model(TREES[:3]))

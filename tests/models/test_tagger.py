@@ -104,5 +104,5 @@ def test_an_examination_of_nothing() -> None:
 
 def test_a_tag_that_is_none_is_reported_with_its_place() -> None:
     model = ar.compile(tagger(LEXICON, **SIZES).learn, loss="loss")
-    with pytest.raises(ar.InputError, match=r"example 0: .*\[1\] > tag: KeyError: 'NONE'"):
+    with pytest.raises(ar.InputError, match=r"example 0: .*\[1\] > tag: 'NONE' is not in the vocabulary"):
         model.prepare([sentence("a/DET b/NONE")])
