@@ -41,6 +41,7 @@ from arrows.documents.plans import (
 from arrows.documents.schema import ROOT
 
 DOCUMENT = "document"  # what the block of a document and its layer are called
+HEADS = ("classify", "estimate")  # layers of `arrows.models` that come after the block
 _RESERVED = frozenset({*LEAVES, *keyword.kwlist, *keyword.softkwlist, *dir(builtins), "ar", DOCUMENT})
 
 
@@ -74,7 +75,7 @@ class Writer:
     body: list[Statement] = field(default_factory=list)
     references: dict[tuple[str, bool], str] = field(default_factory=dict)
     variables: set[str] = field(default_factory=lambda: set(_RESERVED))
-    layers: set[str] = field(default_factory=lambda: {DOCUMENT})
+    layers: set[str] = field(default_factory=lambda: {DOCUMENT, *HEADS})
 
     def vector(self, plan: Plan, name: str) -> Expression:
         """A block that reads what a plan says, and gives a vector of any length."""
@@ -272,7 +273,9 @@ def _free(name: str, taken: set[str]) -> str:
         return DOCUMENT
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_")
     plain = plain[:40].rstrip("_") or "field"
-    own = base = plain if plain[0].isalpha() else f"field_{plain}"
+    if plain != "field" and not re.match(r"[a-zA-Z]", name):  # so that 名_score is not called score
+        plain = f"field_{plain}"
+    own = base = plain
     number = 2
     while own in taken:
         own, number = f"{base}_{number}", number + 1

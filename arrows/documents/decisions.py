@@ -29,7 +29,7 @@ from arrows.documents.plans import (
 from arrows.documents.schema import Again as Repeated
 from arrows.documents.schema import Elements, Fields, Schema
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
 
 KINDS = {
@@ -113,7 +113,7 @@ class Decider:
         if name == "boolean":
             return Boolean(path=path, reason=_counted(len(schema.booleans), "truth value"))
         if name == "number":
-            return _number(_floats(schema.numbers, path), path, schema.numbers, forced)
+            return _number(_floats(schema.numbers), path, schema.numbers, forced)
         if name == "text":
             return _text(schema.texts, path, forced)
         values = schema.arrays if name == "array" else schema.objects
@@ -137,7 +137,7 @@ class Decider:
                 f"length from {_VECTOR.start} to {_VECTOR.stop - 1} and of numbers alone"
             )
         if fixed and numeric and (forced == "vector" or (forced is None and len(lengths) >= _FEW)):
-            return _vector(_floats(element.numbers, element.path), lengths[0], path)
+            return _vector(_floats(element.numbers), lengths[0], path)
         if not element.count:
             return LeftOut(path=path, reason="always empty")
         plan = self.plan(element)
@@ -295,11 +295,8 @@ def _vector(values: HostArray, length: int, path: str) -> Plan:
     )
 
 
-def _floats(values: Sequence[int | float], path: str) -> HostArray:
-    try:
-        return np.array([*map(float, values)], np.float64)
-    except OverflowError:
-        raise InputError(f"{path}: a number is too large for float64") from None
+def _floats(values: Sequence[int | float]) -> HostArray:
+    return np.array([*map(float, values)], np.float64)
 
 
 def _moments(values: HostArray) -> tuple[float, float]:

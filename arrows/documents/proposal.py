@@ -110,7 +110,8 @@ def infer_block(
         ArrowTypeError, ArrowValueError: an argument of the wrong kind; a path in `ignore` or `kinds` that the
             samples do not have, or a kind that does not fit.
         InputError: no samples, nothing in them to read, a value that JSON does not have, or objects whose
-            keys are data; it names the path.
+            keys are data; it names the path and, if it is about one sample, which, by file and line if the
+            samples know these.
 
     >>> proposal = infer_block([{"name": "Ann", "tags": ["a", "b"]}, {"name": "Bob", "tags": []}])
     >>> print(proposal)
@@ -133,7 +134,11 @@ def infer_block(
     if isinstance(ignore, str):
         raise ArrowTypeError(f"infer_block: ignore should be a list of paths, such as [{ignore!r}]")
     keyed = frozenset(path for path, kind in kinds.items() if kind == "map")
-    schema = Reader(depth=depth, ignored=frozenset(ignore), keyed=keyed).read(documents)
+    reader = Reader(depth=depth, ignored=frozenset(ignore), keyed=keyed)
+    try:
+        schema = reader.read(documents)
+    except InputError as error:
+        raise _with_place(error, reader, documents, getattr(samples, "places", None)) from None
     paths = dict.fromkeys(paths_of(schema))
     for argument, wanted in (("ignore", ignore), ("kinds", kinds)):
         for path in wanted:
@@ -183,6 +188,18 @@ def _documents(samples: Iterable[Any]) -> list[Any]:
     if not documents:
         raise InputError("infer_block: there are no samples to read")
     return documents
+
+
+def _with_place(error: InputError, reader: Reader, documents: list[Any], places: object) -> InputError:
+    """The error with the sample that it is about, or as it is if it is about all of them."""
+    for number, document in enumerate(documents):
+        try:
+            reader.read([document])
+        except InputError as own:
+            known = isinstance(places, list) and number < len(places)
+            place = places[number] if isinstance(places, list) and known else f"sample {number}"
+            return InputError(f"{place}: {own}")
+    return error
 
 
 def _kinds(kinds: Mapping[str, str]) -> Mapping[str, str]:

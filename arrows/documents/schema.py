@@ -240,6 +240,8 @@ def _json_type(value: object, path: str) -> str:
         kind = json_type(value)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
+    if isinstance(value, int) and value.bit_length() > 1023:
+        raise InputError(f"{path}: a number of {value.bit_length():,} bits is too large for float64")
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{path}: expected a finite number, got {value}; null stands for a missing one")
     return kind

@@ -204,6 +204,7 @@ MISTAKES = {
         "data.jsonl:1: the label 'y' should be a text, a number or a truth value",
     ),
     "no object": ("3\n", [], "data.jsonl:1: expected an object with fields, got int"),
+    "an array of documents": ('[{"y": 1}]\n', [], "got list; each line is a document of its own"),
     "no JSON": ('{"y": 1}\n{"y"\n', [], "data.jsonl:2:"),
     "nothing": ("", [], "data.jsonl: there are no examples"),
     "too few": (lines(lambda n: n % 2, 5), [], "5 examples make"),
@@ -221,6 +222,11 @@ MISTAKES = {
     "all different": (lines(str), [], "50 different values in 50 examples, too many"),
     "nothing to read": (lines(lambda n: n % 2), ["--ignore", "x"], "nothing can be read in"),
     "an unknown path": (lines(lambda n: n % 2), ["--ignore", "z"], "ignore names the path 'z'"),
+    "not a number": (
+        lines(lambda n: n % 2) + '{"y": 1, "x": NaN}\n' * 40,
+        [],
+        "data.jsonl:5.: x: expected a finite",
+    ),
     "shares": ('{"y": 1}\n', ["--test-share", "0.95"], "leave nothing to learn from"),
 }
 
@@ -242,6 +248,16 @@ def test_lines_with_errors_can_be_left_out(tmp_path, capsys):
     with pytest.warns(UserWarning, match="left out 1 of 63"):
         out = fit(capsys, path, "--label", "disputed", "--skip-errors", "--epochs", 1, "--width", 2)
     assert "left out 2 lines without a label; the first: " in out and "60 examples" in out
+
+
+def test_documents_unlike_those_to_learn_from_are_named_by_their_line(tmp_path, capsys):
+    path = written(tmp_path / "data.jsonl", [{"y": n % 2, "x": n} for n in range(60)])
+    other = written(tmp_path / "other.jsonl", [{"y": 0, "x": 5}, {"y": 1, "x": "five"}, {"y": 1, "x": 7}])
+    options = [str(path), "--label", "y", "--validation", str(other), "--epochs", "1", "--width", "2"]
+    status, _, err = outcome(capsys, "fit", *options)
+    assert status == 2 and re.search(r"other.jsonl:2: .*x.* expected a number, got 'five'", err), err
+    out = fit(capsys, *options, "--skip-errors")
+    assert "unlike those to learn from: 1; the first: " in out and "2 to validate by" in out
 
 
 def test_options_are_checked(capsys):

@@ -52,20 +52,20 @@ def test_any_documents_give_a_block_that_reads_them(samples):
     except ar.InputError:  # checked below: there is nothing in these
         assert is_empty(samples)
         return
-    model = ar.compile(proposal.block >> ar.FC([], name="score"), seed=3)
+    model = ar.compile(proposal.block >> ar.FC([], name="head of the test"), seed=3)
     together = ar.to_numpy(model(samples))
     assert np.isfinite(together).all()
     for sample, result in zip(samples, together, strict=True):
         assert np.allclose(model.eval(sample), result, atol=1e-5)
     loss, grads = model.value_and_grad(samples)
     assert np.isfinite(loss)
-    assert np.any(ar.to_numpy(grads["score/bias"]) != 0) and grads.keys() == model.params.keys()
+    assert np.any(ar.to_numpy(grads["head of the test/bias"]) != 0) and grads.keys() == model.params.keys()
 
     for block in (
         block_of_source(proposal.source),
         build_block(json.loads(json.dumps(proposal.program))),
     ):
-        other = ar.compile(block >> ar.FC([], name="score"), seed=3)
+        other = ar.compile(block >> ar.FC([], name="head of the test"), seed=3)
         assert list(other.params) == list(model.params)
         assert np.array_equal(ar.to_numpy(other(samples)), together)
     assert ar.infer_block(samples, width=5).source == proposal.source
@@ -214,7 +214,7 @@ def test_a_proposal_learns_what_lies_deep_in_a_document():
     samples = posts(200, seed=2)
     block = ar.infer_block([{"thread": post["thread"]} for post in samples], width=12).block
     label = ar.InputTransform(lambda post: float(size(post["thread"]) > 4)) >> ar.Scalar()
-    score = block >> ar.FC([], name="score")
+    score = block >> ar.FC([], name="head of the test")
     model = ar.compile((score & label) >> ar.SigmoidCrossEntropy())
     history = train(model, samples, Adam(0.01), epochs=12, batch_size=20, progress=False)
     share = np.mean([size(post["thread"]) > 4 for post in samples])
@@ -308,8 +308,8 @@ MISTAKES = {
         {},
         r"a\[\].b: expected a JSON value, got .* date",
     ),
-    "not a number": ([{"a": float("nan")}], {}, "a: expected a finite number, got nan"),
-    "too large": ([{"a": 10**400}], {}, "a: a number is too large for float64"),
+    "not a number": ([{"a": float("nan")}], {}, "sample 0: a: expected a finite number, got nan"),
+    "too large": ([{"a": 10**400}], {}, "a: a number of 1,329 bits is too large for float64"),
     "a key that is no text": ([{"a": {1: 2}}], {}, "a: the keys of an object are texts, not 1"),
     "nulls": ([{"a": None}, {"a": None}], {}, "nothing can be read in 2 samples: 2 objects of 1 field"),
     "an unknown path": (
@@ -346,6 +346,25 @@ def test_errors_name_the_path(name):
     samples, options, message = MISTAKES[name]
     with pytest.raises((ar.InputError, ar.ArrowValueError, ar.ArrowTypeError), match=message):
         ar.infer_block(samples, **options)
+
+
+def test_names_of_fields_take_no_name_that_is_needed():
+    samples = [
+        {"classify": "a", "document": "b", "名": "some text", "名_score": "c", "me": "d", "": "e", "1st": "f"}
+    ]
+    proposal = ar.infer_block(samples * 2, width=3)
+    blocks = ar.models.document_classifier(proposal.program, ["y"], ["a", "b"])
+    names = {name.partition("/")[0] for name in ar.compile(blocks.judge).params}
+    assert {
+        "classify",
+        "classify_2",
+        "document",
+        "document_2",
+        "field",
+        "field_score",
+        "me",
+        "field_1st",
+    } <= names
 
 
 def test_documents_of_other_types_are_refused_with_their_path():

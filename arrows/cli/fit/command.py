@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.cli.fit.examples import Example, Split, read_examples, revealing_fields, split_examples
+from arrows.cli.fit.examples import (
+    Example,
+    Split,
+    documents_of,
+    read_examples,
+    revealing_fields,
+    split_examples,
+)
 from arrows.cli.fit.page import page
 from arrows.cli.fit.report import Report, text_report
 from arrows.cli.fit.task import Classes, Task, figures_text, task_of
@@ -29,8 +36,8 @@ from arrows.documents.schema import ROOT, below
 from arrows.files import replacing, require_replaceable
 from arrows.ops.arrays import HostArray
 from arrows.training import History, load
-from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import printable, quoted
+from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.quoting import printable, printable_lines, quoted
 
 BATCH = 256  # documents that are measured at once
 MOST_MISSES = 20  # wrong predictions in the report
@@ -120,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
     for key in keys[1:]:
         path = below(path, key)
     proposal = infer_block(
-        [example.document for example in split.train],
+        documents_of(split.train),
         width=options.width,
         ignore=[path, *options.ignore],
         kinds=dict(options.kind),
@@ -133,8 +140,13 @@ def run(options: argparse.Namespace) -> int:
         ar.compile(block, params=model.params, device=options.device)
         for block in (blocks.scores, blocks.judge)
     )
+    if options.skip_errors:
+        split = _readable(split, judge)
+        if not split.validation:
+            raise InputError("none of the examples to validate by is like those to learn from")
+    count = len(split.train) + len(split.validation) + len(split.test)
     print(
-        f"{len(examples):,} examples: {len(split.train):,} to learn from, {len(split.validation):,} to "
+        f"{count:,} examples: {len(split.train):,} to learn from, {len(split.validation):,} to "
         f"validate by, {len(split.test):,} to test by; {quoted(options.label)} is {printable(str(task))}; "
         f"{parameter_count(model)}",
         flush=True,
@@ -155,7 +167,7 @@ def run(options: argparse.Namespace) -> int:
     history = train_best(
         options,
         model,
-        [example.document for example in split.train],
+        documents_of(split.train),
         OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
         evaluate=validation,
         best_by=task.best_by,
@@ -192,7 +204,7 @@ class Measured:
     @classmethod
     def of(cls, model: ar.Model, examples: Sequence[Example], task: Task) -> Measured:
         """Prepares the examples."""
-        return cls(model, examples, model.prepare([example.document for example in examples]), task)
+        return cls(model, examples, model.prepare(documents_of(examples)), task)
 
     def scores(self) -> HostArray:
         """The scores of all examples."""
@@ -223,10 +235,29 @@ def _split(options: argparse.Namespace) -> tuple[Split, tuple[str, ...]]:
                 )
     if shares["validation"] + shares["test"] >= 1:
         raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
-    split = split_examples(
-        examples, keys, seed=options.seed, validation=shares["validation"], test=shares["test"]
-    )
+    split = split_examples(examples, seed=options.seed, validation=shares["validation"], test=shares["test"])
     return replace(split, **files), keys
+
+
+def _readable(split: Split, judge: ar.Model) -> Split:
+    """The same without the documents that the model cannot read; says how many these are.
+
+    All that it learns from it can read, since its block is inferred from them.
+    """
+    parts: dict[str, Sequence[Example]] = {"validation": split.validation, "test": split.test}
+    errors: list[InputError] = []
+    for name, part in parts.items():
+        rows = list(judge.predict(documents_of(part), batch_size=BATCH, errors="return"))
+        errors += [row for row in rows if isinstance(row, InputError)]
+        parts[name] = [
+            example for example, row in zip(part, rows, strict=True) if not isinstance(row, InputError)
+        ]
+    if errors:
+        print(
+            f"left out examples that are unlike those to learn from: {len(errors):,}; the first: "
+            f"{printable_lines(str(errors[0]))}"
+        )
+    return replace(split, **parts)
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -257,9 +288,13 @@ def _kind(text: str) -> tuple[str, str]:
 
 def _run_identity(options: argparse.Namespace, split: Split, proposal: Proposal) -> dict[str, str]:
     """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
-    parts = [[example.document for example in part] for part in (split.train, split.validation)]
+    lines = (
+        f"{example.digest} {example.label!r}\n".encode("utf-8", "backslashreplace")
+        for part in (split.train, split.validation)
+        for example in part
+    )
     return {
-        "data": content_hash(json.dumps(part, sort_keys=True).encode() for part in parts),
+        "data": content_hash(lines),
         "block": content_hash([json.dumps(proposal.program, sort_keys=True).encode()]),
         "--label": options.label,
         "--dropout": str(options.dropout),

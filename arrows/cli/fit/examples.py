@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arrows.data import read_csv, read_json_lines
+from arrows.data import FileExamples, read_csv, read_json_lines
+from arrows.documents import infer_block
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
@@ -26,11 +27,35 @@ class Example:
         document: the document, label included.
         label: a text, a number or a truth value.
         place: file and line.
+        text: the document without its label, as JSON.
+        digest: a hash of the same, whatever the order of its fields.
     """
 
     document: dict[str, Any]
     label: str | int | float | bool
     place: str
+    text: str
+    digest: str
+
+    @classmethod
+    def of(cls, document: Any, keys: Sequence[str], place: str) -> Example:
+        """The example of a document, whose label keys lead to.
+
+        Raises:
+            InputError: the label is missing or of a wrong type, or the document is nested too deeply.
+        """
+        label = _label(document, keys, place)
+        rest = without(document, keys)
+        try:
+            text = json.dumps(rest, ensure_ascii=False, allow_nan=False)
+            ordered = json.dumps(rest, sort_keys=True)
+        except RecursionError as error:
+            raise InputError(f"{place}: this document is nested too deeply") from error
+        except ValueError as error:  # NaN, which Python reads though JSON does not have it
+            infer_block(FileExamples([rest], places=[place], skipped=[]))  # names the path
+            raise InputError(f"{place}: a number is not finite") from error
+        digest = hashlib.sha256(ordered.encode()).hexdigest()
+        return cls(document=document, label=label, place=place, text=text, digest=digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +102,7 @@ def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example],
     examples, wrong = [], []
     for document, place in zip(documents, places, strict=True):
         try:
-            examples.append(Example(document=document, label=_label(document, keys, place), place=place))
+            examples.append(Example.of(document, keys, place))
         except InputError as error:
             if not skip:
                 raise
@@ -89,26 +114,31 @@ def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example],
     return examples, keys
 
 
-def split_examples(
-    examples: Sequence[Example], keys: tuple[str, ...], *, seed: int, validation: float, test: float
-) -> Split:
+def documents_of(examples: Sequence[Example]) -> FileExamples[Any]:
+    """The documents of examples, which know their places, so that errors name these."""
+    return FileExamples(
+        [example.document for example in examples],
+        places=[example.place for example in examples],
+        skipped=[],
+    )
+
+
+def split_examples(examples: Sequence[Example], *, seed: int, validation: float, test: float) -> Split:
     """Splits examples by a hash of seed and document, without its label.
 
     A document is in the same part whatever else is in the file, and equal documents are in the same part.
 
     Args:
-        keys: lead to the label.
         validation, test: the shares of these parts.
 
-    >>> examples = [Example(document={"n": n, "y": 0}, label=0, place="") for n in range(1000)]
-    >>> parts = split_examples(examples, ("y",), seed=0, validation=0.1, test=0.2)
+    >>> examples = [Example.of({"n": n, "y": 0}, ["y"], "") for n in range(1000)]
+    >>> parts = split_examples(examples, seed=0, validation=0.1, test=0.2)
     >>> len(parts.train), len(parts.validation), len(parts.test)
-    (718, 96, 186)
+    (714, 89, 197)
     """
     parts: tuple[list[Example], ...] = ([], [], [])
     for example in examples:
-        text = json.dumps(without(example.document, keys), sort_keys=True)
-        digest = hashlib.sha256(f"{seed}\0{text}".encode()).digest()
+        digest = hashlib.sha256(f"{seed} {example.digest}".encode()).digest()
         place = int.from_bytes(digest[:8]) / 2**64
         parts[1 if place < validation else 2 if place < validation + test else 0].append(example)
     return Split(train=parts[0], validation=parts[1], test=parts[2])
@@ -159,7 +189,8 @@ def _label(document: Any, keys: Sequence[str], place: str) -> Any:
         if not isinstance(value, dict):
             kind = "null" if value is None else type(value).__name__
             where = f" at {'.'.join(keys[:number])}" if number else ""
-            raise InputError(f"{place}: expected an object with fields{where}, got {kind}")
+            hint = "; each line is a document of its own" if kind == "list" and not number else ""
+            raise InputError(f"{place}: expected an object with fields{where}, got {kind}{hint}")
         if key not in value:
             there = shortened(", ".join(map(quoted, value)) or "none", 200)
             raise InputError(f"{place}: the label {quoted('.'.join(keys))} is missing; there are {there}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,7 +101,7 @@ def share_text(value: float) -> str:
 
 def snippet(miss: Miss) -> str:
     """The beginning of a document, as JSON."""
-    return shortened(json.dumps(miss.example.document, ensure_ascii=False), SNIPPET)
+    return shortened(miss.example.text, SNIPPET)
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> str:
