@@ -219,7 +219,7 @@ def _label(key: Any) -> Hashable:
     if not isinstance(key, slice):
         label: Hashable = key
         return label
-    places = (key.start, key.stop, key.step)
+    places = (key.start, key.stop) if key.step is None else (key.start, key.stop, key.step)
     return ":".join("" if place is None else str(place) for place in places)
 
 

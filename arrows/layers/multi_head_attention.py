@@ -103,11 +103,12 @@ def _element(input: T.Type) -> T.Tensor:
     if isinstance(element, T.Tensor) and element.ndim == 1 and element.floating:
         return element
     hint = None
-    if isinstance(input, T.Tensor) and input.ndim == 1:
-        hint = "it stands behind the Map, not in it: ar.Map(f) >> ar.MultiHeadAttention(heads)"
-    elif isinstance(input, T.Sequence) and isinstance(element, T.Tensor) and element.ndim == 1:
+    vector = input if element is None else element
+    if isinstance(vector, T.Tensor) and vector.ndim == 1 and not vector.floating:
         hint = "convert the elements first: ar.Map(ar.Function(lambda x: x.cast('float32')))"
-    elif isinstance(element, T.Tuple):
+    elif isinstance(input, T.Tensor) and input.ndim == 1:
+        hint = "it stands behind the Map, not in it: ar.Map(f) >> ar.MultiHeadAttention(heads)"
+    elif isinstance(vector, T.Tuple):
         hint = "make a vector of each element first: ar.Map(ar.Concat())"
     raise ShapeError(
         f"the input of MultiHeadAttention must be a sequence of vectors of floats, not {input}", hint=hint

@@ -52,12 +52,14 @@ class IndexOutOfRange(IndexError):
         index: the number that is out of range.
         size: the size of the axis.
 
+    Its text is `words` where that says more.
+
     >>> print(IndexOutOfRange("lookup", 9, 5, None))
     lookup: index 9 is out of range for an axis of size 5
     """
 
-    def __init__(self, name: str, index: int, size: int, row: int | None) -> None:
-        super().__init__(f"{name}: index {index} is out of range for an axis of size {size}")
+    def __init__(self, name: str, index: int, size: int, row: int | None, words: str = "") -> None:
+        super().__init__(words or f"{name}: index {index} is out of range for an axis of size {size}")
         self.index = index
         self.size = size
         self.row = row

@@ -120,7 +120,12 @@ def _refuse(place: HostArray, lengths: HostArray, inside: HostArray, rows: bool)
     """Raises the error of the first place that is beyond the ends of its sequence."""
     at = int(np.argmin(inside))
     wrong = int(np.broadcast_to(place, lengths.shape)[at])
-    raise IndexOutOfRange("segment_take", wrong, int(lengths[at]), at if rows else None)
+    length = int(lengths[at])
+    words = (
+        f"segment_take: place {wrong} is none of {length} elements, which are counted from 0; a default, as "
+        "in ar.At(default=0), stands for what is beyond the ends"
+    )
+    raise IndexOutOfRange("segment_take", wrong, length, at if rows else None, words)
 
 
 def _take_rule(x: Tensor, place: Tensor, default: float | None) -> Tensor:

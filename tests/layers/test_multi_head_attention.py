@@ -131,3 +131,21 @@ def test_heads_that_cannot_share_a_vector() -> None:
     text = " ".join(str(caught.value).split())
     assert "2 heads of MultiHeadAttention cannot share vectors of 3 numbers" in text
     assert "hint the length of the vectors is a multiple of the number of heads" in text
+
+
+@pytest.mark.parametrize(
+    ("read", "hint"),
+    [
+        (
+            ar.Map(ar.Vector(4, "int32")),
+            "convert the elements first: ar.Map(ar.Function(lambda x: x.cast(",
+        ),
+        (ar.Vector(4), "it stands behind the Map, not in it"),
+        (ar.Map(ar.Vector(2) & ar.Vector(2)), "make a vector of each element first: ar.Map(ar.Concat())"),
+    ],
+)
+def test_what_is_no_sequence_of_vectors_gets_a_hint(read: Any, hint: str) -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught:
+        ar.infer(read >> ar.MultiHeadAttention(2))
+    text = " ".join(str(caught.value).split())
+    assert f"hint {hint}" in text and "must be a sequence of vectors of floats" in text

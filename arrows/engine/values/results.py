@@ -107,6 +107,7 @@ class Ragged:
 
         Raises:
             IndexError: there is no such sequence, or the step of a slice is another.
+            TypeError: it is neither a number nor a slice.
         """
         n = len(self)
         if isinstance(i, slice):
@@ -116,6 +117,11 @@ class Ragged:
             offsets = self.offsets[first : max(first, last) + 1]
             values = trampoline(_slice_rows(self.values, int(offsets[0]), int(offsets[-1])))
             return Ragged(values, offsets - offsets[0])
+        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+            raise TypeError(
+                f"a Ragged is indexed by the number of a sequence or a slice of them, not by {i!r:.60}; "
+                "several by number: [ragged[i] for i in numbers]"
+            )
         if not -n <= i < n:
             raise IndexError(f"no sequence {i} among {n}")
         i %= n

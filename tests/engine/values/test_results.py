@@ -60,6 +60,11 @@ def test_ragged() -> None:
     for i in (3, -4):
         with pytest.raises(IndexError, match=f"no sequence {i} among 3"):
             r[i]
+    assert r[np.int64(2)].tolist() == [[4, 5]]
+    wrong: Any
+    for wrong in ("x", 1.0, True, [0, 1], np.array([True, False, True]), None):
+        with pytest.raises(TypeError, match="indexed by the number of a sequence or a slice of them"):
+            r[wrong]
 
 
 def test_ragged_of_tuples_of_raggeds_and_nothing() -> None:
