@@ -18,6 +18,7 @@ NAMES = (
     "steps",
     "onthefly",
     "gpu",
+    "scaling",
     "pair",
 )
 
