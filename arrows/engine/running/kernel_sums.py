@@ -73,11 +73,11 @@ class KernelSums:
         words = np.empty((len(bounds) - 1, 7), np.int64)
         words[:, 0] = lengths_of(bounds)
         words[:, 1] = device.address(target)
-        words[:, 2] = device.address(upload.get(self.rows)) + 4 * bounds[:-1]
+        words[:, 2] = upload.address(self.rows) + 4 * bounds[:-1]
         words[:, 3] = device.address(gradients)
         words[:, 4] = width
-        words[:, 5] = device.address(upload.get(self.order))
-        words[:, 6] = device.address(upload.get(self.starts)) + 4 * bounds[:-1]
+        words[:, 5] = upload.address(self.order)
+        words[:, 6] = upload.address(self.starts) + 4 * bounds[:-1]
         return device.compile([kernel])[kernel.name].bind(words)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,11 +12,26 @@ import arrows as ar
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.host_kernels import HostKernels
+from arrows.engine.device.writes import WRITE_RANGES
+from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
+from arrows.training.optimizers.kernel_sources import (
+    ADD_SUMS,
+    SCALE,
+    SQUARES,
+    count_source,
+    merge_source,
+    rank_source,
+    write_source,
+)
+from benchmarks.networks import attention_tagger, pairwise_attention_tagger
 from benchmarks.steps import networks
 from tests.engine.device import nvrtc
 from tests.engine.program.emitters.c.batches import kernels_of
 from tests.engine.program.emitters.c.test_primitives import cases
+from tests.engine.program.emitters.c.test_programs import of_layers
+from tests.layers.test_tied import language_model
+from tests.training.optimizers.test_kernels import OPTIMIZERS, trained
 
 pytestmark = [
     pytest.mark.skipif(not nvrtc.is_there(), reason="NVRTC is not installed: make test-cuda"),
@@ -51,11 +66,36 @@ def sources() -> dict[str, KernelSource]:
             {"storage": "bfloat16"},
             {"storage": "float16"},
         ):
-            for block, examples in networks().values():
+            for block, examples in (*networks().values(), *more_networks()):
                 model = ar.compile(with_loss(block), loss="loss", device="fake-kernels", **options)
                 model(examples[:2])
                 model.train_step(examples[:3], Adam(0.1, clip_norm=1.0))
+        for make in OPTIMIZERS.values():
+            for more in ({"clip_norm": 1.0}, {"dense": True, "average": 0.9}):
+                trained("fake-kernels", make(**more))
+    # The indices of the fake device are as wide as NumPy's, those of a GPU are not.
+    merge, write = merge_source("float32", 6, "int", "long long"), write_source("float32", 6, "int")
+    found.update({source.name: source for source in (count_source("int"), rank_source("int"), merge, write)})
     return found
+
+
+def more_networks() -> Iterator[tuple[Any, Any]]:
+    """Attention in each way, and a table whose gradient is dense in one operation and sparse in another."""
+    sentences = [([1, 2, 4], [0, 1, 2]), ([3], [1]), ([0, 1, 2, 3, 4], [2, 2, 1, 0, 1])]
+    yield attention_tagger(5, 4, 2, 3), sentences
+    yield pairwise_attention_tagger(5, 4, 2, 3), sentences
+    words = ar.GetItem(0) >> ar.Map(ar.Scalar("int32") >> ar.Embedding(5, 4))
+    yield words >> ar.Attention(ar.FC([], name="score")), sentences
+    yield ar.GetItem(0) >> language_model(ar.Embedding(5, 3)), sentences
+    square = ar.Map(ar.Vector(3) >> ar.LayerNorm() >> ar.Dropout(0.5)) >> ar.Mean()
+    yield square, [[[1, 2, 3], [4, 6, 5]], [[3, 1, 2]]]
+
+
+def test_all_families_are_compiled() -> None:
+    """Of kernels that no instruction of a program makes, one of each function that writes them."""
+    programs = (segment_sum_kernel(4, "float32", adds=False), add_rows_kernel(3, "float32"), WRITE_RANGES)
+    for source in (*programs, SQUARES, ADD_SUMS, SCALE, count_source("int"), rank_source("long long")):
+        assert source.name in sources(), source.text
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -74,6 +114,10 @@ def test_kernels_of_models(architecture: str) -> None:
 def test_kernels_of_primitives(float_type: str, architecture: str) -> None:
     kernels = [kernel for _, program, _ in cases(float_type) for kernel in kernels_of(program).values()]
     found = {kernel.source.name: kernel.source.text for kernel in kernels}
+    if float_type == "float32":
+        programs, _ = of_layers()
+        kernels = [kernel for program in programs.values() for kernel in kernels_of(program).values()]
+        found |= {kernel.source.name: kernel.source.text for kernel in kernels}
     assert len(found) > 100
     code = nvrtc.compile_kernels(PRELUDE + "".join(found.values()), architecture)
     assert all(name.encode() in code for name in found)
