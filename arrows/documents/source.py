@@ -72,20 +72,24 @@ def _block(statements: Sequence[Statement], indent: str, last: str) -> Iterator[
         begin = f"{statement.name} = "
         if last and statement is statements[-1]:
             begin = last
+        after_recursion = number > 0 and not isinstance(statements[number - 1], Assignment)
         if isinstance(statement, Assignment):
-            if (number or not last) and (statement.comment or not number):
+            apart = number == 0 or after_recursion or begin == last or statement.comment
+            if apart and (number or not last):
                 yield ""
             yield from _comment(statement.comment, indent)
             yield from _assigned(statement.value, indent, begin)
         else:
-            yield from [""] * (2 if not indent else 1 if number else 0)
+            # At the top two empty lines stand around a definition: one of them follows the one before.
+            if not indent:
+                yield from ["", ""][after_recursion:]
+            elif number:
+                yield ""
             yield from _comment(statement.comment, indent)
             yield f"{indent}@ar.fix"
             yield f"{indent}def {statement.name}({statement.reference}):"
             yield from _block(statement.body, indent + _STEP, "return ")
-            if last and statement is statements[-1]:
-                yield from ["", f"{indent}return {statement.name}"]
-            elif not indent and statement is not statements[-1]:
+            if not indent and statement is not statements[-1]:
                 yield ""
 
 

@@ -181,6 +181,7 @@ def test_the_source_is_laid_out_as_ruff_does():
         posts(60),
         [1e16],
         [[{}, [False, 0, 19999000000000.0]]],
+        [{"a": {"x": {"x": {"x": 1}}}, "b": {"y": {"y": {"y": 1}}, "c": {"z": {"z": {"z": 1}}}}}],
         [{"words": [f"w{n}" for n in range(99)] * 2}],
     ]
     for samples in cases:
