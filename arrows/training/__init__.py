@@ -24,6 +24,7 @@ from arrows.training.optimizers import (
     RMSprop,
     Rule,
 )
+from arrows.training.parallel import RankError
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
@@ -53,6 +54,7 @@ __all__ = [
     "Plateau",
     "Progress",
     "RMSprop",
+    "RankError",
     "Rate",
     "RateSearch",
     "Rule",
