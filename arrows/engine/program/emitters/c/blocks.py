@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from arrows.engine.program.emitters.c.places import RowPlace
@@ -53,7 +54,9 @@ class CodeBlock:
         Of a block in such a loop it is the block: what it computes may be there under its condition alone.
         """
         scope = self
-        while scope.elements is not None and scope.elements[1] == row and at.moving in ("", "j"):
+        # A place that names nothing of the loop; "j" is the thread's own.
+        outside = set(re.findall(r"[a-z]\w*", at.moving)) <= {"j"}
+        while scope.elements is not None and scope.elements[1] == row and outside:
             assert scope.outer is not None
             scope = scope.outer
         return scope

@@ -18,7 +18,7 @@ from arrows.engine.program.program import Program
 from arrows.engine.program.verify import verify_program
 from arrows.typesys import types as T
 from tests.engine.program.emitters.batches import plainly
-from tests.engine.program.emitters.c.batches import KernelRun, a_batch, close, library_of
+from tests.engine.program.emitters.c.batches import KernelRun, a_batch, close, kernels_of, library_of
 from tests.engine.program.emitters.traced import program_of
 from tests.engine.random_functions import functions
 
@@ -194,6 +194,19 @@ def test_a_layer(name: str, ranges: bool) -> None:
     batch = a_batch(programs[name], ranges=ranges)
     run = KernelRun(programs[name], batch, library)
     close(run.run(), plainly(programs[name], batch), 5e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if "words" in name or "softmax" in name])
+def test_a_thread_goes_over_a_sequence_once_for_each_sum(name: str) -> None:
+    """And not again for each element."""
+    programs, _ = of_layers()
+    for kernel in kernels_of(programs[name]).values():
+        around: list[bool] = []  # of each open block, whether it is a loop over elements
+        for line in kernel.source.text.partition("KERNEL(")[2].splitlines():
+            loops = "for (long long v" in line
+            assert not (loops and any(around)) or "attention among" in name or "heads among" in name, line
+            around += [loops] * line.count("{")
+            del around[len(around) - line.count("}") :]
 
 
 @settings(max_examples=10 if nightly else 1, deadline=None, suppress_health_check=list(HealthCheck))
