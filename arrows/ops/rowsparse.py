@@ -146,7 +146,7 @@ def _number(verb: str, factor: Any) -> Any:
     if (
         isinstance(factor, RowSparse)
         or getattr(factor, "shape", ()) != ()
-        or isinstance(factor, (list, tuple))
+        or isinstance(factor, (list, tuple, dict, str, bytes, type(None)))
     ):
         raise ArrowTypeError(
             f"can {verb} a row-sparse array by a number only, not by {type(factor).__name__}; "

@@ -52,6 +52,38 @@ def test_a_form_that_drawing_does_not_know_is_a_frame_if_it_has_parts():
     assert {"Unheard", "Map", "Vector(3)", "FC(2)"} <= set(found)
 
 
+TABLE = ar.Embedding(5, 3, name="table")
+VECTORS = ar.Map(ar.Vector(3))
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (VECTORS >> ar.Shift(2, default=0.5), {"Shift(2, default=0.5)"}),
+        (VECTORS >> ar.Window(3, padding="causal"), {"Window(3, padding='causal')"}),
+        (VECTORS >> ar.Conv1d(2, 3, padding=1), {"Conv1d(2, 3, padding=1)"}),
+        (VECTORS >> ar.MultiHeadAttention(3, causal=True), {"MultiHeadAttention(3, causal=True)"}),
+        (VECTORS >> ar.RNN(ar.GRUCell(4, reset_after=True)), {"GRUCell(4, reset_after=True)"}),
+        ((VECTORS & ar.Constant(1, "int32")) >> ar.At(default=0), {"At(default=0)"}),
+        (ar.Vector(3) >> TABLE.attend, {"table.attend"}),
+        (ar.GetItem("x", default=0) >> ar.Scalar(), {"GetItem('x', default=0)"}),
+        (ar.Optional(ar.Scalar(), ar.Constant(1.0)), {"Optional(Scalar('float32'))"}),
+        ((VECTORS & VECTORS) >> ar.Zip(strict=False), {"Zip(strict=False)"}),
+        ((VECTORS & ar.Vector(3)) >> ar.Fold(ar.GetItem(1), start_from_input=True), {"Fold"}),
+        (
+            (ar.Vector(3) & ar.Scalar("int32")) >> ar.SoftmaxCrossEntropy(label_smoothing=0.1, name="loss"),
+            {"loss"},
+        ),
+    ],
+    ids=lambda x: next(iter(x)) if isinstance(x, set) else "",
+)
+def test_what_blocks_are_called(block, said):
+    """A block is drawn with what it was made of, typed or not, as a picture and as characters."""
+    for each in (block, ar.infer(block)):
+        found = " ".join(texts(each)) + to_text(lay_out(scene_of(each), CHARACTERS)) + " ".join(words(each))
+        assert all(word in found for word in said), found
+
+
 def test_types_stand_at_the_wires_and_in_the_frames():
     found = texts(ar.infer(ar.Map(ar.Vector(3) >> ar.FC(2))))
     assert found.count("Input") == 2  # what flows in, and an element of it
