@@ -17,7 +17,7 @@ from arrows.data.brackets import (
 )
 from arrows.data.columns import iterate_csv, read_csv
 from arrows.data.conllu import TAGS, Sentence, Word, read_conllu
-from arrows.data.file_examples import FileExamples
+from arrows.data.file_examples import FileExamples, FileStream
 from arrows.data.generated_treebank import CLASSES, compose, generate, label_tree, meaning_of_word
 from arrows.data.json_lines import iterate_json_lines, read_json_lines
 from arrows.data.molecules import Molecule, parse_smiles
@@ -30,6 +30,7 @@ __all__ = [
     "CLASSES",
     "TAGS",
     "FileExamples",
+    "FileStream",
     "Molecule",
     "Sentence",
     "SyntaxTree",

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from arrows.data.file_examples import FileExamples, collected, lines_of
+from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.json_lines import Fields, type_names
 from arrows.data.utf8 import decoded
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
@@ -65,9 +65,11 @@ def read_csv(
 
 
 def iterate_csv(
-    path: str | Path, *, columns: Fields | None = None, separator: str = ","
-) -> Iterator[dict[str, Any]]:
+    path: str | Path, *, columns: Fields | None = None, separator: str = ",", errors: str = "stop"
+) -> FileStream[dict[str, Any]]:
     """As `read_csv`, but one row after the other, for a table that is larger than memory.
+
+    With `errors="skip"`, the result's `skipped` lists what has been left out so far.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +78,8 @@ def iterate_csv(
     ...     sum(row["n"] for row in iterate_csv(path, columns={"n": int}))
     3
     """
-    return (read() for _, read in _rows(Path(path), columns, separator))
+    path = Path(path)
+    return FileStream(path, _rows(path, columns, separator), errors)
 
 
 def _rows(

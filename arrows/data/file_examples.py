@@ -92,13 +92,52 @@ def collected(path: Path, parsed: Iterable[tuple[str, Callable[[], T]]], errors:
             skipped.append(error)
         else:
             places.append(place)
+    _warn(path, skipped, len(examples), stacklevel=4)
+    return FileExamples(examples, places=places, skipped=skipped)
+
+
+class FileStream(Iterator[T]):
+    """The examples of a file, one after the other, for files that are larger than memory.
+
+    Attributes:
+        skipped: the errors of what has been left out so far, with `errors="skip"`.
+
+    >>> stream = FileStream(Path("numbers.txt"), [("numbers.txt:1", lambda: 3)], "skip")
+    >>> list(stream), stream.skipped
+    ([3], [])
+    """
+
+    def __init__(self, path: Path, parsed: Iterable[tuple[str, Callable[[], T]]], errors: str) -> None:
+        """Arguments are those of `collected`."""
+        self._path, self._parsed = path, iter(parsed)
+        self._skip = checked_errors(errors)
+        self._count = 0
+        self.skipped: list[InputError] = []
+
+    def __next__(self) -> T:
+        for _, read in self._parsed:
+            try:
+                example = read()
+            except InputError as error:
+                if not self._skip:
+                    raise
+                self.skipped.append(error)
+            else:
+                self._count += 1
+                return example
+        if self._skip:
+            _warn(self._path, self.skipped, self._count, stacklevel=3)
+            self._skip = False  # it is said once
+        raise StopIteration
+
+
+def _warn(path: Path, skipped: list[InputError], count: int, stacklevel: int) -> None:
     if skipped:
         warnings.warn(
-            f"{path}: left out {len(skipped)} of {len(skipped) + len(examples)} examples, which are listed "
+            f"{path}: left out {len(skipped)} of {len(skipped) + count} examples, which are listed "
             f"in .skipped; the first: {skipped[0]}",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return FileExamples(examples, places=places, skipped=skipped)
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from arrows.data.file_examples import FileExamples, collected, lines_of
+from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
@@ -50,8 +50,12 @@ def read_json_lines(
     return collected(path, _values(path, fields or {}), errors)
 
 
-def iterate_json_lines(path: str | Path, *, fields: Fields | None = None) -> Iterator[Any]:
+def iterate_json_lines(
+    path: str | Path, *, fields: Fields | None = None, errors: str = "stop"
+) -> FileStream[Any]:
     """As `read_json_lines`, but one value after the other, for a file that is larger than memory.
+
+    With `errors="skip"`, the result's `skipped` lists what has been left out so far.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +64,8 @@ def iterate_json_lines(path: str | Path, *, fields: Fields | None = None) -> Ite
     ...     sum(iterate_json_lines(path))
     3
     """
-    return (read() for _, read in _values(Path(path), fields or {}))
+    path = Path(path)
+    return FileStream(path, _values(path, fields or {}), errors)
 
 
 def _values(path: Path, fields: Fields) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -355,3 +355,34 @@ def test_errors_while_values_are_computed_name_file_and_line(tmp_path):
     for examples in (prepared, prepared[[1]], read_json_lines(path)):
         with pytest.raises(ar.InputError, match=wanted):
             model(examples)
+
+
+def test_streams_leave_out_and_list_what_is_wrong(tmp_path):
+    lines, table = tmp_path / "x.jsonl", tmp_path / "x.csv"
+    lines.write_text("1\n{\n3\n")
+    table.write_text("n\n1\nmany\n3\n")
+    model = ar.compile(ar.Scalar())
+    for path, make in (
+        (lines, iterate_json_lines),
+        (table, lambda path, **rest: map_stream(iterate_csv(path, columns={"n": int}, **rest))),
+    ):
+        with pytest.raises(ar.InputError, match=rf"{path.name}:[23]"):
+            list(make(path))
+        stream = make(path, errors="skip")
+        with pytest.warns(UserWarning, match="left out 1 of 3 examples") as warned:
+            prepared = model.prepare(stream, cache=f"{path}.set", data=path.name)
+        assert len(warned) == 1 and model(prepared).tolist() == [1.0, 3.0]
+        assert len(stream.skipped) == 1 and list(stream) == []
+    with pytest.raises(ar.ArrowValueError, match="'stop' or 'skip'"):
+        iterate_json_lines(lines, errors="never")
+
+
+class map_stream:
+    """The numbers of rows."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.skipped = rows.skipped
+
+    def __iter__(self):
+        return (row["n"] for row in self.rows)
