@@ -34,7 +34,7 @@ def to_host(value: Any) -> HostArray:
     Raises:
         ForeignArrayError: it lies on a device, or NumPy lacks its element type.
     """
-    kind, _ = value.__dlpack_device__()
+    kind, _ = _borrow(lambda lender: lender.__dlpack_device__(), value)
     if kind not in _HOST_MEMORY:
         raise ForeignArrayError("it lies on a device; bring it to the host first")
     array: HostArray = _borrow(np.from_dlpack, value)

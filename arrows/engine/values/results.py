@@ -17,6 +17,7 @@ from arrows.engine.device import host_array
 from arrows.engine.values.trampoline import Recursion, each, trampoline
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 
 
@@ -133,6 +134,46 @@ class Ragged:
     def tolist(self) -> list[Any]:
         """For each sequence the list of its elements, nested, with Python numbers (brought to the host)."""
         return trampoline(_tolist(self, len(self)))
+
+    def to_dense(self) -> Array:
+        """The sequences as one array ``[n, length, ...]``, without a copy where the device's arrays allow it.
+
+        `np.asarray(ragged)` and DLPack (`torch.from_dlpack(ragged)`) read it so.
+
+        Raises:
+            ArrowValueError: they differ in length.
+            ArrowTypeError: their elements are no tensors.
+
+        >>> Ragged(np.arange(4), np.array([0, 2, 4])).to_dense().tolist()
+        [[0, 1], [2, 3]]
+        """
+        values = self.values.to_dense() if isinstance(self.values, Ragged) else self.values
+        if values is None or isinstance(values, tuple):
+            raise ArrowTypeError(
+                "the elements of these sequences are no tensors, and they make no array; their parts may: "
+                f"{'ragged.values' if values is None else 'Ragged(ragged.values[0], ragged.offsets)'}"
+            )
+        lengths = np.unique(self.lengths)
+        if len(lengths) > 1:
+            raise ArrowValueError(
+                f"sequences of {lengths[0]} to {lengths[-1]} elements make no array; ragged.values and "
+                "ragged.offsets are arrays, and ragged.tolist() gives lists"
+            )
+        length = int(lengths[0]) if len(lengths) else 0
+        dense: Array = values.reshape((len(self), length, *values.shape[1:]))
+        return dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        return np.array(self.to_dense(), dtype, copy=copy)
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        dense: Any = self.to_dense()
+        return dense.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        dense: Any = self.to_dense()
+        place: tuple[int, int] = dense.__dlpack_device__()
+        return place
 
     def __repr__(self) -> str:
         values = self.values
