@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 
 class Interrupts:
@@ -18,6 +18,7 @@ class Interrupts:
 
     Args:
         held: False makes a context that does nothing.
+        terminated: SIGTERM counts as Ctrl-C: what ends the ranks of a job sends it.
 
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -25,25 +26,30 @@ class Interrupts:
     True
     """
 
-    def __init__(self, *, held: bool = True) -> None:
+    def __init__(self, *, held: bool = True, terminated: bool = False) -> None:
         self.came = False
-        self._held = held
+        self._usual: dict[int, Any] = {}
+        if held:
+            self._usual[signal.SIGINT] = signal.default_int_handler
+        if held and terminated:
+            self._usual[signal.SIGTERM] = signal.SIG_DFL
 
     def __enter__(self) -> Self:
-        self._held = (
-            self._held
-            and threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-        if self._held:
-            signal.signal(signal.SIGINT, self._take)
+        main = threading.current_thread() is threading.main_thread()
+        self._usual = {
+            number: usual
+            for number, usual in self._usual.items()
+            if main and signal.getsignal(number) is usual
+        }
+        for number in self._usual:
+            signal.signal(number, self._take)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._held:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # `__enter__` has checked for it
+        for number, usual in self._usual.items():
+            signal.signal(number, usual)  # `__enter__` has checked for it
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.came:

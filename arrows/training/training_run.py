@@ -130,7 +130,10 @@ class TrainingRun:
                 leave=False,
                 disable=not (self.bar and self.ranks.first) or sys.stderr is None,  # None: it is closed
             ) as bar,
-            Interrupts(held=checkpointer.path is not None or self.ranks.size > 1) as interrupts,
+            Interrupts(
+                held=checkpointer.path is not None or self.ranks.size > 1,
+                terminated=self.ranks.size > 1,
+            ) as interrupts,
             Losses(
                 model,
                 optimizer,

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from arrows.engine import Batch, Model, Prepared
+from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
@@ -313,6 +314,9 @@ class _SummedStep:
 
     def step(self, model: Learner, gradients: Mapping[str, Any]) -> None:
         assert self.loss is not None
+        if getattr(self._optimizer, "dense", False):  # all rows are updated, so a table goes the shorter way
+            xp = model.device.xp
+            gradients = {n: g.to_dense(xp) if isinstance(g, RowSparse) else g for n, g in gradients.items()}
         self.loss, sums = self._ranks.sum(model, gradients, self.loss, self._share)
         if self._check is not None:
             self._check(self.loss)

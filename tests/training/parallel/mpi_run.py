@@ -1,8 +1,8 @@
 """A data-parallel run for tests under mpirun: prints the result of rank 0 as JSON.
 
-mpi_run.py CHECKPOINT [resume | kill | raise | interrupt]
+mpi_run.py CHECKPOINT [resume | kill | raise | interrupt | terminate]
 
-With one of the last three, that happens to rank 1 in the middle of step 20.
+With one of the last four, that happens to rank 1 in the middle of step 20.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def meeting(model: Any, fate: str) -> Any:
                 os.kill(os.getpid(), signal.SIGKILL)
             if fate == "interrupt":
                 signal.raise_signal(signal.SIGINT)
+            if fate == "terminate":
+                signal.raise_signal(signal.SIGTERM)
             if fate == "raise":
                 raise ValueError("rank 1 is ill")
         return step(*arguments, **keywords)

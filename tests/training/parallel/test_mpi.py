@@ -62,7 +62,12 @@ def test_the_numbers_are_those_of_one_process(whole, tmp_path):
 
 @pytest.mark.parametrize(
     ("fate", "reason"),
-    [("kill", "signal 9"), ("raise", "ValueError: rank 1 is ill"), ("interrupt", "KeyboardInterrupt")],
+    [
+        ("kill", "signal 9"),
+        ("raise", "ValueError: rank 1 is ill"),
+        ("interrupt", "KeyboardInterrupt"),
+        ("terminate", "KeyboardInterrupt"),
+    ],
 )
 def test_a_rank_that_dies_ends_the_job_and_leaves_a_good_state(whole, tmp_path, fate, reason):
     start = time.monotonic()

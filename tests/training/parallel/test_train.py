@@ -97,6 +97,15 @@ def test_a_step_takes_one_sum(monkeypatch):
         assert own.count("gather") == 2 * steps  # rows and values of the table
 
 
+def test_an_optimizer_of_all_rows_sends_no_rows():
+    def work(comm: ThreadCommunicator) -> list[str]:
+        trained(comm, "dense", epochs=1)
+        return comm.calls
+
+    for calls in run(2, work)[0]:
+        assert "gather" not in calls and calls.count("sum") == -(-len(EXAMPLES) // 8)
+
+
 def test_rank_0_evaluates_tells_and_saves(tmp_path):
     heard: dict[int, list[str]] = {0: [], 1: [], 2: []}
 
