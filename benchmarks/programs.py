@@ -172,7 +172,7 @@ def parser_and_sentences(data: Path | None, **sizes: Any) -> tuple[Program, list
         return None
     example = runpy.run_path(str(PARSER))
     treebank = [words for file in files for words in read_conllu(file, trees=True)]
-    numbers = example["Vocabulary"](treebank)
+    numbers = example["Numbers"](treebank)
     sentences = [numbers.sentence(words) for words in treebank]
     projective = [sentence for sentence in sentences if example["is_projective"](sentence.heads)]
     return transition_parser(example["Parser"](numbers, **sizes)), projective

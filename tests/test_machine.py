@@ -129,7 +129,7 @@ def test_models_of_the_commands_run_on_one_thread_unless_told(
         raise ar.InputError("seen")
 
     monkeypatch.setattr(predict_sentiment, "judged", note)
-    monkeypatch.setattr(predict_sentiment, "restore_sentiment", lambda path: None)
+    monkeypatch.setattr(predict_sentiment, "restore_sentiment", lambda path, device: None)
     monkeypatch.setattr(train_command, "train", note)
     monkeypatch.setattr(demo, "train", note)
     for part in ("train", "dev", "test"):

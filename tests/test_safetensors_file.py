@@ -192,6 +192,7 @@ def harmless(path: tuple[Any, ...], value: Any, old: Any) -> bool:
         "epoch": whole and value > 0,
         "accumulate": whole and value > 0,
         "plateau": text,
+        "batch_size": text and value != "",  # a rule for batches
         "unit": text,
         "by": text,
         "began": text,

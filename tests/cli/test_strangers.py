@@ -332,7 +332,7 @@ def test_types_of_any_depth_are_read_or_refused(path: str, capsys: Any) -> None:
 def test_words_of_files_reach_the_terminal_spelt_out(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arrows.cli.predict.sentiment.restore_sentiment", lambda path: None)
+    monkeypatch.setattr("arrows.cli.predict.sentiment.restore_sentiment", lambda path, device: None)
     scores = np.zeros((1, 5))
 
     def judged(model: Any, trees: list[Any]) -> Any:
