@@ -200,7 +200,7 @@ def OneOf(
     key: Callable[[A], K], cases: Mapping[K, Block[A, B]], *, name: str | None = None
 ) -> Cases[A, K, B]: ...
 @overload
-def OneOf(key: Any, cases: Any, *, name: str | None = None) -> Cases[Any, Any, Any]: ...
+def OneOf(key: object, cases: object, *, name: str | None = None) -> Cases[Any, Any, Any]: ...
 @overload
 def OneOf(
     key: Callable[[A], Any],
@@ -210,8 +210,8 @@ def OneOf(
     name: str | None = None,
 ) -> Block[A, B]: ...
 @overload
-def OneOf(key: Any, cases: Any = None, *, pre_block: Any, name: str | None = None) -> Any: ...
-def OneOf(key: Any, cases: Any = None, *, pre_block: Any = None, name: str | None = None) -> Any:
+def OneOf(key: object, cases: object = None, *, pre_block: object, name: str | None = None) -> Any: ...
+def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: str | None = None) -> Any:
     """One of several blocks, chosen for each example by a key.
 
     Args:

@@ -291,7 +291,7 @@ class Output(Generic[B]):
     ) -> None: ...
     @overload
     def reads(self, x1: _Source, x2: _Source, x3: _Source, /, *more: _Source) -> None: ...
-    def reads(self, *sources: Any) -> None:
+    def reads(self, *sources: object) -> None:
         """Says what flows out.
 
         A source is a wire, a (nested) tuple or dict of wires, or a block that stands once in the scope.

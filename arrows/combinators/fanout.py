@@ -214,7 +214,7 @@ class Record(Fan[Any, Any]):
         return self.name if self.name is not None else f"Record({self.arguments()})"
 
 
-def _label(key: Any) -> Hashable:
+def _label(key: object) -> Hashable:
     """A key as a label; a slice, which Python 3.11 cannot hash, as its text."""
     if not isinstance(key, slice):
         label: Hashable = key

@@ -206,7 +206,7 @@ def take(x: Any, key: Any) -> Any:
     return getattr(x, key)
 
 
-def take_or_default(x: Any, key: Any, default: Any) -> Any:
+def take_or_default(x: object, key: object, default: object) -> Any:
     """Takes an item of a Python object as `take` does; gives the default if there is no such item.
 
     What has no items at all, such as None or a number, raises as in `take`.
@@ -233,7 +233,7 @@ def has_attributes(x: Any) -> bool:
     return not hasattr(kind, "__getitem__")
 
 
-def attributes(x: Any) -> list[str]:
+def attributes(x: object) -> list[str]:
     """Lists the attributes of an object that hold data: its fields, if it declares any.
 
     Example:

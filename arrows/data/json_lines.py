@@ -103,7 +103,7 @@ def parse_json_line(raw: bytes, source: object, number: int, fields: Fields = Ma
     return value
 
 
-def check_fields(value: Any, fields: Fields, place: str) -> None:
+def check_fields(value: object, fields: Fields, place: str) -> None:
     """Refuses a value that lacks a field, or has one of another type.
 
     >>> check_fields({"stars": "5"}, {"stars": int}, "reviews.jsonl:3:1")

@@ -15,7 +15,7 @@ from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import MissingExtraError
 
 
-def to_awkward(result: Any) -> Any:
+def to_awkward(result: object) -> Any:
     """A result as an array of Awkward Array; on the CPU the numbers are shared, not copied.
 
     Args:
@@ -40,7 +40,7 @@ def to_awkward(result: Any) -> Any:
     return awkward.Array(_awkward_layout(awkward.contents, awkward.index, host))
 
 
-def from_awkward(array: Any) -> Any:
+def from_awkward(array: object) -> Any:
     """The inverse of `to_awkward`, for arrays of numbers without missing values.
 
     Raises:
@@ -61,7 +61,7 @@ def from_awkward(array: Any) -> Any:
     return _from_awkward(layout)
 
 
-def to_arrow(result: Any) -> Any:
+def to_arrow(result: object) -> Any:
     """A result as an array of Arrow; on the CPU the numbers are shared, not copied.
 
     Args:
@@ -85,7 +85,7 @@ def to_arrow(result: Any) -> Any:
     return _arrow_array(_module("pyarrow"), host)
 
 
-def from_arrow(array: Any) -> Any:
+def from_arrow(array: object) -> Any:
     """The inverse of `to_arrow`: lists of any kind, structs and numbers without missing values.
 
     Raises:
@@ -133,7 +133,7 @@ def from_lists(lists: list[Any], dtype: str = "float32") -> Ragged:
     return Ragged(np.array(elements, dtype), offsets)
 
 
-def _require_numbers(part: Any) -> None:
+def _require_numbers(part: object) -> None:
     if isinstance(part, Ragged):
         _require_numbers(part.values)
     elif isinstance(part, tuple):
@@ -212,7 +212,7 @@ def _from_arrow(types: Any, array: Any) -> Any:
     raise ArrowTypeError(f"an array of the type {type_} has no numbers to read")
 
 
-def _of_fixed_size(rows: Any, count: int, size: int) -> HostArray:
+def _of_fixed_size(rows: object, count: int, size: int) -> HostArray:
     if not isinstance(rows, np.ndarray):
         raise ArrowTypeError("lists of a fixed size hold numbers alone, no records and no other lists")
     return rows.reshape(count, size, *rows.shape[1:])

@@ -19,7 +19,7 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 
 
 def compile(
-    block: Any,
+    block: object,
     *,
     loss: str | Mapping[str, float] | None = None,
     seed: int = 0,
@@ -130,7 +130,7 @@ def compile(
     )
 
 
-def check_arguments(schedule: object, seed: Any, params: object, float_type: object) -> int:
+def check_arguments(schedule: object, seed: object, params: object, float_type: object) -> int:
     """Checks the arguments that all models have; returns the seed.
 
     Raises:
@@ -166,7 +166,7 @@ def use_jit(jit: bool | None, device: str) -> bool:
     return jit
 
 
-def evaluate(block: Any, example: Any) -> Any:
+def evaluate(block: object, example: object) -> Any:
     """The result of a block on one example by the reference, with first values of parameters (seed 0).
 
     Unlike a model's, the result may hold Python objects and endless sequences.

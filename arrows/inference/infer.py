@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
@@ -52,7 +52,7 @@ _MOST_OCCURRENCES = 500_000
 _MOST_REPETITION = 4
 
 
-def infer(block: Any, input: Any = None, *, float_type: str | None = None) -> Typed:
+def infer(block: object, input: object = None, *, float_type: str | None = None) -> Typed:
     """Finds the types of a block, and of everything inside it.
 
     Nothing is computed: functions are traced on shapes, and no array is made.

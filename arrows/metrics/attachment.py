@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from arrows.metrics.metric import StreamingMetric, host_array, ratio, require_same_count
 from arrows.ops.arrays import HostArray
@@ -29,7 +29,7 @@ class AttachmentScores(StreamingMetric):
         self.words = self.attached = self.labelled = 0
         self._has_relations = False
 
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         (heads, relations), (right_heads, right_relations) = _parse(predicted), _parse(correct)
         if (relations is None) != (right_relations is None):
             raise ArrowTypeError("relations are either predicted and known, or neither: (heads, relations)")
@@ -59,7 +59,7 @@ class AttachmentScores(StreamingMetric):
         return figures
 
 
-def _parse(values: Any) -> tuple[HostArray, HostArray | None]:
+def _parse(values: object) -> tuple[HostArray, HostArray | None]:
     """The heads, and the relations if there are any."""
     if isinstance(values, tuple) and len(values) == 2:
         return host_array(values[0]).ravel(), host_array(values[1]).ravel()

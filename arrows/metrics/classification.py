@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Accuracy(StreamingMetric):
         self.ignore = ignore
         self.right = self.count = 0
 
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         classes, answers = class_numbers(predicted, correct, self.ignore)
         self.right += int((classes == answers).sum())
         self.count += len(answers)
@@ -79,7 +79,7 @@ class ConfusionMatrix(StreamingMetric):
         self.ignore = ignore
         self.counts = np.zeros((len(self.names), len(self.names)), np.int64)
 
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         n = len(self.names)
         classes, answers = class_numbers(predicted, correct, self.ignore)
         for name, numbers in (("a predicted class", classes), ("a correct class", answers)):

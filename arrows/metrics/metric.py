@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sized
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class StreamingMetric(ABC):
     """
 
     @abstractmethod
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         """Counts a batch.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class RocAuc(StreamingMetric):
         self._scores = np.zeros(0)  # each one once, ascending
         self._counts = np.zeros((2, 0), np.int64)  # of negatives and positives of each
 
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         """Counts a batch.
 
         Args:

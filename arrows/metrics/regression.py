@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class _MeanOfDistances(StreamingMetric):
     def __init__(self) -> None:
         self.sum = ExactSum()
 
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         left, right = (_real(host_array(values)) for values in (predicted, correct))
         require_same_count(left, right)
         if left.size != right.size:  # [n] beside [n, 1] would spread to [n, n]

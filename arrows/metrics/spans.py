@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class SpanF1(StreamingMetric):
         self._ends = np.array([prefix in _ENDS for prefix, _ in parts])
         self._counts = np.zeros((3, len(self.kinds)), np.int64)  # right, predicted, correct
 
-    def update(self, predicted: Any, correct: Any, /) -> None:
+    def update(self, predicted: object, correct: object, /) -> None:
         (left, left_offsets), (right, right_offsets) = (self._sentences(x) for x in (predicted, correct))
         lengths = (np.diff(left_offsets), np.diff(right_offsets))
         if len(lengths[0]) != len(lengths[1]):

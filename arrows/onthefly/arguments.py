@@ -195,7 +195,7 @@ def _tensors_in(type: T.Type) -> int:
     return _tensors_in(type.element) if isinstance(type, T.Sequence) else 1
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> Any:
     """Returns a plain value; refuses an empty list, a block, and a tensor of a `Function`."""
     reason = hint = ""
     if isinstance(x, list) and not x:

@@ -76,7 +76,7 @@ class LazyBatch(LazyCalls):
         leave_lazy(self)
         self._runs.release()
 
-    def zeros(self, type: Any) -> Any:
+    def zeros(self, type: object) -> Any:
         """Zeros of a type, as a cell starts from: `g.zeros(cell.state)`, `g.zeros([128])`.
 
         Args:
@@ -95,7 +95,7 @@ class LazyBatch(LazyCalls):
             raise ArrowTypeError(f"there are no zeros of {type}: only of tensors, and of tuples of such")
         return self.constant(np.zeros(type.shape, type.dtype))
 
-    def __call__(self, block: Any, *arguments: Any) -> Any:
+    def __call__(self, block: object, *arguments: object) -> Any:
         """Runs a block inside of the batch.
 
         Args:
@@ -126,7 +126,7 @@ class LazyBatch(LazyCalls):
     # ------------------------------------------------------------------------------------------------------
     # values that are asked for
 
-    def numpy(self, value: Any) -> Any:
+    def numpy(self, value: object) -> Any:
         """The numbers of a lazy tensor, or of nested tuples, lists and dicts of such, on the host.
 
         One run computes everything that they need; the rest stays lazy.
@@ -147,7 +147,7 @@ class LazyBatch(LazyCalls):
         arrays = iter(self._runs.values(ids))
         return [_rebuild(value, arrays) for value in values]
 
-    def collect(self, value: Any, ids: list[int], line: Callable[[], SourceLine]) -> None:
+    def collect(self, value: object, ids: list[int], line: Callable[[], SourceLine]) -> None:
         """Appends the ids of nested lazy tensors to a list.
 
         Args:
@@ -239,7 +239,7 @@ class LazyBatch(LazyCalls):
         """The schedule of each run that the batch has taken so far."""
         return self._runs.timelines
 
-    def timeline(self, *values: Any) -> Timeline:
+    def timeline(self, *values: object) -> Timeline:
         """The schedule of the run that would compute some values, without running it."""
         self.check_open("schedule a run")
         ids: list[int] = []

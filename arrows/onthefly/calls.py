@@ -63,7 +63,7 @@ class LazyCalls(LazyValues):
     # ------------------------------------------------------------------------------------------------------
     # blocks
 
-    def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
+    def call_block(self, block: object, arguments: tuple[Any, ...]) -> Any:
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
@@ -99,7 +99,7 @@ class LazyCalls(LazyValues):
             _check_indices(site, taken.plain)
         return self._visit(site, ids, taken.sequences)
 
-    def call_typed(self, typed: Typed, value: Any) -> Any:
+    def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
         taken = Arguments(self, [], [])
         value = self.whole(value) if holds_sequence(typed.input) else value

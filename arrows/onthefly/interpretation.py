@@ -49,11 +49,11 @@ class LazySemantics(Semantics):
         assert isinstance(typed.output, T.Tensor)
         return self.batch.read_as(typed.output, convert(leaf, typed.output))
 
-    def apply(self, typed: Typed, value: Any) -> Any:
+    def apply(self, typed: Typed, value: object) -> Any:
         return self.batch.call_typed(typed, value)
 
 
-def run_block(batch: LazyCalls, block: Any, arguments: tuple[Any, ...]) -> Any:
+def run_block(batch: LazyCalls, block: object, arguments: tuple[Any, ...]) -> Any:
     """See `LazyBatch.__call__`."""
     lazy = _holds_tensors(arguments)
     if not lazy and len(arguments) > 1:
@@ -73,7 +73,7 @@ def run_block(batch: LazyCalls, block: Any, arguments: tuple[Any, ...]) -> Any:
     return _with_keys(typed.output, interpret(typed, value, LazySemantics(batch)))
 
 
-def _read(batch: LazyCalls, x: Any) -> Any:
+def _read(batch: LazyCalls, x: object) -> Any:
     """Nested tuples and lists of tensors; reads the numbers among them as tensors."""
     if isinstance(x, tuple):
         return tuple([_read(batch, item) for item in x])
@@ -82,7 +82,7 @@ def _read(batch: LazyCalls, x: Any) -> Any:
     return batch.tensor(x)
 
 
-def _known_type(x: Any) -> T.Type:
+def _known_type(x: object) -> T.Type:
     """The type of nested tuples and lists of tensors; refuses a list whose elements have no known type.
 
     An empty list inside of a list takes its type from the other lists there.
@@ -99,7 +99,7 @@ def _known_type(x: Any) -> T.Type:
     return type
 
 
-def _type_if_known(x: Any) -> T.Type | None:
+def _type_if_known(x: object) -> T.Type | None:
     if isinstance(x, tuple):
         items = [_type_if_known(item) for item in x]
         types = [item for item in items if item is not None]
@@ -120,7 +120,7 @@ def _with_keys(type: T.Type, value: Any) -> Any:
     return value
 
 
-def _holds_tensors(value: Any) -> bool:
+def _holds_tensors(value: object) -> bool:
     """Whether there are lazy tensors in nested tuples and lists; an example may be deep, or circular."""
     todo: list[Any] = [value]
     seen: set[int] = set()

@@ -40,7 +40,7 @@ class ExampleSet:
     def __len__(self) -> int:
         return len(self.examples)
 
-    def __getitem__(self, numbers: Any) -> ExampleSet:
+    def __getitem__(self, numbers: object) -> ExampleSet:
         if isinstance(numbers, slice):
             return ExampleSet(self.examples[numbers])
         return ExampleSet([self.examples[number] for number in np.asarray(numbers).tolist()])
@@ -80,7 +80,7 @@ class LearnerOnTheFly:
     def step(self, count: int) -> None:
         self.net.step = count
 
-    def prepare(self, examples: Any) -> ExampleSet:
+    def prepare(self, examples: object) -> ExampleSet:
         """The examples as a set; computes the losses of the first, so that all layers have parameters."""
         if isinstance(examples, ExampleSet):
             return examples

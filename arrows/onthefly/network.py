@@ -274,7 +274,7 @@ class OnTheFly:
             )
         return self._executors[kind]
 
-    def typed(self, block: Any, input: T.Type | None) -> Typed:
+    def typed(self, block: object, input: T.Type | None) -> Typed:
         """A block with its types, for an input."""
         key = id(block), input
         if key not in self._typed:

@@ -46,7 +46,7 @@ class LazyValues(LazyContext):
         self._updates = self._lock.updates
         self._made.clear()
 
-    def numpy(self, value: Any) -> Any:
+    def numpy(self, value: object) -> Any:
         """The numbers of lazy tensors; see `LazyBatch.numpy`."""
         raise NotImplementedError
 
@@ -161,7 +161,7 @@ class LazyValues(LazyContext):
             x.id = self._read(x.type, self._call_sites.constants[x.number]).id
         return x.id
 
-    def whole(self, x: Any) -> Any:
+    def whole(self, x: object) -> Any:
         """Nested tuples and lists, with constants replaced by tensors of their values."""
         if isinstance(x, tuple):
             return tuple([self.whole(part) for part in x])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from arrows.engine import Bucketed, ByNodes
 from arrows.engine.planning import GrowingParams
@@ -37,7 +36,7 @@ NAN = ("stop", "ignore")
 @explains_keywords(TRAIN)
 def train(
     model: Learner,
-    examples: Any,
+    examples: object,
     optimizer: Optimizer,
     *,
     epochs: int = 1,
@@ -60,7 +59,7 @@ def train(
     nan: str = "stop",
     progress: bool = True,
     unit: str = "example",
-    comm: Any = None,
+    comm: object = None,
 ) -> History:
     """Trains a model; its parameters change in place.
 
@@ -246,7 +245,7 @@ def train(
     return History(run.history, run.evaluations)
 
 
-def _ranks(comm: Any) -> Ranks:
+def _ranks(comm: object) -> Ranks:
     communicator = None if comm is None else as_communicator(comm)
     return Alone() if communicator is None or communicator.size == 1 else ParallelRanks(communicator)
 

@@ -196,7 +196,7 @@ class Losses:
         assert self._finite is not None
         self._finite *= self._model.device.xp.isfinite(loss)
 
-    def _check(self, batch: Any, number: int, model_step: int | None, loss: Array) -> None:
+    def _check(self, batch: object, number: int, model_step: int | None, loss: Array) -> None:
         value = as_float(self._model.device, loss)
         if not math.isfinite(value):
             if model_step is not None and isinstance(self._model, Model):

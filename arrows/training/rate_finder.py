@@ -59,7 +59,7 @@ def _width(steps: int) -> int:
 
 def find_learning_rate(
     model: Learner,
-    examples: Any,
+    examples: object,
     optimizer: Optimizer,
     *,
     lowest: float = 1e-6,

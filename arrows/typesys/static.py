@@ -93,7 +93,7 @@ class Tensor(Generic[D, S]):
     def __neg__(self) -> Tensor[D, S]:
         raise TypeError("a phantom type has no values")
 
-    def __getitem__(self, key: Any) -> Tensor[D, Any]:
+    def __getitem__(self, key: object) -> Tensor[D, Any]:
         raise TypeError("a phantom type has no values")
 
 

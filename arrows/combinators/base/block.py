@@ -169,7 +169,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
     ) -> Wire[B]: ...
     @overload
     def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         batch = lazy_context_of(args)
         if batch is not None:
             return batch.call_block(self, args)
@@ -195,7 +195,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
         x3: Wire[A3] | Block[Any, A3],
         /,
     ) -> Wire[B]: ...
-    def reads(self, *sources: Any) -> Any:
+    def reads(self, *sources: object) -> Any:
         """Connects the block inside the open scope of a `Composition`.
 
         Args:
@@ -226,7 +226,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
     def __rshift__(self, other: Mapping[Any, Any]) -> Block[A_contra, Any]: ...
     @overload
     def __rshift__(self, other: tuple[AnyBlock, ...]) -> Block[A_contra, Any]: ...
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: object) -> Any:
         return self.operators.chain(self, other)
 
     def __rrshift__(self, other: Blocks) -> Block[Any, B_co]:
@@ -246,7 +246,7 @@ class Block(Frozen, Generic[A_contra, B_co]):
     ) -> Block[tuple[A, C], tuple[B, D]]: ...
     @overload
     def __mul__(self: Block[A, B], other: Blocks) -> Block[tuple[A, Any], tuple[B, Any]]: ...
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         """`f * g`: a block each for the two items of a pair; `f * g * h` is `(f * g) * h`.
 
         Example:

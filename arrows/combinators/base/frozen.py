@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 class Frozen:
@@ -15,7 +15,7 @@ class Frozen:
 
     _sealed: bool
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         init = cls.__dict__.get("__init__")
         if init is not None:
@@ -44,7 +44,7 @@ def _sealing(init: Callable[..., None]) -> Callable[..., None]:
     """Wraps `init`, so that it seals the object at its end if it is the `__init__` of the object's class."""
 
     @functools.wraps(init)
-    def sealed(self: Frozen, *args: Any, **kwargs: Any) -> None:
+    def sealed(self: Frozen, *args: object, **kwargs: object) -> None:
         init(self, *args, **kwargs)
         if type(self).__init__ is sealed:
             self.__dict__["_sealed"] = True

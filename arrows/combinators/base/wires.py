@@ -76,7 +76,7 @@ class Wire(Generic[B_co]):
     def __getitem__(self: Wire[tuple[Any, Any, Any, A, *As]], key: Literal[3], /) -> Wire[A]: ...
     @overload
     def __getitem__(self, key: str | slice, /) -> Wire[Any]: ...
-    def __getitem__(self, key: Any, /) -> Any:
+    def __getitem__(self, key: object, /) -> Any:
         return Wire(self.recorder, None, self, key)
 
     def __iter__(self) -> Iterator[Any]:

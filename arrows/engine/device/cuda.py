@@ -120,7 +120,7 @@ class CudaDevice(Device):
         self._gpu.use()
         return cupy_to_numpy(array)
 
-    def is_array(self, value: Any) -> bool:
+    def is_array(self, value: object) -> bool:
         return isinstance(value, self.xp.ndarray) and bool(value.device == self._gpu)
 
     def synchronize(self) -> None:

@@ -108,7 +108,7 @@ class Model(Placed, Preparing, Observed):
         self._records = Records(collect_record(self.plan, device, [], None))
 
     def __call__(
-        self, examples: Examples, *, training: bool = False, ids: Any = None, step: int | None = None
+        self, examples: Examples, *, training: bool = False, ids: object = None, step: int | None = None
     ) -> Any:
         """The block's results for a batch.
 
@@ -166,7 +166,7 @@ class Model(Placed, Preparing, Observed):
         return predictions(self._run_part, examples, batch_size, errors)
 
     def value_and_grad(
-        self, examples: Examples, inputs: Iterable[str] = (), *, ids: Any = None
+        self, examples: Examples, inputs: Iterable[str] = (), *, ids: object = None
     ) -> tuple[Array, dict[str, Gradient | Ragged]]:
         """The loss of a batch and its gradients.
 
@@ -199,7 +199,7 @@ class Model(Placed, Preparing, Observed):
         examples: Examples,
         optimizer: SupportsStep,
         *,
-        ids: Any = None,
+        ids: object = None,
         check: LossCheck | None = None,
         at_once: int | None = None,
     ) -> Array:
@@ -243,7 +243,7 @@ class Model(Placed, Preparing, Observed):
             return differentiated.loss
 
     def first_not_finite(
-        self, examples: Examples, *, ids: Any = None, at_once: int | None = None
+        self, examples: Examples, *, ids: object = None, at_once: int | None = None
     ) -> str | None:
         """What is first not finite where a training step on a batch computes its loss, in words.
 
@@ -256,7 +256,7 @@ class Model(Placed, Preparing, Observed):
         with self._lock.mutex:
             return self._runner.first_not_finite(self._call(examples, ids, at_once=at_once))
 
-    def eval(self, example: Any, *, id: int = 0, step: int | None = None) -> Any:
+    def eval(self, example: object, *, id: int = 0, step: int | None = None) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
 
         Args:
@@ -294,7 +294,7 @@ class Model(Placed, Preparing, Observed):
             no_model_attribute(self, name)
 
     def _call(
-        self, examples: Examples, ids: Any, step: int | None = None, at_once: int | None = None
+        self, examples: Examples, ids: object, step: int | None = None, at_once: int | None = None
     ) -> ModelCall:
         step = self.step if step is None else step
         return ModelCall(examples=examples, ids=ids, seed=self.seed, step=step, at_once=at_once)
@@ -314,7 +314,7 @@ class Model(Placed, Preparing, Observed):
             return result
 
     def _differentiate(
-        self, examples: Examples, inputs: tuple[str, ...], ids: Any, at_once: int | None = None
+        self, examples: Examples, inputs: tuple[str, ...], ids: object, at_once: int | None = None
     ) -> tuple[Differentiated, CallRecord, Outputs]:
         """Differentiates a batch; counts as a step."""
         call = self._call(examples, ids, at_once=at_once)

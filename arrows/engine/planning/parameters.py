@@ -309,7 +309,7 @@ def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
     return np.array(array, dtype=spec.dtype, order="C")
 
 
-def array_of(what: str, device: Device, value: Any) -> Any:
+def array_of(what: str, device: Device, value: object) -> Any:
     """What a user hands in as a parameter: an array of the device or of the host; no array as it is.
 
     Raises:

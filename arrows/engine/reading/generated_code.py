@@ -145,7 +145,7 @@ def even(most: int, replay: IteratorReplay) -> Callable[..., Sequence[Sequence[A
 def zipped(most: int, replay: IteratorReplay) -> Callable[..., list[tuple[Any, ...]]]:
     """A function that gives the rows of columns, as many as the shortest has, ``most`` at most."""
 
-    def rows(*columns: Any) -> list[tuple[Any, ...]]:
+    def rows(*columns: object) -> list[tuple[Any, ...]]:
         first_rows = list(islice(zip(*map(replay, columns)), most + 1))  # noqa: B905 (it ends with the shortest)
         if len(first_rows) > most:
             raise TooManyNodes

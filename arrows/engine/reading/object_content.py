@@ -68,7 +68,7 @@ class ObjectContent:
     ordered: bool = True
 
 
-def content_of(value: Any) -> ObjectContent:
+def content_of(value: object) -> ObjectContent:
     """The content of an object that is no number, text or container of Python's own.
 
     Functions count by their code and by what it reads: defaults, closures, globals, what modules hold; those
@@ -131,7 +131,7 @@ def _array(value: np.ndarray) -> ObjectContent:
     return ObjectContent(head, [("", hashlib.sha256(numbers).digest())])
 
 
-def _reduced(value: Any) -> ObjectContent:
+def _reduced(value: object) -> ObjectContent:
     """Describes an object by what `pickle` would keep of it.
 
     If a user's class chooses what to pickle, all attributes count, since functions may read the others too.
@@ -167,7 +167,7 @@ def _states(kind: type) -> bool:
     return bool(methods) and not is_installed(kind.__module__)
 
 
-def _built_in(value: Any) -> Parts:
+def _built_in(value: object) -> Parts:
     """Returns the built-in value of an object whose class extends a built-in one."""
     if isinstance(value, dict):
         return [("", dict(dict.items(value)))]

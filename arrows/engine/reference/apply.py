@@ -43,7 +43,7 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
         walk.fail(typed, path, str(error), error, error.hint)
 
 
-def transform(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+def transform(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     form = typed.form
     assert isinstance(form, Transform)
     try:
@@ -69,7 +69,7 @@ def metric(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     return None, path
 
 
-def tap(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+def tap(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     walk.count_node(typed)
     walk.semantics.tap(typed, value)
     return value, path

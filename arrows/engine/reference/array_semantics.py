@@ -96,7 +96,7 @@ class ArraySemantics(Semantics):
             self.inputs.setdefault(typed.form.name, []).append(value)
         return value
 
-    def apply(self, typed: Typed, value: Any) -> Any:
+    def apply(self, typed: Typed, value: object) -> Any:
         form = typed.form
         assert isinstance(form, Apply)
         argument, _ = trampoline(self._argument(typed.input, value, 0))
@@ -152,7 +152,7 @@ class ArraySemantics(Semantics):
         self.metrics.setdefault(form.metric, []).append(value)
         self.labels.setdefault(form.metric, []).append(label)
 
-    def tap(self, typed: Typed, value: Any) -> None:
+    def tap(self, typed: Typed, value: object) -> None:
         assert isinstance(typed.form, Tap)
         self.tapped.append((typed.form, typed.input, value))
 
@@ -177,7 +177,7 @@ def _rebuild_elements(
     return list(zip(*columns, strict=True))
 
 
-def unwrap(output: T.Type, value: Any) -> Any:
+def unwrap(output: T.Type, value: object) -> Any:
     """A value of the walk as users see it: arrays instead of recorded values, tuples with their keys."""
     return trampoline(_unwrap(output, value))
 

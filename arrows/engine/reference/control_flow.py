@@ -12,17 +12,17 @@ from arrows.typesys import types as T
 from arrows.typesys.walks import parts
 
 
-def pipe(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def pipe(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     for part in typed.parts:
         value, path = yield walk.visit(part, value, path)
     return value, path
 
 
-def fan(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def fan(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     return _together((yield each(walk.visit(part, value, path) for part in typed.parts)), path)
 
 
-def graph(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def graph(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     form = typed.form
     assert isinstance(form, Graph)
     wires: list[Located] = [(value, path)]
@@ -44,7 +44,7 @@ def _together(items: list[Located], path: ExamplePath) -> Located:
     return tuple(item for item, _ in items), path.joined(tuple(place for _, place in items))
 
 
-def choice(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def choice(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     form = typed.form
     assert isinstance(form, Choice)
     cases = list(typed.parts)
@@ -71,7 +71,7 @@ def choice(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion
     return result
 
 
-def call(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def call(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     knot = typed.knot
     assert knot is not None
     if knot.fix is typed and knot.outer:
@@ -131,7 +131,7 @@ def _keys(path: ExamplePath) -> list[list[str]]:
     return [place.keys for place in ([path] if path.items is None else path.items)]
 
 
-def shared(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def shared(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     (part,) = typed.parts
     # By block, not by place: a block that stands in two places is one memo, if it has one type in both.
     key = (id(typed.form), typed.output, id(value))

@@ -67,7 +67,7 @@ class LengthSemantics(Semantics):
         assert isinstance(typed.output, T.Tensor)
         convert(leaf, typed.output)
 
-    def apply(self, typed: Typed, value: Any) -> Any:
+    def apply(self, typed: Typed, value: object) -> Any:
         if not isinstance(typed.output, (T.Tuple, T.Sequence)):
             return None
         assert typed.trace is not None

@@ -27,7 +27,7 @@ _READING = {
 }
 
 
-def fields_of(function: Any) -> tuple[Any, ...]:
+def fields_of(function: object) -> tuple[Any, ...]:
     """The attributes and keys that a function goes through from its argument to its result.
 
     A function that does anything else, such as to call something, is not run, and has none.
@@ -63,5 +63,5 @@ class _FieldProbe:
     def __getattribute__(self, name: str) -> _FieldProbe:
         return _FieldProbe((*object.__getattribute__(self, "_keys"), name))
 
-    def __getitem__(self, key: Any) -> _FieldProbe:
+    def __getitem__(self, key: object) -> _FieldProbe:
         return _FieldProbe((*object.__getattribute__(self, "_keys"), key))

@@ -33,7 +33,7 @@ from arrows.inference import Typed
 from arrows.typesys import types as T
 
 
-def map_elements(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def map_elements(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     (part,) = typed.parts
     if isinstance(value, Endless):
         element, _ = yield walk.visit(part, value.element, path)
@@ -93,7 +93,7 @@ def _rows(walk: Walk, typed: Typed, columns: list[Iterator[Any]], path: ExampleP
 _END = object()
 
 
-def broadcast(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+def broadcast(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     return Endless(value), path
 
 
@@ -115,7 +115,7 @@ def fold(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[L
     return state, path
 
 
-def reduce(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+def reduce(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     """A balanced tree of pairs, level by level; an odd last element waits for the next level."""
     combine, default = typed.parts
     elements = walk.elements(typed, typed.input, value, path)

@@ -208,7 +208,7 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
     """
     sizes: dict[tuple[Hashable, Any], int] = {}
 
-    def need(name: Hashable, shape: tuple[int, ...], dtype: Any) -> None:
+    def need(name: Hashable, shape: tuple[int, ...], dtype: object) -> None:
         sizes[name, dtype] = max(sizes.get((name, dtype), 0), prod(shape))
 
     gradients = 0

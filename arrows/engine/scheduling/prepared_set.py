@@ -163,7 +163,7 @@ class Prepared:
         """
         return lengths_of(self.wirings.node_offsets).astype(np.int64, copy=False)
 
-    def __getitem__(self, indices: Any) -> Batch:
+    def __getitem__(self, indices: object) -> Batch:
         """The batch of the examples at ``indices``: integers, a slice, or one integer (a batch of one).
 
         Raises:

@@ -80,7 +80,7 @@ class _Name(str):
     __slots__ = ()
 
 
-def _text(step: Any) -> str:
+def _text(step: object) -> str:
     if isinstance(step, _Name):
         return str(step)
     if isinstance(step, str):
@@ -102,7 +102,7 @@ def short_repr(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A Python object in a few words for an error: small things as they are, large ones by kind and size.
 
     >>> describe(None), describe("film"), describe([1, 2]), describe(np.zeros((2, 3)))
@@ -121,7 +121,7 @@ def describe(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def describe_key(key: Any) -> str:
+def describe_key(key: object) -> str:
     """Describes a key of a choice for an error; prints short tuples in full, so that keys stay distinct.
 
     >>> describe_key(int), describe_key(("NP", 2)), describe_key(tuple(range(100)))

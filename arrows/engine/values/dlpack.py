@@ -28,7 +28,7 @@ def lends_memory(value: object) -> bool:
     return hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")
 
 
-def to_host(value: Any) -> HostArray:
+def to_host(value: object) -> HostArray:
     """An array that lends its memory by DLPack as a NumPy array, which reads that memory.
 
     Raises:

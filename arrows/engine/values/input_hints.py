@@ -6,7 +6,6 @@ import difflib
 import math
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from arrows.typesys import types as T
 OPTIONAL = "where it may be None, put ar.Optional(f) around what reads it: None gives zeros, or what you say"
 
 
-def hint_for_leaf(value: Any, tensor: T.Tensor, depth: int) -> str:
+def hint_for_leaf(value: object, tensor: T.Tensor, depth: int) -> str:
     """Says what takes a value that does not fit a leaf; empty where nothing is obvious.
 
     Args:
@@ -35,7 +34,7 @@ def hint_for_leaf(value: Any, tensor: T.Tensor, depth: int) -> str:
         return ""
 
 
-def _hint_for_leaf(value: Any, tensor: T.Tensor, depth: int) -> str:
+def _hint_for_leaf(value: object, tensor: T.Tensor, depth: int) -> str:
     number = leaf_of(T.Tensor((), tensor.dtype))
     if depth == tensor.ndim and isinstance(value, str):
         return _for_text(value, tensor)
@@ -57,7 +56,7 @@ def _hint_for_leaf(value: Any, tensor: T.Tensor, depth: int) -> str:
     return f"a number alone is read by {number}" if isinstance(value, (Real, np.number)) else ""
 
 
-def _for_number(value: Any, tensor: T.Tensor) -> str:
+def _for_number(value: object, tensor: T.Tensor) -> str:
     leaf, kind = leaf_of(tensor), np.dtype(tensor.dtype).kind
     if kind == "b":
         return f"ar.InputTransform(bool) >> {leaf}" if not tensor.ndim else ""

@@ -153,7 +153,7 @@ def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
     """Converts element by element: for types unknown to NumPy (fractions), and to name the wrong one."""
     result = np.empty(tensor.shape, tensor.dtype)
 
-    def fill(part: Any, index: tuple[int, ...]) -> None:
+    def fill(part: object, index: tuple[int, ...]) -> None:
         depth = len(index)
         if depth == len(tensor.shape):
             result[index] = _scalar(part, tensor, index)
@@ -178,7 +178,7 @@ def _one_by_one(value: object, tensor: T.Tensor) -> HostArray:
     return result
 
 
-def _scalar(value: Any, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
+def _scalar(value: object, tensor: T.Tensor, index: tuple[int, ...]) -> Any:
     """Converts one element, or raises an error that names it."""
     dtype = np.dtype(tensor.dtype)
     if isinstance(value, np.ndarray) and value.ndim == 0:

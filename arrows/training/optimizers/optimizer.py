@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from arrows.engine.device import Device, locks_parameters
 from arrows.engine.values import Ragged
@@ -64,7 +64,7 @@ class Optimizer:
 
     if not TYPE_CHECKING:  # `__init__` says what type checkers should know
 
-        def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        def __new__(cls, *args: object, **keywords: object) -> Self:
             check_keywords(cls.__name__, cls.__init__, keywords, OPTIMIZER)
             return super().__new__(cls)
 

@@ -89,14 +89,14 @@ class RuleRecorder:
 
 
 def _operator(form: str, reverse: bool = False) -> Callable[[Symbol, Any], Symbol]:
-    def operator(self: Symbol, other: Any) -> Symbol:
+    def operator(self: Symbol, other: object) -> Symbol:
         return self.recorder.apply(form, (other, self) if reverse else (self, other), None)
 
     return operator
 
 
 def _in_place(form: str) -> Callable[[Symbol, Any], Symbol]:
-    def operator(self: Symbol, other: Any) -> Symbol:
+    def operator(self: Symbol, other: object) -> Symbol:
         return self.recorder.apply(form, (self, other), self)
 
     return operator
@@ -149,7 +149,7 @@ class RecordingModule:
         if form is None:
             raise NotRecordable(f"xp.{name}")
 
-        def function(*operands: Any, out: Symbol | None = None) -> Symbol:
+        def function(*operands: object, out: Symbol | None = None) -> Symbol:
             return self._recorder.apply(form, operands, out)
 
         return function

@@ -229,5 +229,5 @@ def _keeping(make: Callable[[RegionArrays], Callable[..., Any]], arrays: RegionA
     return partial(_run, make(arrays), arrays)
 
 
-def _run(run: Callable[..., Any], _arrays: RegionArrays, *arguments: Any) -> Any:
+def _run(run: Callable[..., Any], _arrays: RegionArrays, *arguments: object) -> Any:
     return run(*arguments)
