@@ -2,10 +2,11 @@
 
 `schema.py` and `recursion.py` read what samples have at each path, `decisions.py` says how each path is
 read (`plans.py`), `blocks.py` writes that as a program (`expressions.py`) from which the block is built,
-and which `source.py` prints.  `leaves.py` has the blocks that read single values.
+and which `source.py` prints.  `scalars.py` has the blocks that read single values.
 """
 
-from arrows.documents.leaves import (
+from arrows.documents.proposal import Decision, Proposal, build_block, infer_block
+from arrows.documents.scalars import (
     boolean,
     category,
     characters,
@@ -18,7 +19,6 @@ from arrows.documents.leaves import (
     number,
     numbers,
 )
-from arrows.documents.proposal import Decision, Proposal, build_block, infer_block
 
 __all__ = [
     "Decision",

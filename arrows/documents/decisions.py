@@ -10,24 +10,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arrows.documents.leaves import HashedNGrams, category, days
 from arrows.documents.plans import (
-    Again,
-    Array,
-    Boolean,
-    Category,
-    Characters,
-    Date,
-    LeftOut,
-    Mixed,
-    Number,
-    Numbers,
-    Object,
-    Plan,
-    Text,
+    ArrayPlan,
+    BooleanPlan,
+    CategoryPlan,
+    CharactersPlan,
+    DatePlan,
+    LeftOutPlan,
+    MixedPlan,
+    NumberPlan,
+    ObjectPlan,
+    PathPlan,
+    Pooling,
+    RepeatPlan,
+    TextPlan,
+    VectorPlan,
 )
-from arrows.documents.schema import Again as Repeated
-from arrows.documents.schema import Elements, Fields, Schema
+from arrows.documents.scalars import HashedNGrams, category, days
+from arrows.documents.schema import ArraySchema, ObjectSchema, RepeatedSchema, Schema
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
@@ -41,6 +41,7 @@ KINDS = {
 }
 """The kinds that values of a JSON type may be forced to."""
 
+POOLINGS: Mapping[str, Pooling] = {"attention": "attention", "mean": "mean", "sequence": "sequence"}
 MOST_CATEGORIES = 10_000
 _LONGEST_NAME = 64  # characters of a category
 _FEW = 20  # samples with which statistics begin
@@ -66,7 +67,7 @@ class Decider:
 
     kinds: Mapping[str, str]
 
-    def plan(self, schema: Schema) -> Plan:
+    def plan(self, schema: Schema) -> PathPlan:
         """How the values of a schema are read.
 
         Raises:
@@ -77,17 +78,17 @@ class Decider:
         if forced is not None:
             self._require_kind(forced, schema)
         if forced == "category":
-            plan: Plan = _category(_names(schema), schema.path, texts=types == ("text",))
+            plan: PathPlan = _category(_names(schema), schema.path, texts=types == ("text",))
         elif not types:
-            plan = LeftOut(path=schema.path, reason=_nothing(schema))
+            plan = LeftOutPlan(path=schema.path, reason=_nothing(schema))
         elif len(types) == 1:
             plan = self._of_type(types[0], schema, forced)
         else:
             cases = {name: self._of_type(name, schema, None) for name in types}
             words = ", ".join(_counted(_size(name, schema), name) for name in types)
-            plan = Mixed(path=schema.path, reason=words, cases=cases)
-            if all(isinstance(case, LeftOut) for case in cases.values()):
-                plan = LeftOut(path=schema.path, reason=plan.reason)
+            plan = MixedPlan(path=schema.path, reason=words, cases=cases)
+            if all(isinstance(case, LeftOutPlan) for case in cases.values()):
+                plan = LeftOutPlan(path=schema.path, reason=plan.reason)
         absent = [
             f"{count:,} {word}" for word, count in (("missing", schema.missing), ("null", schema.nulls))
         ]
@@ -107,25 +108,25 @@ class Decider:
                 + (f"there it may be {', '.join(sorted(fits))}" if fits else "there no kind can be chosen")
             )
 
-    def _of_type(self, name: str, schema: Schema, forced: str | None) -> Plan:
+    def _of_type(self, name: str, schema: Schema, forced: str | None) -> PathPlan:
         """How the values of one JSON type are read."""
         path = schema.path
         if name == "boolean":
-            return Boolean(path=path, reason=_counted(len(schema.booleans), "truth value"))
+            return BooleanPlan(path=path, reason=_counted(len(schema.booleans), "truth value"))
         if name == "number":
             return _number(_floats(schema.numbers), path, schema.numbers, forced)
         if name == "text":
             return _text(schema.texts, path, forced)
         values = schema.arrays if name == "array" else schema.objects
         assert values is not None
-        if isinstance(values, Repeated):
+        if isinstance(values, RepeatedSchema):
             again = f"{_counted(values.count, name)} like those at {values.head}"
-            return Again(path=path, reason=again, head=values.head, array=name == "array")
-        if isinstance(values, Elements):
+            return RepeatPlan(path=path, reason=again, head=values.head, array=name == "array")
+        if isinstance(values, ArraySchema):
             return self._array(values, path, forced)
         return self._object(values, path)
 
-    def _array(self, values: Elements, path: str, forced: str | None) -> Plan:
+    def _array(self, values: ArraySchema, path: str, forced: str | None) -> PathPlan:
         lengths, element = values.lengths, values.element
         count = _counted(len(lengths), "map" if values.keyed else "array")
         words = f"{count} of {_range(lengths)} elements"
@@ -139,32 +140,31 @@ class Decider:
         if fixed and numeric and (forced == "vector" or (forced is None and len(lengths) >= _FEW)):
             return _vector(_floats(element.numbers), lengths[0], path)
         if not element.count:
-            return LeftOut(path=path, reason="always empty")
+            return LeftOutPlan(path=path, reason="always empty")
         plan = self.plan(element)
-        if isinstance(plan, LeftOut):
-            return LeftOut(path=path, reason=f"{words}: {plan.reason}")
-        simple = isinstance(plan, (Boolean, Number, Numbers))
-        pooling = forced if forced in KINDS["array"] else "mean" if simple else "attention"
-        assert pooling is not None
-        return Array(
+        if isinstance(plan, LeftOutPlan):
+            return LeftOutPlan(path=path, reason=f"{words}: {plan.reason}")
+        simple = isinstance(plan, (BooleanPlan, NumberPlan, VectorPlan))
+        usual: Pooling = "mean" if simple else "attention"
+        return ArrayPlan(
             path=path,
             reason=f"{words}{', nested in one another' if values.recursive else ''}",
             element=plan,
-            pooling=pooling,
+            pooling=POOLINGS.get(forced or "", usual),
             keyed=values.keyed,
             recursive=values.recursive,
         )
 
-    def _object(self, values: Fields, path: str) -> Plan:
+    def _object(self, values: ObjectSchema, path: str) -> PathPlan:
         fields = {key: self.plan(schema) for key, schema in values.fields.items()}
         nested = ", nested in one another" if values.recursive else ""
         words = f"{_counted(values.count, 'object')} of {_counted(len(fields), 'field')}{nested}"
-        fields |= {key: LeftOut(path=key, reason="ignore") for key in values.ignored}
-        if all(isinstance(plan, (LeftOut, Again)) for plan in fields.values()) and not any(
-            isinstance(plan, Again) for plan in fields.values()
+        fields |= {key: LeftOutPlan(path=key, reason="ignore") for key in values.ignored}
+        if all(isinstance(plan, (LeftOutPlan, RepeatPlan)) for plan in fields.values()) and not any(
+            isinstance(plan, RepeatPlan) for plan in fields.values()
         ):
-            return LeftOut(path=path, reason=f"{words}, none of which is read")
-        return Object(path=path, reason=words, fields=fields, recursive=values.recursive)
+            return LeftOutPlan(path=path, reason=f"{words}, none of which is read")
+        return ObjectPlan(path=path, reason=words, fields=fields, recursive=values.recursive)
 
 
 def _nothing(schema: Schema) -> str:
@@ -178,7 +178,7 @@ def _size(name: str, schema: Schema) -> int:
     if name in values:
         return len(values[name])
     part = schema.arrays if name == "array" else schema.objects
-    return len(part.lengths) if isinstance(part, Elements) else part.count if part is not None else 0
+    return len(part.lengths) if isinstance(part, ArraySchema) else part.count if part is not None else 0
 
 
 def _names(schema: Schema) -> list[str]:
@@ -187,7 +187,7 @@ def _names(schema: Schema) -> list[str]:
     return [category(value) for value in (*schema.texts, *schema.numbers, *schema.booleans)]
 
 
-def _category(names: Sequence[str], path: str, *, texts: bool = True) -> Plan:
+def _category(names: Sequence[str], path: str, *, texts: bool = True) -> PathPlan:
     counts = Counter(names)
     least = 2 if len(counts) > _RARE and max(counts.values()) > 1 else 1
     frequent = [name for name, count in counts.items() if count >= least]
@@ -197,10 +197,10 @@ def _category(names: Sequence[str], path: str, *, texts: bool = True) -> Plan:
     reason = f"{len(counts):,} different in {len(names):,}" + (
         f", {rare:,} rare ones unknown" if rare else ""
     )
-    return Category(path=path, reason=reason, words=tuple(words), texts=texts)
+    return CategoryPlan(path=path, reason=reason, words=tuple(words), texts=texts)
 
 
-def _text(texts: Sequence[str], path: str, forced: str | None) -> Plan:
+def _text(texts: Sequence[str], path: str, forced: str | None) -> PathPlan:
     counts = Counter(texts)
     words = f"{len(counts):,} different in {_counted(len(texts), 'text')}"
     if forced == "number":
@@ -214,17 +214,17 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Plan:
         )
     if dates is not None and forced in {None, "date"}:
         mean, deviation = _moments(dates)
-        return Date(path=path, reason=_counted(len(texts), "date"), mean=mean, deviation=deviation)
+        return DatePlan(path=path, reason=_counted(len(texts), "date"), mean=mean, deviation=deviation)
     if forced == "characters":
         letters = Counter(letter for text in counts for letter in text)
         ordered = tuple(sorted(letters, key=lambda letter: (-letters[letter], letter)))
-        return Characters(path=path, reason=words, letters=ordered)
+        return CharactersPlan(path=path, reason=words, letters=ordered)
     if forced in {"words", "ngrams"} or (forced == "text"):
         of_words = forced == "words" or (forced == "text" and _has_words(counts))
         return _free_text(counts, path, words, of_words=of_words)
     distinct = len(counts) / len(texts)
     if len(texts) >= _FEW and distinct > 0.95 and all(map(_ID.fullmatch, counts)):
-        return LeftOut(path=path, reason=f"{words}: ids, which say nothing about other documents")
+        return LeftOutPlan(path=path, reason=f"{words}: ids, which say nothing about other documents")
     if len(texts) < _FEW:
         names = all(len(text) <= 24 and not re.search(r"\s", text) for text in counts)
     else:
@@ -234,7 +234,7 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Plan:
     return _free_text(counts, path, words, of_words=_has_words(counts))
 
 
-def _free_text(texts: Mapping[str, int], path: str, reason: str, *, of_words: bool) -> Text:
+def _free_text(texts: Mapping[str, int], path: str, reason: str, *, of_words: bool) -> TextPlan:
     hashes = HashedNGrams.of_words(2**32) if of_words else HashedNGrams.of_characters(2**32)
     seen: set[int] = set()
     for text in texts:
@@ -242,7 +242,7 @@ def _free_text(texts: Mapping[str, int], path: str, reason: str, *, of_words: bo
         if len(seen) > _BUCKETS[-1]:
             break
     buckets = next((count for count in _BUCKETS if count >= len(seen)), _BUCKETS[-1])
-    return Text(path=path, reason=reason, of_words=of_words, buckets=buckets)
+    return TextPlan(path=path, reason=reason, of_words=of_words, buckets=buckets)
 
 
 def _has_words(texts: Mapping[str, int]) -> bool:
@@ -258,7 +258,7 @@ def _dates(texts: Sequence[str]) -> HostArray | None:
         return None
 
 
-def _written_numbers(texts: Sequence[str], path: str) -> Number:
+def _written_numbers(texts: Sequence[str], path: str) -> NumberPlan:
     try:
         values = np.array([*map(float, texts)])
     except ValueError:
@@ -268,26 +268,26 @@ def _written_numbers(texts: Sequence[str], path: str) -> Number:
             f"infer_block: kinds says 'number' for {quoted(path)}, and not all texts are numbers"
         )
     mean, deviation = _moments(values)
-    return Number(path=path, reason="", mean=mean, deviation=deviation, written=True)
+    return NumberPlan(path=path, reason="", mean=mean, deviation=deviation, written=True)
 
 
-def _number(values: HostArray, path: str, written: Sequence[int | float], forced: str | None) -> Plan:
+def _number(values: HostArray, path: str, written: Sequence[int | float], forced: str | None) -> PathPlan:
     least, most = min(written), max(written)
     words = f"{_counted(len(values), 'number')} from {least:.6g} to {most:.6g}"
     whole = all(isinstance(value, int) for value in written)
     counted = forced is None and whole and len(values) >= _FEW and len({*written}) == len(values)
     if counted and _ID_NAME.search(path):
-        return LeftOut(path=path, reason=f"{words}: ids, which say nothing about other documents")
+        return LeftOutPlan(path=path, reason=f"{words}: ids, which say nothing about other documents")
     logs = np.sign(values) * np.log1p(np.abs(values))
     log = len(values) >= _FEW and _skewness(values) > _HEAVY and _skewness(logs) < _skewness(values) / 2
     mean, deviation = _moments(logs if log else values)
     reason = f"{words}, of many magnitudes" if log else words
-    return Number(path=path, reason=reason, mean=mean, deviation=deviation, log=log)
+    return NumberPlan(path=path, reason=reason, mean=mean, deviation=deviation, log=log)
 
 
-def _vector(values: HostArray, length: int, path: str) -> Plan:
+def _vector(values: HostArray, length: int, path: str) -> PathPlan:
     columns = [_moments(column) for column in values.reshape(-1, length).T]
-    return Numbers(
+    return VectorPlan(
         path=path,
         reason=f"{_counted(len(values) // length, 'array')} of {length} numbers",
         means=tuple(mean for mean, _ in columns),

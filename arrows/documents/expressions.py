@@ -1,25 +1,27 @@
 """Blocks as expressions in data: one value that is built, printed as Python, and kept as JSON.
 
-A `Program` is a list of named expressions, whose last is the block.  `value` makes it, `source.py`
+A `BlockProgram` is a list of named expressions, whose last is the block.  `block` makes it, `source.py`
 prints the program, and `as_json` and `of_json` keep it in a file; so these three cannot say different things.
 Nothing is executed: an expression may use the names in `NAMES` and those before it, and no others.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import arrows as ar
+from arrows.combinators import AnyBlock, Block
 from arrows.data import Vocabulary
-from arrows.documents import leaves
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.documents import scalars
+from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
 Plain = str | int | float | bool | None
 
-LEAVES = (
+READERS = (
     "boolean",
     "category",
     "characters",
@@ -34,8 +36,8 @@ LEAVES = (
 )
 """The names of this package's blocks and functions that expressions may use."""
 
-NAMES: Mapping[str, Any] = {
-    **{name: getattr(leaves, name) for name in LEAVES},
+NAMES: Mapping[str, object] = {
+    **{name: getattr(scalars, name) for name in READERS},
     "ar.AllOf": ar.AllOf,
     "ar.Attention": ar.Attention,
     "ar.Concat": ar.Concat,
@@ -76,14 +78,14 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class NamedValue:
     """A name: of `NAMES`, or of an earlier expression."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A call.
 
     Attributes:
@@ -113,7 +115,7 @@ class Table:
     items: tuple[tuple[str, Expression], ...]
 
 
-Expression = Literal | Words | Name | Call | Chain | Table
+Expression = Literal | Words | NamedValue | FunctionCall | Chain | Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +154,27 @@ Statement = Assignment | Recursion
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BlockProgram:
     """Named expressions, of which the last is the block."""
 
     statements: tuple[Statement, ...]
 
-    def value(self) -> Any:
-        """What the last statement names."""
-        return _run(self.statements, {})[self.statements[-1].name]
+    def block(self) -> AnyBlock:
+        """The block that the last statement names.
+
+        Raises:
+            InputError: the program names no block; it uses what `NAMES` lack, or calls it as it cannot be
+                called.
+        """
+        try:
+            return _block(_run(self.statements, {})[self.statements[-1].name])
+        except InputError:
+            raise
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InputError(f"this is not the program of a block: {error}") from error
 
 
-def _run(statements: Sequence[Statement], outer: Mapping[str, Any]) -> dict[str, Any]:
+def _run(statements: Sequence[Statement], outer: Mapping[str, object]) -> dict[str, object]:
     """What the names of statements mean, and those before them."""
     names = dict(outer)
     for statement in statements:
@@ -173,37 +185,44 @@ def _run(statements: Sequence[Statement], outer: Mapping[str, Any]) -> dict[str,
     return names
 
 
-def _definition(recursion: Recursion, names: Mapping[str, Any]) -> Callable[[Any], Any]:
+def _definition(recursion: Recursion, names: Mapping[str, object]) -> Callable[[AnyBlock], AnyBlock]:
     """The function that `ar.fix` calls, with the name that it takes."""
 
-    def define(me: Any) -> Any:
-        return _run(recursion.body, {**names, recursion.reference: me})[recursion.body[-1].name]
+    def define(me: AnyBlock) -> AnyBlock:
+        return _block(_run(recursion.body, {**names, recursion.reference: me})[recursion.body[-1].name])
 
     define.__name__ = recursion.name
     return define
 
 
-def _value(expression: Expression, names: Mapping[str, Any]) -> Any:
+def _value(expression: Expression, names: Mapping[str, object]) -> object:
     match expression:
         case Literal(value):
             return list(value) if isinstance(value, tuple) else value
         case Words(words):
             return list(words)
-        case Name(name):
+        case NamedValue(name):
             return _meaning(name, names)
         case Table(items):
             return {key: _value(item, names) for key, item in items}
         case Chain(blocks):
-            first, *rest = (_value(block, names) for block in blocks)
-            for block in rest:
-                first = first >> block
-            return first
-        case Call(function, arguments, keywords):
+            return functools.reduce(operator.rshift, (_block(_value(block, names)) for block in blocks))
+        case FunctionCall(function, arguments, keywords):
+            meaning = _meaning(function, names)
+            if not callable(meaning):
+                raise InputError(f"this is not the program of a block: {quoted(function)} is no function")
             values = [_value(argument, names) for argument in arguments]
-            return _meaning(function, names)(*values, **{key: _value(x, names) for key, x in keywords})
+            result: object = meaning(*values, **{key: _value(x, names) for key, x in keywords})
+            return result
 
 
-def _meaning(name: str, names: Mapping[str, Any]) -> Any:
+def _block(value: object) -> AnyBlock:
+    if not isinstance(value, Block):
+        raise InputError(f"this is not the program of a block: it gives a {type(value).__name__}")
+    return value
+
+
+def _meaning(name: str, names: Mapping[str, object]) -> object:
     if name in names:
         return names[name]
     vocabulary = names.get(name.removesuffix(".block"))
@@ -211,13 +230,13 @@ def _meaning(name: str, names: Mapping[str, Any]) -> Any:
         return vocabulary.block
     if name in NAMES:
         return NAMES[name]
-    raise ArrowValueError(f"the name {quoted(name)} means nothing here")
+    raise InputError(f"this is not the program of a block: the name {quoted(name)} means nothing here")
 
 
-def as_json(program: Program) -> list[Any]:
+def as_json(program: BlockProgram) -> list[object]:
     """A program as plain JSON, which `of_json` reads.
 
-    >>> program = Program((Assignment("block", Call("number", (Literal(3.0),))),))
+    >>> program = BlockProgram((Assignment("block", FunctionCall("number", (Literal(3.0),))),))
     >>> as_json(program)
     [['block', {'call': 'number', 'arguments': [{'literal': 3.0}], 'keywords': {}}]]
     >>> of_json(as_json(program)) == program
@@ -226,25 +245,25 @@ def as_json(program: Program) -> list[Any]:
     return [_statement_json(statement) for statement in program.statements]
 
 
-def _statement_json(statement: Statement) -> list[Any]:
+def _statement_json(statement: Statement) -> list[object]:
     if isinstance(statement, Assignment):
         return [statement.name, _expression_json(statement.value)]
     return [statement.name, statement.reference, [_statement_json(inner) for inner in statement.body]]
 
 
-def _expression_json(expression: Expression) -> dict[str, Any]:
+def _expression_json(expression: Expression) -> dict[str, object]:
     match expression:
         case Literal(value):
             return {"literal": list(value) if isinstance(value, tuple) else value}
         case Words(words):
             return {"words": list(words)}
-        case Name(name):
+        case NamedValue(name):
             return {"name": name}
         case Table(items):
             return {"table": {key: _expression_json(item) for key, item in items}}
         case Chain(blocks):
             return {"chain": [_expression_json(block) for block in blocks]}
-        case Call(function, arguments, keywords):
+        case FunctionCall(function, arguments, keywords):
             return {
                 "call": function,
                 "arguments": [_expression_json(argument) for argument in arguments],
@@ -252,28 +271,30 @@ def _expression_json(expression: Expression) -> dict[str, Any]:
             }
 
 
-def of_json(statements: object) -> Program:
+def of_json(statements: object) -> BlockProgram:
     """Reads what `as_json` gave; comments are not in it.
 
     Raises:
         InputError: something else.
     """
+    if not isinstance(statements, list) or not statements:
+        raise InputError("this is not the program of a block: expected a list of statements")
     try:
-        assert isinstance(statements, list) and statements
-        return Program(tuple(_json_statement(statement) for statement in statements))
-    except (AssertionError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise InputError("this is not the program of a block") from error
+        return BlockProgram(tuple(map(_json_statement, statements)))
+    except RecursionError as error:
+        raise InputError("this is not the program of a block: it is nested too deeply") from error
 
 
-def _json_statement(statement: Any) -> Statement:
-    if len(statement) == 2:
-        name, value = statement
-        return Assignment(_text(name), _json_expression(value))
-    name, reference, body = statement
-    return Recursion(_text(name), _text(reference), tuple(_json_statement(inner) for inner in body))
+def _json_statement(statement: object) -> Statement:
+    match statement:
+        case [str(name), value]:
+            return Assignment(name, _json_expression(value))
+        case [str(name), str(reference), [_, *_] as body]:
+            return Recursion(name, reference, tuple(map(_json_statement, body)))
+    raise InputError(f"this is not the program of a block: expected a statement, got {statement!r:.60}")
 
 
-def _json_expression(value: Any) -> Expression:
+def _json_expression(value: object) -> Expression:
     match value:
         case {"literal": list(numbers)}:
             return Literal(tuple(numbers))
@@ -282,21 +303,21 @@ def _json_expression(value: Any) -> Expression:
         case {"words": list(words)}:
             return Words(tuple(map(_text, words)))
         case {"name": str(name)}:
-            return Name(name)
+            return NamedValue(name)
         case {"table": dict(items)}:
             return Table(tuple((key, _json_expression(item)) for key, item in items.items()))
         case {"chain": [_, *_] as blocks}:
             return Chain(tuple(map(_json_expression, blocks)))
         case {"call": str(function), "arguments": list(arguments), "keywords": dict(keywords)}:
-            return Call(
+            return FunctionCall(
                 function,
                 tuple(map(_json_expression, arguments)),
                 tuple((key, _json_expression(item)) for key, item in keywords.items()),
             )
-    raise TypeError(f"no expression: {value!r:.60}")
+    raise InputError(f"this is not the program of a block: expected an expression, got {value!r:.60}")
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ArrowTypeError(f"expected a name, not {value!r:.60}")
+        raise InputError(f"this is not the program of a block: expected a text, got {value!r:.60}")
     return value

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+Pooling = Literal["attention", "mean", "sequence"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PathPlan:
     """How the values at a path are read.
 
     Attributes:
@@ -21,27 +24,27 @@ class Plan:
     nullable: bool = False
 
     @property
-    def kind(self) -> str:
-        """The name of the class, in words."""
-        return type(self).__name__.lower()
+    def read_as(self) -> str:
+        """How the values are read, in one or two words."""
+        return type(self).__name__.removesuffix("Plan").lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut(Plan):
+class LeftOutPlan(PathPlan):
     """Values that are not read."""
 
     @property
-    def kind(self) -> str:
+    def read_as(self) -> str:
         return "left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Boolean(Plan):
+class BooleanPlan(PathPlan):
     """True or false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number(Plan):
+class NumberPlan(PathPlan):
     """A number.
 
     Attributes:
@@ -57,7 +60,7 @@ class Number(Plan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers(Plan):
+class VectorPlan(PathPlan):
     """An array of a fixed number of numbers.
 
     Attributes:
@@ -68,12 +71,12 @@ class Numbers(Plan):
     deviations: Sequence[float]
 
     @property
-    def kind(self) -> str:
+    def read_as(self) -> str:
         return "vector"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Date(Plan):
+class DatePlan(PathPlan):
     """A date as text.
 
     Attributes:
@@ -85,7 +88,7 @@ class Date(Plan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Category(Plan):
+class CategoryPlan(PathPlan):
     """One of several names.
 
     Attributes:
@@ -98,7 +101,7 @@ class Category(Plan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text(Plan):
+class TextPlan(PathPlan):
     """Free text, read as a set of n-grams.
 
     Attributes:
@@ -111,7 +114,7 @@ class Text(Plan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Characters(Plan):
+class CharactersPlan(PathPlan):
     """Text that is read character by character, in order.
 
     Attributes:
@@ -122,52 +125,52 @@ class Characters(Plan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Array(Plan):
+class ArrayPlan(PathPlan):
     """An array of any length.
 
     Attributes:
         element: how its elements are read.
-        pooling: "attention", "mean" or "sequence".
+        pooling: how one vector is made of theirs.
         keyed: whether it is the fields of an object whose keys are data.
-        recursive: whether an `Again` within repeats it.
+        recursive: whether a `RepeatPlan` within repeats it.
     """
 
-    element: Plan
-    pooling: str
+    element: PathPlan
+    pooling: Pooling
     keyed: bool = False
     recursive: bool = False
 
     @property
-    def kind(self) -> str:
+    def read_as(self) -> str:
         return f"{'map' if self.keyed else 'array'}, {self.pooling}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Object(Plan):
+class ObjectPlan(PathPlan):
     """An object.
 
     Attributes:
         fields: how each is read, by key.
-        recursive: whether an `Again` within repeats it.
+        recursive: whether a `RepeatPlan` within repeats it.
     """
 
-    fields: Mapping[str, Plan]
+    fields: Mapping[str, PathPlan]
     recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mixed(Plan):
+class MixedPlan(PathPlan):
     """Values of several JSON types.
 
     Attributes:
         cases: how each is read, by its JSON type.
     """
 
-    cases: Mapping[str, Plan]
+    cases: Mapping[str, PathPlan]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again(Plan):
+class RepeatPlan(PathPlan):
     """What a plan above reads, once more.
 
     Attributes:
@@ -179,14 +182,14 @@ class Again(Plan):
     array: bool
 
     @property
-    def kind(self) -> str:
+    def read_as(self) -> str:
         return f"again {self.head}"
 
 
-def parts(plan: Plan) -> Sequence[Plan]:
+def parts(plan: PathPlan) -> Sequence[PathPlan]:
     """The plans right below a plan."""
-    if isinstance(plan, Object):
+    if isinstance(plan, ObjectPlan):
         return [*plan.fields.values()]
-    if isinstance(plan, Mixed):
+    if isinstance(plan, MixedPlan):
         return [*plan.cases.values()]
-    return [plan.element] if isinstance(plan, Array) else []
+    return [plan.element] if isinstance(plan, ArrayPlan) else []

@@ -5,15 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from arrows.combinators import AnyBlock, Block
+from arrows.combinators import AnyBlock
 from arrows.data import Vocabulary
 from arrows.documents.blocks import program_of
 from arrows.documents.decisions import KINDS, Decider
-from arrows.documents.expressions import Assignment, Call, Program, as_json, of_json
-from arrows.documents.plans import LeftOut, Mixed, Plan, parts
-from arrows.documents.schema import Reader, paths_of
+from arrows.documents.expressions import Assignment, BlockProgram, FunctionCall, Words, as_json, of_json
+from arrows.documents.plans import LeftOutPlan, MixedPlan, PathPlan, parts
+from arrows.documents.schema import SchemaReader, paths_of
 from arrows.documents.source import source_of
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import printable, quoted, shortened
@@ -25,15 +24,15 @@ class Decision:
 
     Attributes:
         path: such as `author.name` or `tags[]`; `$` is the document itself.
-        kind: how the values there are read.
+        read_as: how the values there are read: "number", "date", "array, attention", "left out" and so on.
         reason: what the samples have there.
 
     >>> infer_block([{"age": 3}]).decisions[1]
-    Decision(path='age', kind='number', reason='1 number from 3 to 3')
+    Decision(path='age', read_as='number', reason='1 number from 3 to 3')
     """
 
     path: str
-    kind: str
+    read_as: str
     reason: str
 
 
@@ -59,7 +58,7 @@ class Proposal:
     source: str
     vocabularies: Mapping[str, Vocabulary]
     decisions: tuple[Decision, ...]
-    program: list[Any]
+    program: list[object]
 
     def report(self) -> str:
         """What was decided on each path, and why: a line for each.
@@ -71,7 +70,7 @@ class Proposal:
         """
         rows = [("path", "read as", "because the samples have")]
         rows += [
-            (printable(shortened(item.path, 60)), item.kind, printable(item.reason))
+            (printable(shortened(item.path, 60)), item.read_as, printable(item.reason))
             for item in self.decisions
         ]
         first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
@@ -82,7 +81,7 @@ class Proposal:
 
 
 def infer_block(
-    samples: Iterable[Any],
+    samples: Iterable[object],
     *,
     width: int = 32,
     ignore: Collection[str] = (),
@@ -134,7 +133,7 @@ def infer_block(
     if isinstance(ignore, str):
         raise ArrowTypeError(f"infer_block: ignore should be a list of paths, such as [{ignore!r}]")
     keyed = frozenset(path for path, kind in kinds.items() if kind == "map")
-    reader = Reader(depth=depth, ignored=frozenset(ignore), keyed=keyed)
+    reader = SchemaReader(depth=depth, ignored=frozenset(ignore), keyed=keyed)
     try:
         schema = reader.read(documents)
     except InputError as error:
@@ -147,13 +146,13 @@ def infer_block(
                     f"infer_block: {argument} names the path {quoted(path)}, {_near(path, paths)}"
                 )
     plan = Decider(kinds=kinds).plan(schema)
-    if isinstance(plan, LeftOut):
+    if isinstance(plan, LeftOutPlan):
         raise InputError(f"infer_block: nothing can be read in {len(documents):,} samples: {plan.reason}")
     program = program_of(plan, width)
     count = f"{len(documents):,} sample{'' if len(documents) == 1 else 's'}"
     title = f"A block that reads documents like {count}, and gives float32[{width}]."
     return Proposal(
-        block=program.value(),
+        block=program.block(),
         source=source_of(program, title),
         vocabularies=_vocabularies(program),
         decisions=tuple(_decisions(plan, plan.path)),
@@ -161,7 +160,7 @@ def infer_block(
     )
 
 
-def build_block(program: list[Any]) -> AnyBlock:
+def build_block(program: list[object]) -> AnyBlock:
     """The block of `Proposal.program`, in another process, say.
 
     Nothing is executed but what such programs may hold: blocks and vocabularies of this package.
@@ -172,13 +171,10 @@ def build_block(program: list[Any]) -> AnyBlock:
     >>> build_block(infer_block([3.5, 4.5]).program).eval(4).shape
     (32,)
     """
-    block = of_json(program).value()
-    if not isinstance(block, Block):
-        raise InputError("this is not the program of a block")
-    return block
+    return of_json(program).block()
 
 
-def _documents(samples: Iterable[Any]) -> list[Any]:
+def _documents(samples: Iterable[object]) -> list[object]:
     if isinstance(samples, (str, bytes, Mapping)) or not isinstance(samples, Iterable):
         raise ArrowTypeError(
             f"infer_block: samples should be a list of documents, not {type(samples).__name__}; one document "
@@ -190,14 +186,16 @@ def _documents(samples: Iterable[Any]) -> list[Any]:
     return documents
 
 
-def _with_place(error: InputError, reader: Reader, documents: list[Any], places: object) -> InputError:
+def _with_place(
+    error: InputError, reader: SchemaReader, documents: list[object], places: object
+) -> InputError:
     """The error with the sample that it is about, or as it is if it is about all of them."""
     for number, document in enumerate(documents):
         try:
             reader.read([document])
         except InputError as own:
-            known = isinstance(places, list) and number < len(places)
-            place = places[number] if isinstance(places, list) and known else f"sample {number}"
+            has_place = isinstance(places, list) and number < len(places)
+            place = places[number] if isinstance(places, list) and has_place else f"sample {number}"
             return InputError(f"{place}: {own}")
     return error
 
@@ -217,20 +215,19 @@ def _near(path: str, paths: Collection[str]) -> str:
     return f"which the samples do not have; they have {shortened(', '.join(near), 300)}"
 
 
-def _vocabularies(program: Program) -> dict[str, Vocabulary]:
-    return {
-        statement.name: Program((statement,)).value()
-        for statement in program.statements
-        if isinstance(statement, Assignment)
-        and isinstance(statement.value, Call)
-        and statement.value.function == "ar.Vocabulary"
-    }
+def _vocabularies(program: BlockProgram) -> dict[str, Vocabulary]:
+    vocabularies = {}
+    for statement in program.statements:
+        match statement:
+            case Assignment(name, FunctionCall("ar.Vocabulary", (Words(words),))):
+                vocabularies[name] = Vocabulary(words)
+    return vocabularies
 
 
-def _decisions(plan: Plan, path: str) -> Iterator[Decision]:
+def _decisions(plan: PathPlan, path: str) -> Iterator[Decision]:
     """The decisions of a plan and of all below."""
-    yield Decision(path, plan.kind, plan.reason)
-    for name, part in plan.cases.items() if isinstance(plan, Mixed) else ():
+    yield Decision(path, plan.read_as, plan.reason)
+    for name, part in plan.cases.items() if isinstance(plan, MixedPlan) else ():
         yield from _decisions(part, f"{path} ({name})")
-    for part in () if isinstance(plan, Mixed) else parts(plan):
+    for part in () if isinstance(plan, MixedPlan) else parts(plan):
         yield from _decisions(part, part.path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 LONGEST = 4  # steps between an object and the next of its kind that are looked at
 
@@ -15,12 +17,13 @@ class Element:
 
 
 ELEMENT = Element()
+JsonObject = dict[str, object]
 Step = str | Element
 Suffix = tuple[Step, ...]
 """The way from a value to one within it."""
 
 
-def walk(values: Sequence[Any], suffix: Suffix) -> Sequence[Any]:
+def walk(values: Sequence[object], suffix: Suffix) -> Sequence[object]:
     """The values to which a way leads.
 
     >>> walk([{"a": [1, 2]}, {"b": 3}, {"a": [4]}], ("a", ELEMENT))
@@ -34,7 +37,7 @@ def walk(values: Sequence[Any], suffix: Suffix) -> Sequence[Any]:
     return values
 
 
-def closure(values: Sequence[Any], suffixes: Collection[Suffix], kind: type) -> list[Any]:
+def closure(values: Sequence[T], suffixes: Collection[Suffix], kind: type[T]) -> list[T]:
     """Values, and all of a Python type to which ways lead, taken any number of times.
 
     >>> closure([{"next": {"next": {}}}], [("next",)], dict)
@@ -47,7 +50,7 @@ def closure(values: Sequence[Any], suffixes: Collection[Suffix], kind: type) -> 
     return members
 
 
-def repeated_objects(objects: Sequence[dict[str, Any]], taken: Collection[Suffix] = ()) -> list[Suffix]:
+def repeated_objects(objects: Sequence[JsonObject], taken: Collection[Suffix] = ()) -> list[Suffix]:
     """The ways from objects to objects within them that are of the same kind.
 
     Objects at the end of a way are of the same kind if they can be gone through by its first key again, and
@@ -71,12 +74,12 @@ def repeated_objects(objects: Sequence[dict[str, Any]], taken: Collection[Suffix
         ways.append(way)
 
 
-def _next_way(members: Sequence[dict[str, Any]], closed: Collection[Suffix]) -> Suffix | None:
+def _next_way(members: Sequence[JsonObject], closed: Collection[Suffix]) -> Suffix | None:
     """The shortest way, apart from closed ones, to objects of the same kind."""
     fields = _keys(members)
-    groups: Mapping[Suffix, Sequence[Any]] = {(): members}
+    groups: Mapping[Suffix, Sequence[object]] = {(): members}
     for _ in range(LONGEST):
-        longer: dict[Suffix, Sequence[Any]] = {}
+        longer: dict[Suffix, Sequence[object]] = {}
         for way, values in groups.items():
             steps: list[Step] = [*_keys([value for value in values if isinstance(value, dict)])]
             steps += [ELEMENT] * any(isinstance(value, list) for value in values)
@@ -88,7 +91,7 @@ def _next_way(members: Sequence[dict[str, Any]], closed: Collection[Suffix]) -> 
     return None
 
 
-def _same_kind(fields: Mapping[str, None], objects: Sequence[dict[str, Any]], key: Step) -> bool:
+def _same_kind(fields: Mapping[str, None], objects: Sequence[JsonObject], key: Step) -> bool:
     others = _keys(objects)
     if not isinstance(key, str) or key not in others:
         return False
@@ -98,7 +101,7 @@ def _same_kind(fields: Mapping[str, None], objects: Sequence[dict[str, Any]], ke
     return share >= 0.5 if goes_on else share >= 0.8 and common > 1
 
 
-def repeats_arrays(arrays: Sequence[list[Any]]) -> bool:
+def repeats_arrays(arrays: Sequence[list[object]]) -> bool:
     """Whether arrays lie within one another to different depths, as the nodes of a tree do.
 
     Those of a matrix do not: all numbers are as deep.
@@ -106,7 +109,7 @@ def repeats_arrays(arrays: Sequence[list[Any]]) -> bool:
     >>> repeats_arrays([["+", ["*", ["-", 1], 2], 3]]), repeats_arrays([[[[1, 2]], [[3]]]])
     (True, False)
     """
-    levels: list[Sequence[Any]] = [arrays]
+    levels: list[Sequence[object]] = [arrays]
     for _ in range(3):
         elements = walk(levels[-1], (ELEMENT,))
         levels.append([value for value in elements if value is not None])
@@ -114,6 +117,6 @@ def repeats_arrays(arrays: Sequence[list[Any]]) -> bool:
     return mixed and any(isinstance(value, list) for value in levels[2])
 
 
-def _keys(objects: Sequence[dict[str, Any]]) -> dict[str, None]:
+def _keys(objects: Sequence[JsonObject]) -> dict[str, None]:
     """All keys, in the order in which they first occur."""
     return {key: None for value in objects for key in value}

@@ -10,10 +10,18 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
-from arrows.documents.leaves import entries, json_type
-from arrows.documents.recursion import ELEMENT, Step, Suffix, closure, repeated_objects, repeats_arrays, walk
+from arrows.documents.recursion import (
+    ELEMENT,
+    JsonObject,
+    Step,
+    Suffix,
+    closure,
+    repeated_objects,
+    repeats_arrays,
+    walk,
+)
+from arrows.documents.scalars import entries, json_type
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -25,7 +33,7 @@ _PLAIN = re.compile(r"[^.\[\]'\"$\s]([^.\[\]'\"$]*[^.\[\]'\"$\s])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class ObjectSchema:
     """The objects at a path.
 
     Attributes:
@@ -42,7 +50,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class ArraySchema:
     """The arrays at a path.
 
     Attributes:
@@ -59,7 +67,7 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepeatedSchema:
     """Objects or arrays that are of the same kind as those at a path above.
 
     Attributes:
@@ -92,8 +100,8 @@ class Schema:
     booleans: Sequence[bool] = ()
     numbers: Sequence[int | float] = ()
     texts: Sequence[str] = ()
-    objects: Fields | Elements | Again | None = None
-    arrays: Elements | Again | None = None
+    objects: ObjectSchema | ArraySchema | RepeatedSchema | None = None
+    arrays: ArraySchema | RepeatedSchema | None = None
     deeper: int = 0
 
     @property
@@ -123,12 +131,12 @@ def below(path: str, key: str) -> str:
 def paths_of(schema: Schema) -> Iterator[str]:
     """All paths below a schema, itself and what was ignored included."""
     yield schema.path
-    if isinstance(schema.objects, Fields):
+    if isinstance(schema.objects, ObjectSchema):
         yield from schema.objects.ignored
         for field in schema.objects.fields.values():
             yield from paths_of(field)
     for values in (schema.objects, schema.arrays):
-        if isinstance(values, Elements):
+        if isinstance(values, ArraySchema):
             yield from paths_of(values.element)
 
 
@@ -137,7 +145,7 @@ Places = Mapping[tuple[type, Suffix], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class SchemaReader:
     """How samples are read.
 
     Attributes:
@@ -150,7 +158,7 @@ class Reader:
     ignored: Collection[str] = ()
     keyed: Collection[str] = ()
 
-    def read(self, samples: Sequence[Any]) -> Schema:
+    def read(self, samples: Sequence[object]) -> Schema:
         """The schema of samples.
 
         Raises:
@@ -159,24 +167,27 @@ class Reader:
         """
         return self._schema(samples, ROOT, 0, {}, missing=0)
 
-    def _schema(self, values: Sequence[Any], path: str, depth: int, above: Places, *, missing: int) -> Schema:
+    def _schema(
+        self, values: Sequence[object], path: str, depth: int, above: Places, *, missing: int
+    ) -> Schema:
         """The schema of the values at a path."""
-        by_type: dict[str, list[Any]] = {}
-        for value in values:
-            by_type.setdefault(_json_type(value, path), []).append(value)
-        arrays, objects = by_type.get("array", []), by_type.get("object", [])
+        _require_json({type(value): value for value in values}, path)
+        numbers = [value for value in values if type(value) is int or type(value) is float]
+        _require_finite(numbers, path)
+        arrays = [value for value in values if isinstance(value, list)]
+        objects = [value for value in values if isinstance(value, dict)]
         repeated = {kind: head for (kind, way), head in above.items() if not way}
         stops = depth >= self.depth
         return Schema(
             path=path,
             count=len(values),
             missing=missing,
-            nulls=len(by_type.get("null", [])),
-            booleans=by_type.get("boolean", []),
-            numbers=by_type.get("number", []),
-            texts=by_type.get("text", []),
+            nulls=sum(value is None for value in values),
+            booleans=[value for value in values if isinstance(value, bool)],
+            numbers=numbers,
+            texts=[value for value in values if isinstance(value, str)],
             objects=(
-                Again(repeated[dict], len(objects))
+                RepeatedSchema(repeated[dict], len(objects))
                 if objects and dict in repeated
                 else self._keyed(objects, path, depth, above)
                 if objects and path in self.keyed and not stops
@@ -185,7 +196,7 @@ class Reader:
                 else None
             ),
             arrays=(
-                Again(repeated[list], len(arrays))
+                RepeatedSchema(repeated[list], len(arrays))
                 if arrays and list in repeated
                 else self._elements(arrays, path, depth, above)
                 if arrays and not stops
@@ -194,7 +205,7 @@ class Reader:
             deeper=(len(objects) * (dict not in repeated) + len(arrays) * (list not in repeated)) * stops,
         )
 
-    def _fields(self, objects: list[Any], path: str, depth: int, above: Places) -> Fields:
+    def _fields(self, objects: list[JsonObject], path: str, depth: int, above: Places) -> ObjectSchema:
         _require_fields(objects, path)
         taken = [way for kind, way in above if kind is dict and way]
         ways = repeated_objects(objects, taken)
@@ -212,9 +223,9 @@ class Reader:
             values = walk(members, (key,))
             missing = len(members) - len(values)
             fields[key] = self._schema(values, own, depth + 1, _after(places, key), missing=missing)
-        return Fields(len(members), fields, bool(ways), tuple(ignored))
+        return ObjectSchema(len(members), fields, bool(ways), tuple(ignored))
 
-    def _elements(self, arrays: list[Any], path: str, depth: int, above: Places) -> Elements:
+    def _elements(self, arrays: list[list[object]], path: str, depth: int, above: Places) -> ArraySchema:
         recursive = repeats_arrays(arrays)
         members = closure(arrays, [(ELEMENT,)] if recursive else [], list)
         own_places: Places = {(list, (ELEMENT,)): path} if recursive else {}
@@ -222,10 +233,10 @@ class Reader:
         element = self._schema(
             walk(members, (ELEMENT,)), f"{path}[]", depth + 1, _after(places, ELEMENT), missing=0
         )
-        return Elements([*map(len, members)], element, recursive)
+        return ArraySchema([*map(len, members)], element, recursive)
 
-    def _keyed(self, objects: list[Any], path: str, depth: int, above: Places) -> Elements:
-        arrays = [entries(value) for value in objects]
+    def _keyed(self, objects: list[JsonObject], path: str, depth: int, above: Places) -> ArraySchema:
+        arrays: list[list[object]] = [[*entries(value)] for value in objects]
         # What repeats something above is not found again behind the keys.
         return replace(self._elements(arrays, path, depth, {}), keyed=True)
 
@@ -235,21 +246,26 @@ def _after(places: Places, step: Step) -> Places:
     return {(kind, way[1:]): head for (kind, way), head in places.items() if way and way[0] == step}
 
 
-def _json_type(value: object, path: str) -> str:
-    try:
-        kind = json_type(value)
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
-    if isinstance(value, int) and value.bit_length() > 1023:
-        raise InputError(f"{path}: a number of {value.bit_length():,} bits is too large for float64")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"{path}: expected a finite number, got {value}; null stands for a missing one")
-    return kind
+def _require_json(by_type: Mapping[type, object], path: str) -> None:
+    """Refuses values that JSON does not have, of which one of each type is enough."""
+    for value in by_type.values():
+        try:
+            json_type(value)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
-def _require_fields(objects: Sequence[dict[Any, Any]], path: str) -> None:
+def _require_finite(numbers: Sequence[int | float], path: str) -> None:
+    for value in numbers:
+        if isinstance(value, int) and value.bit_length() > 1023:
+            raise InputError(f"{path}: a number of {value.bit_length():,} bits is too large for float64")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{path}: expected a finite number, got {value}; null stands for a missing one")
+
+
+def _require_fields(objects: Sequence[JsonObject], path: str) -> None:
     """Refuses objects whose keys are no names of fields."""
-    keys: dict[Any, None] = {key: None for value in objects for key in value}
+    keys = {key: None for value in objects for key in value}
     for key in keys:
         if not isinstance(key, str):
             raise InputError(f"{path}: the keys of an object are texts, not {key!r}")

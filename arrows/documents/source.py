@@ -8,14 +8,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from arrows.documents.expressions import (
-    LEAVES,
+    READERS,
     Assignment,
-    Call,
+    BlockProgram,
     Chain,
     Expression,
+    FunctionCall,
     Literal,
-    Name,
-    Program,
+    NamedValue,
     Statement,
     Table,
     Words,
@@ -26,16 +26,16 @@ WIDTH = 88  # ruff's own default
 _STEP = "    "
 
 
-def source_of(program: Program, title: str) -> str:
+def source_of(program: BlockProgram, title: str) -> str:
     """The text of a Python module whose last name is the block.
 
     Args:
         program: what it says.
         title: the module's docstring.
 
-    >>> from arrows.documents.expressions import Assignment, Call, Literal, Program
-    >>> block = Assignment("block", Call("number", (Literal(3.0),)), "How old she is.")
-    >>> print(source_of(Program((block,)), "Reads a number."), end="")
+    >>> from arrows.documents.expressions import Assignment, BlockProgram, FunctionCall, Literal
+    >>> block = Assignment("block", FunctionCall("number", (Literal(3.0),)), "How old she is.")
+    >>> print(source_of(BlockProgram((block,)), "Reads a number."), end="")
     \"\"\"Reads a number.\"\"\"
     <BLANKLINE>
     from arrows.documents import number
@@ -45,11 +45,11 @@ def source_of(program: Program, title: str) -> str:
     """
     used = {name for statement in program.statements for name in _names(statement)}
     imports = ["import arrows as ar"] if any(name.startswith("ar.") for name in used) else []
-    leaves = sorted(used.intersection(LEAVES))
-    if leaves:
-        one = f"from arrows.documents import {', '.join(leaves)}"
-        many = ["from arrows.documents import (", *(f"{_STEP}{name}," for name in leaves), ")"]
-        imports += [one] if _fits(one) else many
+    readers = sorted(used.intersection(READERS))
+    if readers:
+        line = f"from arrows.documents import {', '.join(readers)}"
+        lines = ["from arrows.documents import (", *(f"{_STEP}{name}," for name in readers), ")"]
+        imports += [line] if _fits(line) else lines
     lines = [f'"""{title}"""', "", *imports, *_block(program.statements, "", "")]
     return "\n".join(lines) + "\n"
 
@@ -104,13 +104,13 @@ def _names(statement: Statement) -> Iterator[str]:
     while waiting:
         expression = waiting.pop()
         match expression:
-            case Name(name):
+            case NamedValue(name):
                 yield name
             case Table(items):
                 waiting += [item for _, item in items]
             case Chain(blocks):
                 waiting += blocks
-            case Call(function, arguments, keywords):
+            case FunctionCall(function, arguments, keywords):
                 yield function
                 waiting += [*arguments, *(value for _, value in keywords)]
 
@@ -122,16 +122,16 @@ def _comment(text: str, indent: str) -> list[str]:
 
 def _assigned(expression: Expression, indent: str, begin: str) -> list[str]:
     """The lines of an assignment or a return: a chain that is too long goes into parentheses."""
-    one = f"{indent}{begin}{_flat(expression)}"
-    if not isinstance(expression, Chain) or (_fits(one) and not _has_comments(expression)):
+    line = f"{indent}{begin}{_flat(expression)}"
+    if not isinstance(expression, Chain) or (_fits(line) and not _has_comments(expression)):
         return _laid(expression, indent, begin, "")
     first, *_, final = expression.blocks
-    if len(expression.blocks) == 2 and isinstance(final, Call) and not _has_comments(expression):
+    if len(expression.blocks) == 2 and isinstance(final, FunctionCall) and not _has_comments(expression):
         # A single operator before a call takes no parentheses: those of the calls are enough.
         before = f"{begin}{_flat(first)} >> "
         if _fits(f"{indent}{before}{final.function}("):
             return _laid(final, indent, before, "")
-        if isinstance(first, Call) and first.arguments:
+        if isinstance(first, FunctionCall) and first.arguments:
             opening = f"{indent}{begin}{first.function}("
             inside = _flat(first).removeprefix(f"{first.function}(").removesuffix(")")
             return [opening, f"{indent}{_STEP}{inside}", *_laid(final, indent, ") >> ", "")]
@@ -143,9 +143,9 @@ def _assigned(expression: Expression, indent: str, begin: str) -> list[str]:
 
 def _laid(expression: Expression, indent: str, begin: str, end: str) -> list[str]:
     """The lines of an expression; `begin` stands before it on its first line, `end` behind it on the last."""
-    one = f"{indent}{begin}{_flat(expression)}{end}"
-    if _fits(one) and not _has_comments(expression):
-        return [one]
+    line = f"{indent}{begin}{_flat(expression)}{end}"
+    if _fits(line) and not _has_comments(expression):
+        return [line]
     inner = indent + _STEP
     match expression:
         case Chain(blocks):
@@ -153,7 +153,7 @@ def _laid(expression: Expression, indent: str, begin: str, end: str) -> list[str
             for block in blocks[1:-1]:
                 lines += _laid(block, indent, ">> ", "")
             return lines + _laid(blocks[-1], indent, ">> ", end)
-        case Call(function, arguments, keywords):
+        case FunctionCall(function, arguments, keywords):
             pieces = [("", argument) for argument in arguments] + [(f"{key}=", x) for key, x in keywords]
             together = inner + ", ".join(key + _flat(value) for key, value in pieces)
             opening, closing = f"{indent}{begin}{function}(", f"{indent}){end}"
@@ -181,7 +181,7 @@ def _laid(expression: Expression, indent: str, begin: str, end: str) -> list[str
                 line for key, value in items for line in _laid(value, inner, f"{text_literal(key)}: ", ",")
             ]
             return [f"{indent}{begin}{{", *fields, f"{indent}}}{end}"]
-    return [one]
+    return [line]
 
 
 def _flat(expression: Expression) -> str:
@@ -193,13 +193,13 @@ def _flat(expression: Expression) -> str:
             return text_literal(value) if isinstance(value, str) else _number(value)
         case Words(words):
             return f"[{', '.join(map(text_literal, words))}]"
-        case Name(name):
+        case NamedValue(name):
             return name
         case Table(items):
             return "{" + ", ".join(f"{text_literal(key)}: {_flat(item)}" for key, item in items) + "}"
         case Chain(blocks):
             return " >> ".join(map(_flat, blocks))
-        case Call(function, arguments, keywords):
+        case FunctionCall(function, arguments, keywords):
             pieces = [*map(_flat, arguments), *(f"{key}={_flat(value)}" for key, value in keywords)]
             return f"{function}({', '.join(pieces)})"
 
@@ -211,7 +211,7 @@ def _number(value: float | bool | None) -> str:
 
 def _has_comments(expression: Expression) -> bool:
     match expression:
-        case Call(_, arguments, keywords, comments):
+        case FunctionCall(_, arguments, keywords, comments):
             values = [*arguments, *(value for _, value in keywords)]
             return any(comments) or any(map(_has_comments, values))
         case Chain(blocks):

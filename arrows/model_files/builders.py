@@ -297,8 +297,8 @@ def plain(value: object, place: str) -> Any:
             return {key: plain(item, f"{place}[{key!r}]") for key, item in value.items()}
     except RecursionError:
         raise ArrowTypeError(f"{place} is nested too deeply") from None
-    what = "a dict whose keys are not texts" if isinstance(value, Mapping) else described(value)
+    kind = "a dict whose keys are not texts" if isinstance(value, Mapping) else described(value)
     raise ArrowTypeError(
-        f"{place} is {what}, and a file keeps plain JSON: numbers, texts, None, lists, dicts with texts as "
+        f"{place} is {kind}, and a file keeps plain JSON: numbers, texts, None, lists, dicts with texts as "
         "keys; and vocabularies, as arguments"
     )

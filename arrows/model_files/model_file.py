@@ -256,9 +256,9 @@ def _built(path: Path, saved: SavedModel, build: Callable[..., object]) -> Block
         if signature is not None:
             signature.bind(**values)
     except TypeError as error:
-        given = escaped(", ".join(values), 200) or "none"
+        arguments = escaped(", ".join(values), 200) or "none"
         raise ArrowValueError(
-            f"{path} does not fit {name}, whose arguments are {signature}; the file has {given}: {error}"
+            f"{path} does not fit {name}, whose arguments are {signature}; the file has {arguments}: {error}"
         ) from None
     try:
         result = build(**values)

@@ -36,7 +36,7 @@ class DocumentModel:
 
 @ar.builder
 def document_classifier(
-    program: list[Any], label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
+    program: list[object], label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts the class of a document.
 
@@ -74,7 +74,7 @@ def document_classifier(
 
 @ar.builder
 def document_regressor(
-    program: list[Any], label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
+    program: list[object], label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts a number of a document.
 

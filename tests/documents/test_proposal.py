@@ -155,7 +155,7 @@ KINDS_OF_POSTS = {
 def test_each_kind_of_field_is_read_in_its_way():
     samples = posts(60)
     proposal = ar.infer_block(samples, width=8)
-    assert {decision.path: decision.kind for decision in proposal.decisions} == KINDS_OF_POSTS
+    assert {decision.path: decision.read_as for decision in proposal.decisions} == KINDS_OF_POSTS
     assert proposal.vocabularies["by_vocabulary"].words[0] == "<unknown>"
     assert set(proposal.vocabularies["by_vocabulary"].words[1:]) == {"ann", "bob", "cy"}
     reasons = {decision.path: decision.reason for decision in proposal.decisions}
@@ -242,7 +242,7 @@ RECURSIVE = {
 def test_recursion_of_any_form_is_seen(name):
     samples = RECURSIVE[name]
     proposal = ar.infer_block(samples, width=4)
-    assert any(decision.kind.startswith("again") for decision in proposal.decisions), str(proposal)
+    assert any(decision.read_as.startswith("again") for decision in proposal.decisions), str(proposal)
     assert "@ar.fix" in proposal.source
     model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
     assert np.array_equal(ar.to_numpy(model(samples)), ar.to_numpy(other(samples)))
@@ -267,7 +267,7 @@ def test_documents_that_nest_without_end_are_cut_off():
     with pytest.raises(ar.InputError, match=r"nothing can be read in 1 samples: .* too deep"):
         ar.infer_block([nested])
     proposal = ar.infer_block([{"a": 1, "deep": nested}], depth=3)
-    assert "too deep" in str(proposal) and proposal.decisions[-1].kind == "left out"
+    assert "too deep" in str(proposal) and proposal.decisions[-1].read_as == "left out"
 
 
 def test_kinds_and_ignore_decide_instead():
@@ -284,7 +284,7 @@ def test_kinds_and_ignore_decide_instead():
     ]
     kinds = {"code": "category", "name": "characters", "price": "number", "list": "sequence", "votes": "map"}
     proposal = ar.infer_block(samples, width=4, kinds=kinds, ignore=["text"])
-    read = {decision.path: decision.kind for decision in proposal.decisions}
+    read = {decision.path: decision.read_as for decision in proposal.decisions}
     assert read["code"] == "category" and read["name"] == "characters" and read["price"] == "number"
     assert (
         read["list"] == "array, sequence" and read["votes"] == "map, attention" and read["text"] == "left out"
@@ -296,7 +296,7 @@ def test_kinds_and_ignore_decide_instead():
     model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
     assert np.array_equal(ar.to_numpy(model(samples)), ar.to_numpy(other(samples)))
     for kind in ("text", "words", "ngrams"):
-        assert {d.path: d.kind for d in ar.infer_block(samples, kinds={"name": kind}).decisions}[
+        assert {d.path: d.read_as for d in ar.infer_block(samples, kinds={"name": kind}).decisions}[
             "name"
         ] == "text"
 

@@ -7,14 +7,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import arrows as ar
 from arrows.cli.fit.examples import (
+    DataSplit,
     Example,
-    Split,
     documents_of,
     read_examples,
     revealing_fields,
@@ -162,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
         for name, part in (("validation", split.validation), ("test", split.test)):
             if part:
                 measured[name] = Measured.of(kept, part, task)
-        return "\n".join(f"  {name}: {figures_text(one())}" for name, one in measured.items())
+        return "\n".join(f"  {name}: {figures_text(part())}" for name, part in measured.items())
 
     history = train_best(
         options,
@@ -218,7 +217,7 @@ class Measured:
         return self.task.figures(self.scores(), self.examples)
 
 
-def _split(options: argparse.Namespace) -> tuple[Split, tuple[str, ...]]:
+def _split(options: argparse.Namespace) -> tuple[DataSplit, tuple[str, ...]]:
     """The examples in parts, and the keys that lead to the label."""
     examples, keys = read_examples(options.data, options.label, skip=options.skip_errors)
     shares = {"validation": options.validation_share, "test": options.test_share}
@@ -239,7 +238,7 @@ def _split(options: argparse.Namespace) -> tuple[Split, tuple[str, ...]]:
     return replace(split, **files), keys
 
 
-def _readable(split: Split, judge: ar.Model) -> Split:
+def _readable(split: DataSplit, judge: ar.Model) -> DataSplit:
     """The same without the documents that the model cannot read; says how many these are.
 
     All that it learns from it can read, since its block is inferred from them.
@@ -286,7 +285,7 @@ def _kind(text: str) -> tuple[str, str]:
     return path, kind
 
 
-def _run_identity(options: argparse.Namespace, split: Split, proposal: Proposal) -> dict[str, str]:
+def _run_identity(options: argparse.Namespace, split: DataSplit, proposal: Proposal) -> dict[str, str]:
     """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
     lines = (
         f"{example.digest} {example.label!r}\n".encode("utf-8", "backslashreplace")
@@ -303,7 +302,7 @@ def _run_identity(options: argparse.Namespace, split: Split, proposal: Proposal)
 
 def _report(
     options: argparse.Namespace,
-    split: Split,
+    split: DataSplit,
     task: Task,
     proposal: Proposal,
     history: History,
@@ -318,7 +317,7 @@ def _report(
         label=options.label,
         task=str(task),
         counts={"train": len(split.train), "validation": len(split.validation), "test": len(split.test)},
-        figures={part: (one(), task.baseline(one.examples)) for part, one in measured.items()},
+        figures={name: (part(), task.baseline(part.examples)) for name, part in measured.items()},
         part=name,
         matrix=task.matrix(scores, last.examples) if isinstance(task, Classes) else None,
         misses=tuple(task.misses(scores, last.examples)[:MOST_MISSES]),
@@ -328,7 +327,7 @@ def _report(
     )
 
 
-def _history(history: History) -> dict[str, Any]:
+def _history(history: History) -> dict[str, object]:
     """The epochs and evaluations as plain JSON, without times, so that equal runs write equal files."""
     epochs = [
         {"epoch": epoch.number, "loss": epoch.loss, **epoch.figures, "best": epoch.best} for epoch in history

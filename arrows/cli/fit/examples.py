@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.documents import infer_block
@@ -16,6 +15,7 @@ from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+Label = str | int | float | bool
 _TRUTH = {"true": True, "false": False}
 
 
@@ -31,20 +31,21 @@ class Example:
         digest: a hash of the same, whatever the order of its fields.
     """
 
-    document: dict[str, Any]
-    label: str | int | float | bool
+    document: dict[str, object]
+    label: Label
     place: str
     text: str
     digest: str
 
     @classmethod
-    def of(cls, document: Any, keys: Sequence[str], place: str) -> Example:
+    def of(cls, document: object, keys: Sequence[str], place: str) -> Example:
         """The example of a document, whose label keys lead to.
 
         Raises:
             InputError: the label is missing or of a wrong type, or the document is nested too deeply.
         """
         label = _label(document, keys, place)
+        assert isinstance(document, dict)
         rest = without(document, keys)
         try:
             text = json.dumps(rest, ensure_ascii=False, allow_nan=False)
@@ -59,7 +60,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class DataSplit:
     """The parts of the data.
 
     Attributes:
@@ -114,7 +115,7 @@ def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example],
     return examples, keys
 
 
-def documents_of(examples: Sequence[Example]) -> FileExamples[Any]:
+def documents_of(examples: Sequence[Example]) -> FileExamples[object]:
     """The documents of examples, which know their places, so that errors name these."""
     return FileExamples(
         [example.document for example in examples],
@@ -123,7 +124,7 @@ def documents_of(examples: Sequence[Example]) -> FileExamples[Any]:
     )
 
 
-def split_examples(examples: Sequence[Example], *, seed: int, validation: float, test: float) -> Split:
+def split_examples(examples: Sequence[Example], *, seed: int, validation: float, test: float) -> DataSplit:
     """Splits examples by a hash of seed and document, without its label.
 
     A document is in the same part whatever else is in the file, and equal documents are in the same part.
@@ -141,10 +142,10 @@ def split_examples(examples: Sequence[Example], *, seed: int, validation: float,
         digest = hashlib.sha256(f"{seed} {example.digest}".encode()).digest()
         place = int.from_bytes(digest[:8]) / 2**64
         parts[1 if place < validation else 2 if place < validation + test else 0].append(example)
-    return Split(train=parts[0], validation=parts[1], test=parts[2])
+    return DataSplit(train=parts[0], validation=parts[1], test=parts[2])
 
 
-def without(document: Any, keys: Sequence[str]) -> Any:
+def without(document: object, keys: Sequence[str]) -> object:
     """A document without the field to which keys lead.
 
     >>> without({"a": {"b": 1, "c": 2}}, ["a", "b"])
@@ -175,14 +176,14 @@ def revealing_fields(examples: Sequence[Example], keys: tuple[str, ...]) -> Iter
             yield name
 
 
-def _keys(documents: Sequence[Any], label: str) -> tuple[str, ...]:
+def _keys(documents: Sequence[object], label: str) -> tuple[str, ...]:
     """The keys that lead to the label: its name, or if no document has that, the names between its dots."""
     if any(isinstance(document, dict) and label in document for document in documents):
         return (label,)
     return tuple(label.split("."))
 
 
-def _label(document: Any, keys: Sequence[str], place: str) -> Any:
+def _label(document: object, keys: Sequence[str], place: str) -> Label:
     """The label of a document; refuses one that is missing or of a wrong type."""
     value = document
     for number, key in enumerate(keys):
@@ -213,7 +214,7 @@ def _label(document: Any, keys: Sequence[str], place: str) -> Any:
     return value
 
 
-def _typed(rows: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+def _typed(rows: Sequence[dict[str, str]]) -> list[dict[str, object]]:
     """The rows of a table with truth values and numbers where all of a column are; null where it is blank."""
     readers = {name: _reader([row[name] for row in rows]) for name in (rows[0] if rows else {})}
     return [
@@ -221,7 +222,7 @@ def _typed(rows: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
     ]
 
 
-def _reader(texts: Sequence[str]) -> Callable[[str], Any]:
+def _reader(texts: Sequence[str]) -> Callable[[str], object]:
     filled = [text.strip() for text in texts if text.strip()]
     if filled and all(text.lower() in _TRUTH for text in filled):
         return lambda text: _TRUTH[text.strip().lower()]

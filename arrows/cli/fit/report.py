@@ -65,7 +65,7 @@ def text_report(report: Report) -> str:
         ]
         parts.append(f"The most wrong examples ({report.part}):\n" + "\n".join(lines))
     rows = [("path", "read as", "because the samples have")]
-    rows += [(item.path, item.kind, item.reason) for item in report.decisions]
+    rows += [(item.path, item.read_as, item.reason) for item in report.decisions]
     parts.append("How documents are read:\n" + aligned(rows, right=False))
     return "\n\n".join(parts)
 

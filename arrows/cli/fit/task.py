@@ -6,11 +6,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from arrows.cli.fit.examples import Example, Split
+from arrows.cli.fit.examples import DataSplit, Example
 from arrows.documents import category
 from arrows.metrics import ConfusionMatrix, MeanAbsoluteError, MeanSquaredError, RocAuc
 from arrows.models import DocumentModel, document_classifier, document_regressor
@@ -44,7 +43,7 @@ class Task(ABC):
     best_by: str
 
     @abstractmethod
-    def model(self, program: list[Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+    def model(self, program: list[object], keys: Sequence[str], dropout: float) -> DocumentModel:
         """The model that learns it."""
 
     @abstractmethod
@@ -80,7 +79,7 @@ class Classes(Task):
     def __str__(self) -> str:
         return f"one of {len(self.names)} classes ({shortened(', '.join(self.names), 100)})"
 
-    def model(self, program: list[Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+    def model(self, program: list[object], keys: Sequence[str], dropout: float) -> DocumentModel:
         return document_classifier(program, list(keys), list(self.names), dropout=dropout)
 
     def numbers(self, examples: Sequence[Example]) -> HostArray:
@@ -138,7 +137,7 @@ class Quantity(Task):
     def __str__(self) -> str:
         return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
 
-    def model(self, program: list[Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+    def model(self, program: list[object], keys: Sequence[str], dropout: float) -> DocumentModel:
         return document_regressor(program, list(keys), self.mean, self.deviation, dropout=dropout)
 
     def numbers(self, examples: Sequence[Example]) -> HostArray:
@@ -169,7 +168,7 @@ class Quantity(Task):
         ]
 
 
-def task_of(examples: Sequence[Example], split: Split, wanted: str | None, field: str) -> Task:
+def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, field: str) -> Task:
     """What to predict, from the labels: texts, truth values and few whole numbers are classes.
 
     Args:

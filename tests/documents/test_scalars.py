@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows import documents
-from arrows.documents import leaves
+from arrows.documents import scalars
 
 
 def test_numbers_are_standardised_without_losing_digits():
@@ -24,8 +24,8 @@ def test_numbers_are_standardised_without_losing_digits():
 
 def test_dates_know_the_day_the_season_and_the_hour():
     read = documents.date(0.0, 1.0)
-    assert leaves.days("2024-05-01T02:00:00+02:00") == leaves.days("2024-05-01")
-    assert leaves.days("1969-12-31") == -1
+    assert scalars.days("2024-05-01T02:00:00+02:00") == scalars.days("2024-05-01")
+    assert scalars.days("1969-12-31") == -1
     monday, next_monday, tuesday = (read.eval(f"2024-04-{day:02}") for day in (1, 8, 2))
     assert np.allclose(monday[3:5], next_monday[3:5], atol=1e-4)
     assert not np.allclose(monday[3:5], tuesday[3:5], atol=0.1)
@@ -33,7 +33,7 @@ def test_dates_know_the_day_the_season_and_the_hour():
 
 
 def test_hashes_are_the_same_in_every_process():
-    code = "from arrows.documents.leaves import HashedNGrams as H; print(H.of_words(10**6)('A good Film'))"
+    code = "from arrows.documents.scalars import HashedNGrams as H; print(H.of_words(10**6)('A good Film'))"
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -183,7 +183,7 @@ def characters(text: str) -> list[str]:
     return list(_require_text(text)[:1000])
 
 
-def entries(document: dict[str, Any]) -> list[dict[str, Any]]:
+def entries(document: dict[str, object]) -> list[dict[str, object]]:
     """The fields of an object whose keys are data, as an array of objects.
 
     Raises:
