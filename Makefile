@@ -1,6 +1,7 @@
 # make demo      environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
 # make test      lint, types and the whole test suite
 # make test-cuda compile the kernels for GPUs and check every call of CuPy 13 and 14, without a GPU (Linux)
+# make test-extras  the test suite again, with every optional package: PyTorch, Dask, Arrow, RDKit, ... (a download of 1 GB)
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
 # make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
@@ -38,13 +39,16 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-cuda lint types coverage nightly pages bench scaling gpu clean env
+.PHONY: demo test test-extras test-cuda lint types coverage nightly pages bench scaling gpu clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
 
 test: $(VENV)/.installed-test lint types
 	$(PY) -m pytest -n 2
+
+test-extras: $(VENV)-extras/.installed
+	$(VENV)-extras/bin/python -m pytest -n 2
 
 # Versions of CuPy cannot share an environment. None of this needs a GPU; the download is 2 GB.
 test-cuda: $(VENV)-cupy13/.installed $(VENV)-cupy14/.installed
@@ -111,6 +115,11 @@ $(VENV)/.installed-cuda%: pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check 'cupy-cuda$*x[ctk]'
 	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
 
+$(VENV)-extras/.installed: pyproject.toml
+	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-extras'
+	sh .ci/install '$(VENV)-extras' '.[test,test-extras]'
+	touch $@
+
 $(VENV)-cupy%/.installed: pyproject.toml
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-cupy$*'
 	$(VENV)-cupy$*/bin/python -m pip install --quiet --disable-pip-version-check 'cupy-cuda12x==$*.*'
@@ -121,5 +130,5 @@ $(PY):
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)'
 
 clean:
-	rm -rf .venv .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-extras .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
