@@ -79,7 +79,7 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
             padding,
             stride,
             dilation,
-            windows=_Taps,
+            windows=_ReceptiveField,
             written=self._written,
             size_name="kernel_size",
         )
@@ -89,7 +89,7 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
         return [self._written]
 
 
-class _Taps(Windows):
+class _ReceptiveField(Windows):
     """The elements that the filters of a `Conv1d` see, [kernel_size, in] for each place."""
 
     kind = "Conv1d"

@@ -204,7 +204,7 @@ class _Elsewhere:
     def __init__(self, owner: str, name: str, likely: str) -> None:
         self._error = owner, name, likely
 
-    def __get__(self, thing: object, owner: type) -> NoReturn:
+    def __get__(self, instance: object, owner: type) -> NoReturn:
         subject, name, likely = self._error
         raise AttributeError(
             message(

@@ -28,8 +28,8 @@ def predictions(run: Run, examples: Examples, batch_size: object, errors: object
     if isinstance(examples, (Prepared, Batch)):
         return _of_prepared(run, examples if isinstance(examples, Batch) else examples[:], size, errors)
     places = getattr(examples, "places", None)
-    known = places if isinstance(places, list) else None
-    return _of_stream(run, as_stream(examples, "predict"), size, known, errors)
+    lines = places if isinstance(places, list) else None
+    return _of_stream(run, as_stream(examples, "predict"), size, lines, errors)
 
 
 def _of_prepared(run: Run, batch: Batch, size: int, errors: object) -> Iterator[Any]:

@@ -106,7 +106,7 @@ def softmaxed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: s
     owner = writer.row_of(scope, row, x.rows)
     around = scope.before_elements(owner, at)
     names = around.names
-    greatest, sum = ((equation.result, f"{what} of {owner}", at) for what in ("greatest", "sum"))
+    greatest, sum = ((equation.result, f"{part} of {owner}", at) for part in ("greatest", "sum"))
     if around.find(greatest) is None:
         top = names[greatest] = around.name(type, "-INFINITY")
         _over(writer, around, x, owner, at, f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
