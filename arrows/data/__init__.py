@@ -8,6 +8,7 @@
 from arrows.data.brackets import (
     Tree,
     format_tree,
+    iterate_trees,
     parse_labelled_tree,
     parse_tree,
     parse_trees,
@@ -16,12 +17,12 @@ from arrows.data.brackets import (
     words,
 )
 from arrows.data.columns import iterate_csv, read_csv
-from arrows.data.conllu import TAGS, Sentence, Word, read_conllu
+from arrows.data.conllu import TAGS, Sentence, Word, iterate_conllu, read_conllu
 from arrows.data.file_examples import FileExamples, FileStream
 from arrows.data.generated_treebank import CLASSES, compose, generate, label_tree, meaning_of_word
 from arrows.data.json_lines import iterate_json_lines, read_json_lines
-from arrows.data.molecules import Molecule, parse_smiles
-from arrows.data.python_source import SyntaxTree, parse_python, read_python
+from arrows.data.molecules import Molecule, iterate_smiles, parse_smiles, read_smiles
+from arrows.data.python_source import SyntaxTree, iterate_python, parse_python, read_python
 from arrows.data.ragged_arrays import from_arrow, from_awkward, from_lists, to_arrow, to_awkward
 from arrows.data.vocabularies import Vocabulary
 from arrows.data.word_vectors import Vector, read_vectors
@@ -44,8 +45,12 @@ __all__ = [
     "from_awkward",
     "from_lists",
     "generate",
+    "iterate_conllu",
     "iterate_csv",
     "iterate_json_lines",
+    "iterate_python",
+    "iterate_smiles",
+    "iterate_trees",
     "label_tree",
     "meaning_of_word",
     "parse_labelled_tree",
@@ -57,6 +62,7 @@ __all__ = [
     "read_csv",
     "read_json_lines",
     "read_python",
+    "read_smiles",
     "read_trees",
     "read_vectors",
     "to_arrow",

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from arrows.data.file_examples import FileExamples, collected, lines_of
+from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
@@ -108,6 +108,22 @@ def read_trees(path: str | Path, *, classes: int = 5, errors: str = "stop") -> F
     return collected(path, _trees(lines_of(path), classes, str(path), labelled=True), errors)
 
 
+def iterate_trees(path: str | Path, *, classes: int = 5, errors: str = "stop") -> FileStream[Tree]:
+    """As `read_trees`, but one tree after the other, for a file that is larger than memory.
+
+    With `errors="skip"`, the result's `skipped` lists what has been left out so far.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "trees.txt")
+    ...     _ = path.write_text("(2 film)\\n(4 (2 very) (3 good))\\n")
+    ...     [tree["label"] for tree in iterate_trees(path)]
+    [2, 4]
+    """
+    path = Path(path)
+    return FileStream(path, _trees(lines_of(path), classes, str(path), labelled=True), errors)
+
+
 def parse_trees(
     data: bytes, *, classes: int = 5, source: str = "trees", labelled: bool | None = True
 ) -> list[Tree]:
@@ -132,12 +148,12 @@ def parse_trees(
 
 def _trees(
     lines: Iterable[tuple[int, bytes]], classes: int, source: str, *, labelled: bool | None
-) -> Iterator[tuple[str, Callable[[], Tree]]]:
-    """For each line that is not blank, its place, and a function that reads its tree."""
+) -> Iterator[tuple[int, Callable[[], Tree]]]:
+    """For each line that is not blank, its number, and a function that reads its tree."""
     for number, raw in lines:
         text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
         if text.strip(b" \t\r\f\v"):
-            yield f"{source}:{number}", partial(_tree, raw, classes, source, number, labelled)
+            yield number, partial(_tree, raw, classes, source, number, labelled)
 
 
 def _tree(raw: bytes, classes: int, source: str, number: int, labelled: bool | None) -> Tree:

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from arrows.data.file_examples import FileExamples, collected, lines_of
+from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
@@ -88,6 +88,30 @@ def read_conllu(
     return collected(path, _sentences(lines_of(path), path, columns), errors)
 
 
+def iterate_conllu(
+    path: str | Path,
+    *,
+    trees: bool = False,
+    lemmas: bool = False,
+    features: bool = False,
+    errors: str = "stop",
+) -> FileStream[Sentence]:
+    """As `read_conllu`, but one sentence after the other, for a file that is larger than memory.
+
+    With `errors="skip"`, the result's `skipped` lists what has been left out so far.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "one.conllu")
+    ...     _ = path.write_text("1\\tTrees\\t_\\tNOUN\\t_\\t_\\t_\\t_\\t_\\t_\\n")
+    ...     next(iterate_conllu(path))
+    [{'word': 'Trees', 'tag': 'NOUN'}]
+    """
+    path = Path(path)
+    columns = Columns(trees=trees, lemmas=lemmas, features=features)
+    return FileStream(path, _sentences(lines_of(path), path, columns), errors)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """Which columns of a CoNLL-U file are read besides the form.
@@ -121,15 +145,15 @@ def parse_conllu(data: bytes, source: object, columns: Columns) -> list[Sentence
 
 def _sentences(
     lines: Iterable[tuple[int, bytes]], source: object, columns: Columns
-) -> Iterator[tuple[str, Callable[[], Sentence]]]:
-    """For each sentence, its place, and a function that reads it; blank lines end sentences."""
+) -> Iterator[tuple[int, Callable[[], Sentence]]]:
+    """For each sentence, its first line, and a function that reads it; blank lines end sentences."""
     block: list[tuple[int, bytes]] = []
     for number, raw in chain(lines, [(0, b"")]):
         text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
         if text.removesuffix(b"\r"):
             block.append((number, raw))
         elif block:
-            yield f"{source}:{block[0][0]}", partial(_sentence, block, source, columns)
+            yield block[0][0], partial(_sentence, block, source, columns)
             block = []
 
 

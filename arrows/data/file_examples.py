@@ -7,9 +7,10 @@ import operator
 import sys
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, SupportsIndex, TypeVar, cast, overload
+from typing import IO, Any, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError
@@ -17,6 +18,9 @@ from arrows.typesys.errors import MissingExtraError
 T = TypeVar("T")
 
 ERRORS = ("stop", "skip")
+
+Parsed: TypeAlias = Iterable[tuple[int | Path, Callable[[], T]]]
+"""For each example the line where it begins, or the file that it is, and a function that reads it."""
 
 
 class FileExamples(list[T]):
@@ -70,52 +74,77 @@ def checked_errors(errors: str) -> bool:
     return errors == "skip"
 
 
-def collected(path: Path, parsed: Iterable[tuple[str, Callable[[], T]]], errors: str) -> FileExamples[T]:
+class StreamPlaces(Sequence[str]):
+    """Where examples stand, file and line; each takes a few bytes.
+
+    >>> places = StreamPlaces(Path("numbers.txt"))
+    >>> places.append(3), places.append(Path("others.txt"))
+    (None, None)
+    >>> list(places)
+    ['numbers.txt:3', 'others.txt']
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._files = path, list[Path]()
+        self._lines = array("q")  # of the file; else -1 - the place in `_files`
+
+    def append(self, where: int | Path) -> None:
+        """Adds an example: its line, or the file that it is."""
+        if isinstance(where, Path):
+            self._files.append(where)
+        self._lines.append(where if isinstance(where, int) else -len(self._files))
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, number: int, /) -> str: ...
+    @overload
+    def __getitem__(self, number: slice, /) -> list[str]: ...
+    def __getitem__(self, number: int | slice, /) -> str | list[str]:
+        if isinstance(number, slice):
+            return [self[place] for place in range(len(self))[number]]
+        line = self._lines[number]
+        return f"{self._path}:{line}" if line >= 0 else str(self._files[-1 - line])
+
+
+def collected(path: Path, parsed: Parsed[T], errors: str) -> FileExamples[T]:
     """Reads the examples of a file into a list.
 
     Args:
-        path: the file, for messages.
-        parsed: for each example, where it begins, and a function that reads it.
+        path: the file.
+        parsed: its examples.
         errors: "stop": an `InputError` goes on to the caller; "skip": the example is left out, and a warning
             says at the end how many were, and why the first.
     """
-    skip = checked_errors(errors)
-    examples: list[T] = []
-    places: list[str] = []
-    skipped: list[InputError] = []
-    for place, read in parsed:
-        try:
-            examples.append(read())
-        except InputError as error:
-            if not skip:
-                raise
-            skipped.append(error)
-        else:
-            places.append(place)
-    _warn(path, skipped, len(examples), stacklevel=4)
-    return FileExamples(examples, places=places, skipped=skipped)
+    stream = FileStream(path, parsed, errors, stacklevel=4)
+    examples = list(stream)
+    return FileExamples(examples, places=list(stream.places), skipped=stream.skipped)
 
 
 class FileStream(Iterator[T]):
     """The examples of a file, one after the other, for files that are larger than memory.
 
+    Errors of `Model.prepare`, `train` and `Model.predict` name the place of an example.
+
     Attributes:
+        places: where each example stood that has been given out so far.
         skipped: the errors of what has been left out so far, with `errors="skip"`.
 
-    >>> stream = FileStream(Path("numbers.txt"), [("numbers.txt:1", lambda: 3)], "skip")
-    >>> list(stream), stream.skipped
-    ([3], [])
+    >>> stream = FileStream(Path("numbers.txt"), [(1, lambda: 3)], "skip")
+    >>> list(stream), list(stream.places), stream.skipped
+    ([3], ['numbers.txt:1'], [])
     """
 
-    def __init__(self, path: Path, parsed: Iterable[tuple[str, Callable[[], T]]], errors: str) -> None:
-        """Arguments are those of `collected`."""
-        self._path, self._parsed = path, iter(parsed)
+    def __init__(self, path: Path, parsed: Parsed[T], errors: str, *, stacklevel: int = 2) -> None:
+        """Arguments are those of `collected`; `stacklevel` says how far up its caller is."""
+        self._path, self._parsed, self._stacklevel = path, iter(parsed), stacklevel
         self._skip = checked_errors(errors)
-        self._count = 0
+        self.places = StreamPlaces(path)
         self.skipped: list[InputError] = []
 
     def __next__(self) -> T:
-        for _, read in self._parsed:
+        for where, read in self._parsed:
             try:
                 example = read()
             except InputError as error:
@@ -123,21 +152,16 @@ class FileStream(Iterator[T]):
                     raise
                 self.skipped.append(error)
             else:
-                self._count += 1
+                self.places.append(where)
                 return example
-        if self._skip:
-            _warn(self._path, self.skipped, self._count, stacklevel=3)
-            self._skip = False  # it is said once
+        skipped, self._skip = self.skipped if self._skip else [], False  # it is said once
+        if skipped:
+            warnings.warn(
+                f"{self._path}: left out {len(skipped)} of {len(skipped) + len(self.places)} examples, which "
+                f"are listed in .skipped; the first: {skipped[0]}",
+                stacklevel=self._stacklevel,
+            )
         raise StopIteration
-
-
-def _warn(path: Path, skipped: list[InputError], count: int, stacklevel: int) -> None:
-    if skipped:
-        warnings.warn(
-            f"{path}: left out {len(skipped)} of {len(skipped) + count} examples, which are listed "
-            f"in .skipped; the first: {skipped[0]}",
-            stacklevel=stacklevel,
-        )
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
-from arrows.typesys import InputError
+from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.quoting import quoted, shortened
 
 Fields = Mapping[str, type | tuple[type, ...]]
@@ -35,6 +35,7 @@ def read_json_lines(
         A list of the values, which also knows the `places` where they stood.
 
     Raises:
+        ArrowTypeError: `fields` are no types by name.
         InputError: a line that holds no JSON value, no object where `fields` are wanted, a field that is
             missing or of another type, or bytes that are not UTF-8; it names file, line, column and field.
         OSError: the file cannot be read.
@@ -46,8 +47,8 @@ def read_json_lines(
     ...     read_json_lines(path, fields={"text": str, "stars": int})
     [{'text': 'good', 'stars': 5}, {'text': 'bad', 'stars': 1}]
     """
-    path = Path(path)
-    return collected(path, _values(path, fields or {}), errors)
+    path, fields = Path(path), _checked_fields(fields)
+    return collected(path, _values(path, fields), errors)
 
 
 def iterate_json_lines(
@@ -64,14 +65,24 @@ def iterate_json_lines(
     ...     sum(iterate_json_lines(path))
     3
     """
-    path = Path(path)
-    return FileStream(path, _values(path, fields or {}), errors)
+    path, fields = Path(path), _checked_fields(fields)
+    return FileStream(path, _values(path, fields), errors)
 
 
-def _values(path: Path, fields: Fields) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _checked_fields(fields: Fields | None) -> Fields:
+    fields = {} if fields is None else fields
+    types = fields.values() if isinstance(fields, Mapping) else [None]
+    if not all(isinstance(t, type) for allowed in types for t in _as_tuple(allowed)):
+        raise ArrowTypeError(
+            f"read_json_lines: fields should be types by name, such as {{'stars': int}}, not {fields!r}"
+        )
+    return fields
+
+
+def _values(path: Path, fields: Fields) -> Iterator[tuple[int, Callable[[], Any]]]:
     for number, raw in lines_of(path):
         if raw.strip(b" \t\r\f\v"):
-            yield f"{path}:{number}", partial(parse_json_line, raw, path, number, fields)
+            yield number, partial(parse_json_line, raw, path, number, fields)
 
 
 def parse_json_line(raw: bytes, source: object, number: int, fields: Fields = MappingProxyType({})) -> Any:
@@ -99,33 +110,56 @@ def parse_json_line(raw: bytes, source: object, number: int, fields: Fields = Ma
     except ValueError as error:  # an integer of more digits than Python reads
         raise InputError(f"{source}:{number}:1: {error}") from error
     if fields:
-        check_fields(value, fields, f"{source}:{number}:1")
+        _check_fields(value, fields, text, f"{source}:{number}")
     return value
 
 
-def check_fields(value: object, fields: Fields, place: str) -> None:
-    """Refuses a value that lacks a field, or has one of another type.
-
-    >>> check_fields({"stars": "5"}, {"stars": int}, "reviews.jsonl:3:1")
-    Traceback (most recent call last):
-    ...
-    arrows.typesys.errors.InputError: reviews.jsonl:3:1: the field 'stars' should be of type int, not str: '5'
-    """
+def _check_fields(value: object, fields: Fields, text: str, place: str) -> None:
+    """Refuses a value that lacks a field, or has one of another type; `text` is the value's."""
+    start = _after_blanks(text, 0)
     if not isinstance(value, dict):
-        raise InputError(f"{place}: expected an object with fields, got {type(value).__name__}")
+        raise InputError(f"{place}:{start + 1}: expected an object with fields, got {type(value).__name__}")
     for name, types in fields.items():
         if name not in value:
             there = ", ".join(map(quoted, value)) or "none"
             raise InputError(
-                f"{place}: the field {quoted(name)} is missing; there are {shortened(there, 200)}"
+                f"{place}:{start + 1}: the field {quoted(name)} is missing; there are {shortened(there, 200)}"
             )
-        allowed = types if isinstance(types, tuple) else (types,)
+        allowed = _as_tuple(types)
         item = value[name]
         fits = isinstance(item, allowed) or (float in allowed and isinstance(item, int))
         if not fits or (isinstance(item, bool) and bool not in allowed):
             wanted = type_names(allowed, "null")
             got = "null" if item is None else f"{type(item).__name__}: {shortened(repr(item), 60)}"
-            raise InputError(f"{place}: the field {quoted(name)} should be of type {wanted}, not {got}")
+            column = _column(text, name)
+            raise InputError(
+                f"{place}:{column}: the field {quoted(name)} should be of type {wanted}, not {got}"
+            )
+
+
+def _column(text: str, name: str) -> int:
+    """Where the value of a field begins in the text of an object, from 1; of several, the last one counts.
+
+    >>> _column('{"text": "}", "stars": "5"}', "stars")
+    24
+    """
+    decoder, column, place = json.JSONDecoder(), 1, text.index("{")
+    while text[place] != "}":
+        key, place = decoder.raw_decode(text, _after_blanks(text, place + 1))
+        start = _after_blanks(text, text.index(":", place) + 1)
+        _, place = decoder.raw_decode(text, start)
+        if key == name:
+            column = start + 1
+        place = _after_blanks(text, place)
+    return column
+
+
+def _after_blanks(text: str, place: int) -> int:
+    return len(text) - len(text[place:].lstrip(" \t\n\r"))
+
+
+def _as_tuple(types: Any) -> tuple[Any, ...]:
+    return types if isinstance(types, tuple) else (types,)
 
 
 def type_names(types: tuple[type, ...], none: str) -> str:

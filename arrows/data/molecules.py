@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
+from arrows.data.utf8 import decoded
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.errors import MissingExtraError
 from arrows.typesys.quoting import quoted
 
-Molecule = dict[str, list[dict[str, Any]]]
-"""A molecule: a dict with "atoms" and "bonds"."""
+Molecule = dict[str, Any]
+"""A molecule: a dict with "atoms" and "bonds", which are lists of dicts."""
 
 
 def parse_smiles(smiles: str, *, source: str = "") -> Molecule:
@@ -72,6 +77,71 @@ def parse_smiles(smiles: str, *, source: str = "") -> Molecule:
         for bond in molecule.GetBonds()
     ]
     return {"atoms": atoms, "bonds": bonds}
+
+
+def read_smiles(path: str | Path, *, errors: str = "stop") -> FileExamples[Molecule]:
+    """Reads a file with a molecule in each line: its SMILES, and behind a blank its name, if it has one.
+
+    Blank lines are skipped.  Of a table, `read_csv(path, columns={"smiles": parse_smiles})` reads a column.
+
+    Args:
+        path: the file, in UTF-8; if its name ends in `.gz` or `.zst`, it is decompressed.
+        errors: "stop" at the first error; or "skip": leave out the lines with errors, and list these in the
+            result's `skipped`.
+
+    Returns:
+        A list of molecules as `parse_smiles` gives them, with a "name" besides; it also knows the `places`
+        where they stood.
+
+    Raises:
+        InputError: a line that begins with no molecule, or bytes that are not UTF-8; it names file, line and
+            column.
+        MissingExtraError: RDKit is missing: pip install 'arrows[molecules]'.
+        OSError: the file cannot be read.
+
+    Source: the `.smi` files of Daylight, "SMILES", daylight.com/dayhtml/doc/theory.
+
+    Example, where RDKit is installed: ``read_smiles("drugs.smi")[0]["name"]``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "none.smi").write_text("\\n")
+    ...     read_smiles(Path(folder, "none.smi"))
+    []
+    """
+    path = Path(path)
+    return collected(path, _molecules(path), errors)
+
+
+def iterate_smiles(path: str | Path, *, errors: str = "stop") -> FileStream[Molecule]:
+    """As `read_smiles`, but one molecule after the other, for a file that is larger than memory.
+
+    With `errors="skip"`, the result's `skipped` lists what has been left out so far.
+
+    Example, where RDKit is installed: ``sum(len(m["atoms"]) for m in iterate_smiles("drugs.smi.gz"))``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "none.smi").write_text("\\n")
+    ...     list(iterate_smiles(Path(folder, "none.smi")))
+    []
+    """
+    path = Path(path)
+    return FileStream(path, _molecules(path), errors)
+
+
+def _molecules(path: Path) -> Iterator[tuple[int, Callable[[], Molecule]]]:
+    for number, raw in lines_of(path):
+        if raw.strip():
+            yield number, partial(_molecule, raw, path, number)
+
+
+def _molecule(raw: bytes, path: Path, number: int) -> Molecule:
+    text = decoded(raw, path, number)
+    line = text.lstrip(" \t")
+    smiles, *name = line.rstrip("\r").split(maxsplit=1)
+    place = f"{path}:{number}:{len(text) - len(line) + 1}"
+    return {"name": name[0].rstrip() if name else "", **parse_smiles(smiles, source=place)}
 
 
 def _rdkit() -> tuple[Any, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from arrows.data.file_examples import FileExamples, collected
-from arrows.typesys import InputError
+from arrows.data.file_examples import FileExamples, FileStream, collected
+from arrows.typesys import ArrowTypeError, InputError
 
 SyntaxTree = dict[str, Any]
 """A node of a syntax tree: a dict with "kind", "text", "line" and "children"."""
@@ -27,21 +28,24 @@ def parse_python(source: str | bytes, *, name: str = "source") -> SyntaxTree:
         name: the name of the source in errors, a file's name for example.
 
     Raises:
+        ArrowTypeError: neither text nor bytes.
         InputError: this is no Python of the version that runs; it names source, line and column.
 
     >>> tree = parse_python("x = f(1)")["children"][0]
     >>> tree["kind"], [child["text"] for child in tree["children"]], tree["children"][1]["children"][1]
     ('Assign', ['x', None], {'kind': 'Constant', 'text': '1', 'line': 1, 'children': []})
     """
+    if not isinstance(source, (str, bytes)):
+        raise ArrowTypeError(f"parse_python: expected the text of a program, got {type(source).__name__}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes and comparisons in someone else's source
             module = ast.parse(source, filename=name)
     except SyntaxError as error:
-        column = f":{error.offset}" if error.offset else ""
+        column = f":{error.offset}" if error.offset is not None and error.offset > 0 else ":1"
         raise InputError(f"{name}:{error.lineno or 1}{column}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{name}:1: {str(error) or 'the source is nested too deeply'}") from error
+        raise InputError(f"{name}:1:1: {str(error) or 'the source is nested too deeply'}") from error
     root = _node(module)
     waiting: list[tuple[ast.AST, SyntaxTree]] = [(module, root)]
     while waiting:  # no recursion: a chain of a thousand operators is a tree of that depth
@@ -79,11 +83,33 @@ def read_python(
     'Pass'
     """
     path = Path(folder_or_file)
+    return collected(path, _files(path, pattern), errors)
+
+
+def iterate_python(
+    folder_or_file: str | Path, *, pattern: str = "**/*.py", errors: str = "stop"
+) -> FileStream[SyntaxTree]:
+    """As `read_python`, but one tree after the other, for more files than memory holds.
+
+    With `errors="skip"`, the result's `skipped` lists what has been left out so far.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "one.py").write_text("pass")
+    ...     [tree["kind"] for tree in iterate_python(folder)]
+    ['Module']
+    """
+    path = Path(folder_or_file)
+    return FileStream(path, _files(path, pattern), errors)
+
+
+def _files(path: Path, pattern: str) -> Iterator[tuple[Path, Callable[[], SyntaxTree]]]:
+    """For each file, in the order of their names, a function that reads it."""
     files = sorted(path.glob(pattern)) if path.is_dir() else [path]
     if not files:
         raise FileNotFoundError(f"no file {pattern} in {path}")
-
-    return collected(path, ((str(file), partial(_read, file)) for file in files), errors)
+    for file in files:
+        yield file, partial(_read, file)
 
 
 def _read(file: Path) -> SyntaxTree:

@@ -22,14 +22,19 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.data import (
     FileExamples,
+    iterate_conllu,
     iterate_csv,
     iterate_json_lines,
+    iterate_python,
+    iterate_smiles,
+    iterate_trees,
     parse_python,
     parse_smiles,
     read_conllu,
     read_csv,
     read_json_lines,
     read_python,
+    read_smiles,
     read_trees,
 )
 
@@ -88,9 +93,16 @@ def test_a_file_that_is_not_compressed(tmp_path):
     [
         (b'{"text": "a", "stars": }', r":2:24: this is no JSON: Expecting value"),
         (b'{"text": "a"}', r":2:1: the field 'stars' is missing; there are 'text'"),
-        (b'{"text": "a", "stars": "5"}', r"'stars' should be of type int or null, not str: '5'"),
+        (
+            b'{"text": "a", "stars": "5"}',
+            r":2:24: the field 'stars' should be of type int or null, not str: '5'",
+        ),
         (b'{"text": "a", "stars": true}', r"'stars' should be of type int or null, not bool: True"),
         (b'{"text": null, "stars": 1}', r"'text' should be of type str, not null"),
+        (
+            b' { "stars" :1,"a":[{"stars": "}"}], "text" : 5,"x":1}',
+            r":2:46: the field 'text' should be of type str",
+        ),
         (b"[1]", r":2:1: expected an object with fields, got list"),
         (b'{"\xff": 1}', r":2:3: this byte is not UTF-8: 0xff"),
         (b"[" * 100_000, r":2:1: this JSON value is nested too deeply"),
@@ -145,11 +157,17 @@ def test_columns_and_their_types(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (b"a", r":3: expected 2 fields, as in the first line, got 1"),
-        (b"a,b", r":3: the column 'n' should be of type int, not 'b'"),
-        (b"a,", r":3: the column 'n' should be of type int, not ''"),
+        (b"a", r":3:1: expected 2 fields, as in the first line, got 1"),
+        (b"a,1,2", r":3:5: expected 2 fields, as in the first line, got 3"),
+        (b"a,b", r":3:3: the column 'n' should be of type int, not 'b'"),
+        (b"a,", r":3:3: the column 'n' should be of type int, not ''"),
+        (b'"a, ""b"" ",b', r":3:13: the column 'n' should be of type int, not 'b'"),
+        (b'"a\n",b', r":4:3: the column 'n' should be of type int, not 'b'"),
+        (b'a 5" pipe,1_0', r":3:11: the column 'n' should be of type int, not '1_0'"),
         (b"\xff,1", r":3:1: this byte is not UTF-8"),
-        (b'"a,1', r":4: unexpected end of data; the row begins in line 3"),
+        (b'"a,1', r":4:1: unexpected end of data; the row begins in line 3"),
+        (b'"a"b,1', r":3:1: ',' expected after '\"'"),
+        (b"a" * 140_000 + b",1", r":3:1: field larger than field limit .*csv.field_size_limit"),
     ],
 )
 def test_rows_that_are_wrong(tmp_path, row, words):
@@ -157,7 +175,7 @@ def test_rows_that_are_wrong(tmp_path, row, words):
     path.write_bytes(b"\n".join([b"name,n", b"x,1", row, b"y,2"]))
     with pytest.raises(ar.InputError, match=words):
         read_csv(path, columns={"name": str, "n": int})
-    if b'"' not in row and b"\xff" not in row:  # behind these no one knows where a row begins
+    if "begins in line" not in words and "expected after" not in words and "limit" not in words:
         with pytest.warns(UserWarning, match="left out 1 of 3"):
             assert [row["n"] for row in read_csv(path, columns={"n": int, "name": str}, errors="skip")] == [
                 1,
@@ -168,7 +186,7 @@ def test_rows_that_are_wrong(tmp_path, row, words):
 def test_tables_without_their_columns(tmp_path):
     path = tmp_path / "x.csv"
     for text, words in [
-        ("a,a\n", "two columns have the name 'a'"),
+        ("a,a\n", ":1:3: two columns have the name 'a'"),
         ("b\n", "'c'; there are 'b'"),
         ("", "are none"),
     ]:
@@ -255,6 +273,118 @@ def test_molecules():
     for smiles, words in [("C1CC", "no SMILES"), ("C(C)(C)(C)(C)C", "valence"), ("", "no atoms")]:
         with pytest.raises(ar.InputError, match=f"^m.csv:3: .*{words}"):
             parse_smiles(smiles, source="m.csv:3")
+
+
+def test_files_and_columns_of_molecules(tmp_path):
+    pytest.importorskip("rdkit")
+    path = tmp_path / "drugs.smi"
+    path.write_bytes(b"CCO ethanol\r\n\n \tC1CC\tbroken\nc1ccccc1\nO  two words \n\xff\n")
+    with pytest.raises(ar.InputError, match=r"drugs.smi:3:3: 'C1CC' is no molecule: it is no SMILES"):
+        read_smiles(path)
+    with pytest.warns(UserWarning, match="left out 2 of 5 examples"):
+        molecules = read_smiles(path, errors="skip")
+    assert [m["name"] for m in molecules] == ["ethanol", "", "two words"]
+    assert [len(m["atoms"]) for m in molecules] == [3, 6, 1]
+    assert molecules.places == [f"{path}:{n}" for n in (1, 4, 5)]
+    assert str(molecules.skipped[1]) == f"{path}:6:1: this byte is not UTF-8: 0xff"
+    table = tmp_path / "x.csv"
+    table.write_text("name,smiles\nethanol,CCO\nbroken,C1CC\n")
+    columns = {"smiles": parse_smiles}
+    with pytest.raises(ar.InputError, match=r"x.csv:3:8: the column 'smiles': 'C1CC' is no molecule"):
+        read_csv(table, columns=columns)
+    with pytest.warns(UserWarning, match="left out 1 of 2"):
+        rows = read_csv(table, columns=columns, errors="skip")
+    assert rows == [{"smiles": parse_smiles("CCO")}]
+
+
+def test_functions_read_columns(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("tag,n\nnoun,\nverb,2\nadverb,3\n")
+    tags = ar.Vocabulary(["noun", "verb"], unknown=None)
+    columns = {"tag": tags.__getitem__, "n": (lambda text: int(text) / 2, type(None))}
+    with pytest.raises(ar.InputError, match=r"x.csv:4:1: the column 'tag': 'adverb'"):
+        read_csv(path, columns=columns)
+    with pytest.warns(UserWarning, match="left out 1 of 3"):
+        assert read_csv(path, columns=columns, errors="skip") == [{"tag": 0, "n": None}, {"tag": 1, "n": 1.0}]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_csv(path, columns=["n"]),
+        lambda path: read_csv(path, columns={"n": "int"}),
+        lambda path: read_json_lines(path, fields=["n"]),
+        lambda path: read_json_lines(path, fields={"n": "int"}),
+        lambda path: read_json_lines(path, fields={"n": (int, None)}),
+        lambda path: parse_python(path),
+    ],
+)
+def test_arguments_of_another_kind(tmp_path, read):
+    path = tmp_path / "x"
+    path.write_text("n\n1\n")
+    with pytest.raises(ar.ArrowTypeError):
+        read(path)
+
+
+STREAMS: list[tuple[Any, Any, dict[str, Any], str, list[int]]] = [
+    (read_json_lines, iterate_json_lines, {}, "[1]\n\n{\n[3]\n", [1, 4]),
+    (read_csv, iterate_csv, {"columns": {"n": int}}, "n\n1\n\nx\n3\n", [2, 5]),
+    (read_trees, iterate_trees, {}, "(2 a)\n\n(9 b)\n(3 (2 a) (2 b))\n", [1, 4]),
+    (
+        read_conllu,
+        iterate_conllu,
+        {"trees": True},
+        "".join(f"1\t{w}\t_\t{t}\t_\t_\t0\troot\t_\t_\n\n" for w, t in [("a", "X"), ("b", "?"), ("c", "X")]),
+        [1, 5],
+    ),
+    (read_smiles, iterate_smiles, {}, "CCO\n\nC1CC\nO\n", [1, 4]),
+]
+
+
+@pytest.mark.parametrize(("read", "iterate", "how", "text", "lines"), STREAMS, ids=lambda x: str(x)[:30])
+def test_streams_give_what_lists_give(tmp_path, read, iterate, how, text, lines):
+    if read is read_smiles:
+        pytest.importorskip("rdkit")
+    path = tmp_path / "x"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match="left out 1 of 3 examples") as warned:
+        listed = read(path, errors="skip", **how)
+    stream = iterate(path, errors="skip", **how)
+    with pytest.warns(UserWarning, match="left out 1 of 3 examples"):
+        assert list(stream) == listed and len(listed) == 2
+    assert warned[0].filename == __file__
+    assert list(stream.places) == stream.places[:] == listed.places == [f"{path}:{n}" for n in lines]
+    assert [str(error) for error in stream.skipped] == [str(error) for error in listed.skipped]
+
+
+def test_python_is_read_file_by_file(tmp_path):
+    for name, text in (("a", "pass"), ("b", "pass pass"), ("c", "x = 1")):
+        (tmp_path / f"{name}.py").write_text(text)
+    stream = iterate_python(tmp_path, errors="skip")
+    with pytest.warns(UserWarning, match="left out 1 of 3 examples"):
+        assert [tree["children"][0]["kind"] for tree in stream] == ["Pass", "Assign"]
+    assert list(stream.places) == [str(tmp_path / "a.py"), str(tmp_path / "c.py")]
+    (error,) = stream.skipped
+    assert str(error).startswith(f"{tmp_path / 'b.py'}:1:6: ")
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_errors_of_a_stream_name_file_and_line(tmp_path, cache):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text('[1]\n\n[2]\n[3, "x"]\n')
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum() >> ar.Function(lambda x: x * x))
+    keep = {"cache": tmp_path / "set", "data": "numbers"} if cache else {}
+    with ThreadPoolExecutor(1) as executor:
+        for run in (
+            lambda examples: model.prepare(examples, **keep),
+            lambda examples: model.prepare(examples, executor=executor, **keep),
+            lambda examples: model(examples),
+            lambda examples: ar.training.train(model, examples, ar.training.SGD(0.1), progress=False),
+            lambda examples: list(model.predict(examples)),
+        ):
+            with pytest.raises(ar.InputError, match=rf"^{re.escape(str(path))}:4: example 2: \[1\]: "):
+                run(iterate_json_lines(path))
+    assert not (tmp_path / "set").exists()
 
 
 def test_trees_that_are_wrong_are_left_out_and_listed(tmp_path):

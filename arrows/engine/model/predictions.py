@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
-from arrows.engine.scheduling import Batch, Examples, Prepared, as_stream
+from arrows.engine.scheduling import Batch, Examples, Prepared, as_stream, place_of
 from arrows.engine.values import rows_of
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 
@@ -27,9 +27,7 @@ def predictions(run: Run, examples: Examples, batch_size: object, errors: object
     size = int(batch_size)
     if isinstance(examples, (Prepared, Batch)):
         return _of_prepared(run, examples if isinstance(examples, Batch) else examples[:], size, errors)
-    places = getattr(examples, "places", None)
-    lines = places if isinstance(places, list) else None
-    return _of_stream(run, as_stream(examples, "predict"), size, lines, errors)
+    return _of_stream(run, examples, as_stream(examples, "predict"), size, errors)
 
 
 def _of_prepared(run: Run, batch: Batch, size: int, errors: object) -> Iterator[Any]:
@@ -39,11 +37,11 @@ def _of_prepared(run: Run, batch: Batch, size: int, errors: object) -> Iterator[
 
 
 def _of_stream(
-    run: Run, stream: Iterator[Any], size: int, places: list[str] | None, errors: object
+    run: Run, examples: Examples, stream: Iterator[Any], size: int, errors: object
 ) -> Iterator[Any]:
     first = 0
     for batch in _batches(stream, size):
-        yield from _unless_stopped(_rows(run, batch, first), errors, places, first)
+        yield from _unless_stopped(_rows(run, batch, first), errors, examples, first)
         first += len(batch)
 
 
@@ -83,13 +81,14 @@ def _rows(run: Run, batch: Any, first: int) -> list[Any]:
     return _rows(run, parts[0], first) + _rows(run, parts[1], first + half)
 
 
-def _unless_stopped(rows: list[Any], errors: object, places: list[str] | None, first: int) -> Iterator[Any]:
+def _unless_stopped(rows: list[Any], errors: object, examples: object, first: int) -> Iterator[Any]:
     """Yields rows; raises or yields errors, which then also say where in a file the example stands."""
     for number, row in enumerate(rows, start=first):
         if isinstance(row, InputError):
-            if places is not None and number < len(places) and places[number]:
+            place = place_of(examples, number)
+            if place:
                 cause = row.__cause__
-                row = InputError(row.details.placed(places[number]))
+                row = InputError(row.details.placed(place))
                 row.__cause__ = cause
             if errors == "stop":
                 raise row

@@ -15,6 +15,7 @@ from arrows.engine.scheduling.batch_input import (
     as_examples,
     as_stream,
     naming_places,
+    place_of,
 )
 from arrows.engine.scheduling.batching import (
     BatchSize,
@@ -50,5 +51,6 @@ __all__ = [
     "epoch_batches",
     "merge",
     "naming_places",
+    "place_of",
     "timeline",
 ]

@@ -94,12 +94,24 @@ def naming_places(examples: object) -> Iterator[None]:
         yield
     except InputError as error:
         number = error.details.example
-        while isinstance(examples, Batch):
-            examples = examples.prepared
-        places = getattr(examples, "places", None)
-        if not isinstance(places, list) or number is None or not number < len(places) or not places[number]:
+        place = place_of(examples, number)
+        if not place:
             raise
-        raise InputError(error.details.placed(places[number])) from error.__cause__
+        raise InputError(error.details.placed(place)) from error.__cause__
+
+
+def places_of(examples: object) -> Sequence[str] | None:
+    """Where examples stand in a file, if they know it."""
+    places = getattr(examples, "places", None)
+    return places if isinstance(places, Sequence) else None
+
+
+def place_of(examples: object, number: int | None) -> str:
+    """Where an example stands in a file; an empty text if nobody knows."""
+    while isinstance(examples, Batch):
+        examples = examples.prepared
+    places = places_of(examples)
+    return places[number] if places is not None and number is not None and number < len(places) else ""
 
 
 def as_ids(ids: object, count: int) -> HostArray:
@@ -261,8 +273,7 @@ class BatchReader:
                 else:
                     wirings = joined_chunks(list(self._chunks(wanted, listed)))
             prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
-        places = getattr(examples, "places", None)
-        prepared.places = places if isinstance(places, list) else None
+        prepared.places = places_of(examples)
         return prepared
 
     def _chunks(self, wanted: Preparation, examples: Iterable[object]) -> Iterator[Chunk]:

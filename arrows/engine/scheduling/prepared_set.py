@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakSet
@@ -103,7 +104,7 @@ class Prepared:
         self.wirings = wirings
         self.fingerprint = fingerprint
         self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
-        self.places: list[str] | None = None  # where each example stands in a file, for messages
+        self.places: Sequence[str] | None = None  # where each example stands in a file, for messages
         self.tables: dict[bool, NodeTable] = {}  # not pickled, since the first batch makes what is missing
 
     @staticmethod
