@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import arrows as ar
 from arrows.cli.job import is_first, world
@@ -113,7 +112,7 @@ def checkpoint_path(path: Path) -> Path:
 def train_best(
     options: argparse.Namespace,
     model: ar.Model,
-    examples: list[Any],
+    examples: object,
     optimizer: Optimizer,
     *,
     evaluate: Callable[[], Mapping[str, float]],
@@ -185,9 +184,7 @@ def train_best(
     return history
 
 
-def _find_rate(
-    options: argparse.Namespace, model: ar.Model, examples: list[Any], optimizer: Optimizer
-) -> None:
+def _find_rate(options: argparse.Namespace, model: ar.Model, examples: object, optimizer: Optimizer) -> None:
     search = find_learning_rate(
         model, examples, optimizer, batch_size=options.batch_size * options.accumulate, seed=options.seed
     )

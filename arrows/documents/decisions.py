@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections import Counter
@@ -307,7 +308,10 @@ def _moments(values: HostArray) -> tuple[float, float]:
     if not deviation > 1e-12 * scale or not math.isfinite(deviation):
         deviation = scale if not math.isfinite(deviation) else 1.0
     place = 3 - math.floor(math.log10(deviation))
-    return round(float(scaled.mean()) * scale, place) + 0.0, float(f"{deviation:.4g}")
+    mean, largest = float(scaled.mean()) * scale, float(np.finfo(np.float64).max)
+    with contextlib.suppress(OverflowError):  # it would be rounded up beyond the largest number
+        mean = round(mean, place) + 0.0
+    return mean, min(float(f"{deviation:.4g}"), largest)
 
 
 def _skewness(values: HostArray) -> float:

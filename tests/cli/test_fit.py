@@ -15,6 +15,8 @@ from safetensors.numpy import load_file
 
 import arrows as ar
 from arrows import cli
+from arrows.cli.fit.examples import Example
+from arrows.cli.fit.leakage import revealing_fields
 from tests.cli.kit import outcome
 
 
@@ -175,6 +177,54 @@ def test_a_field_that_says_the_label_is_named(tmp_path, capsys):
     path = written(tmp_path / "data.jsonl", posts)
     out = fit(capsys, path, "--label", "disputed", "--epochs", 1, "--width", 2)
     assert "warning: the field 'flag' says what the label is" in out and "--ignore flag" in out
+    page = (tmp_path / "data.fit" / "report.html").read_text(encoding="utf-8")
+    assert "warning: the field" in page and "<td>--learning-rate</td><td>0.003</td>" in page
+
+
+def leaky(n):
+    """A document with fields that say whether its number is one of every third, and others that do not."""
+    spam = n % 3 == 0
+    return {
+        "spam": spam,
+        "flag": "yn"[spam],
+        "meta": {"deep.er": {"group": f"{'ham' if n % 3 else 'spam'}{n % 2}", "n": n}},
+        "found at": f"line {n}" if spam else None,
+        "id": f"id-{n}",
+        "note": f"so {n % 4}",
+        "list": [spam],
+        "often": n % 3 == 0 and n != 0,
+    }
+
+
+def test_fields_that_say_the_label_are_seen_wherever_they_lie():
+    examples = [Example.of(leaky(n), ["spam"], "") for n in range(60)]
+    assert revealing_fields(examples) == ["flag", "meta['deep.er'].group", "found at"]
+    numbers = [{"y": n * n, "z": 3.5 * n * n + 1, "x": n, "id": f"{n}", "t": True} for n in range(50)]
+    assert revealing_fields([Example.of(document, ["y"], "") for document in numbers]) == ["z"]
+    nested = [{"a": {"y": n % 2, "b": n % 2}} for n in range(50)]
+    assert revealing_fields([Example.of(document, ["a", "y"], "") for document in nested]) == ["a.b"]
+    assert revealing_fields([]) == []
+
+
+def test_many_classes_are_shown_by_their_numbers(tmp_path, capsys):
+    posts = [{"x": f"w{n % 97 % 25}", "y": f"class {n % 97 % 25 // 2 * 2 + n % 2}"} for n in range(400)]
+    path = written(tmp_path / "data.jsonl", posts)
+    out = fit(capsys, path, "--label", "y", "--epochs", 1, "--width", 2)
+    assert re.search(r"and [1-9] classes of fewer examples, in report.html", out)
+    assert re.search(r"Most frequent confusions \(test\):\n +correct +predicted +examples\n", out)
+    page = (tmp_path / "data.fit" / "report.html").read_text(encoding="utf-8")
+    assert "Correct classes (lines)" in page and page.count("class 24") > 1
+
+
+def test_examples_on_disk_give_the_same_model(tmp_path, capsys):
+    path = written(tmp_path / "data.jsonl", threads(80))
+    options = [path, "--label", "disputed", "--ignore", "bad", "--width", 3, "--epochs", 2]
+    fit(capsys, *options, "--output", tmp_path / "memory")
+    fit(capsys, *options, "--output", tmp_path / "disk", "--on-disk")
+    assert_same_run(tmp_path / "disk", tmp_path / "memory")
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {
+        path.name for path in (tmp_path / "memory").iterdir()
+    }
 
 
 def test_a_run_goes_on_to_the_same_model(tmp_path, capsys):

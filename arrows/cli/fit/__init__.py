@@ -1,9 +1,11 @@
 """`arrows fit`: a classifier or regressor of documents from a raw file, in one command.
 
-`examples.py` reads the file and splits it, `task.py` says what is predicted and how good it is, `command.py`
-trains, and `report.py` and `page.py` write what came of it.
+`examples.py` reads the file and splits it, `leakage.py` looks for fields that say the label, `task.py` says
+what is predicted and how good it is, `command.py` trains, and `report.py` and `page.py` write what came of
+it.
 """
 
-from arrows.cli.fit.command import add_options, run
+from arrows.cli.fit.command import run
+from arrows.cli.fit.options import add_options
 
 __all__ = ["add_options", "run"]

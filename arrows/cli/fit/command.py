@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -16,15 +19,14 @@ from arrows.cli.fit.examples import (
     Example,
     documents_of,
     read_examples,
-    revealing_fields,
     split_examples,
 )
+from arrows.cli.fit.leakage import revealing_fields
 from arrows.cli.fit.page import page
 from arrows.cli.fit.report import Report, text_report
 from arrows.cli.fit.task import Classes, Task, figures_text, task_of
-from arrows.cli.option_types import OPTIMIZERS, positive, share
+from arrows.cli.option_types import OPTIMIZERS
 from arrows.cli.train_command import (
-    add_training_options,
     content_hash,
     parameter_count,
     require_writable,
@@ -37,74 +39,10 @@ from arrows.ops.arrays import HostArray
 from arrows.training import History, load
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable, printable_lines, quoted
+from arrows.version import __version__
 
 BATCH = 256  # documents that are measured at once
 MOST_MISSES = 20  # wrong predictions in the report
-DESCRIPTION = """Trains a classifier or regressor of documents from a raw file: JSON Lines, or a table (.csv,
-.tsv), decompressed where its name ends in .gz or .zst. The model is inferred from the documents
-(ar.infer_block); whether it predicts classes or a number, from the label. Writes into a folder: the model,
-for `arrows predict`; the source of its block, to edit; the history of the run; and a report, which it also
-prints."""
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the command to a parser."""
-    parser.description = DESCRIPTION
-    add = parser.add_argument
-    add("data", type=Path, metavar="FILE", help="examples: JSON Lines, .csv or .tsv")
-    add(
-        "--label",
-        required=True,
-        metavar="FIELD",
-        help="the field to predict; dots lead into objects: review.stars",
-    )
-    add(
-        "--task",
-        choices=["classes", "number"],
-        help="what the label is (default: a number, unless it is a text, a truth value or one of few whole "
-        "numbers)",
-    )
-    add("--output", type=Path, metavar="FOLDER", help="default: FILE without its endings, and .fit")
-    add("--validation", type=Path, metavar="FILE", help="examples that decide which epoch is the best")
-    add("--test", type=Path, metavar="FILE", help="examples that measure the model at the end")
-    for name, default in (("validation", 0.1), ("test", 0.1)):
-        add(
-            f"--{name}-share",
-            type=share,
-            default=default,
-            metavar="SHARE",
-            help=f"of the examples, if no file has these (default: {default})",
-        )
-    add("--width", type=positive, default=32, metavar="N", help="size of the vectors (default: 32)")
-    add("--dropout", type=share, default=0.3, metavar="SHARE", help="of the last vector (default: 0.3)")
-    add(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a field to leave out, such as author.email; may be given several times",
-    )
-    add(
-        "--kind",
-        action="append",
-        default=[],
-        type=_kind,
-        metavar="PATH=KIND",
-        help="how to read a path, such as code=category or text=characters (ar.infer_block says which kinds "
-        "there are); may be given several times",
-    )
-    add("--skip-errors", action="store_true", help="leave out lines with errors and without a label")
-    add_training_options(
-        parser,
-        example="document",
-        batch_size=32,
-        epochs=50,
-        optimizer="adam",
-        learning_rate=0.003,
-        l2=1e-4,
-        save=None,
-        patience=7,
-    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -115,13 +53,7 @@ def run(options: argparse.Namespace) -> int:
         And as `train_best`.
     """
     split, keys = _split(options)
-    examples = [*split.train, *split.validation, *split.test]
-    task = task_of(examples, split, options.task, options.label)
-    for name in revealing_fields(split.train, keys):
-        print(
-            f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
-            f"when the model is used, leave it out: --ignore {printable(name)}"
-        )
+    task = task_of([*split.train, *split.validation, *split.test], split, options.task, options.label)
     path = below(ROOT, keys[0])
     for key in keys[1:]:
         path = below(path, key)
@@ -131,6 +63,13 @@ def run(options: argparse.Namespace) -> int:
         ignore=[path, *options.ignore],
         kinds=dict(options.kind),
     )
+    warnings = [
+        f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
+        f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
+        for name in revealing_fields(split.train)
+        if name not in options.ignore
+    ]
+    print("\n".join(warnings), end="\n" * bool(warnings))
     folder = _folder(options)
     options.save = folder / "model.safetensors"
     blocks = task.model(proposal.program, keys, options.dropout)
@@ -150,38 +89,43 @@ def run(options: argparse.Namespace) -> int:
         f"{parameter_count(model)}",
         flush=True,
     )
-    with replacing(folder / "block.py") as file:
-        file.write(proposal.source.encode())
-    validation = Measured.of(scores, split.validation, task)
+    _write(folder / "block.py", proposal.source)
     measured: dict[str, Measured] = {}
 
     def test() -> str:
         kept = ar.compile(blocks.scores, device=options.device)
         load(kept, options.save)
-        for name, part in (("validation", split.validation), ("test", split.test)):
-            if part:
-                measured[name] = Measured.of(kept, part, task)
+        measured["validation"] = replace(validation, model=kept)
+        if split.test:
+            measured["test"] = Measured.of(kept, split.test, task, cache("test"))
         return "\n".join(f"  {name}: {figures_text(part())}" for name, part in measured.items())
 
-    history = train_best(
-        options,
-        model,
-        documents_of(split.train),
-        OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
-        evaluate=validation,
-        best_by=task.best_by,
-        kept=judge,
-        metadata=_run_identity(options, split, proposal),
-        unit="document",
-        test=test,
-    )
-    if history is not None:
-        report = _report(options, split, task, proposal, history, measured)
-        print(f"\n{text_report(report)}")
-        _write(folder / "history.json", json.dumps(_history(history), indent=1) + "\n")
-        _write(folder / "report.html", page(report))
-        print(f"written to {printable(str(folder))}: model.safetensors, block.py, history.json, report.html")
+    with _set_files(options) as cache:
+        validation = Measured.of(scores, split.validation, task, cache("validation"))
+        documents, file = documents_of(split.train), cache("train")
+        history = train_best(
+            options,
+            model,
+            documents if file is None else model.prepare(documents, cache=file),
+            OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
+            evaluate=validation,
+            best_by=task.best_by,
+            kept=judge,
+            metadata=_run_identity(options, split, proposal),
+            unit="document",
+            test=test,
+        )
+        if history is not None:
+            report = _report(options, split, task, proposal, warnings, history, measured)
+            _write_report(folder, report, history)
     return 0
+
+
+def _write_report(folder: Path, report: Report, history: History) -> None:
+    print(f"\n{text_report(report)}")
+    _write(folder / "history.json", json.dumps(_history(history), indent=1) + "\n")
+    _write(folder / "report.html", page(report))
+    print(f"written to {printable(str(folder))}: model.safetensors, block.py, history.json, report.html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +145,9 @@ class Measured:
     task: Task
 
     @classmethod
-    def of(cls, model: ar.Model, examples: Sequence[Example], task: Task) -> Measured:
-        """Prepares the examples."""
-        return cls(model, examples, model.prepare(documents_of(examples)), task)
+    def of(cls, model: ar.Model, examples: Sequence[Example], task: Task, cache: Path | None) -> Measured:
+        """Prepares the examples, in memory or in a file."""
+        return cls(model, examples, model.prepare(documents_of(examples), cache=cache), task)
 
     def scores(self) -> HostArray:
         """The scores of all examples."""
@@ -236,6 +180,19 @@ def _split(options: argparse.Namespace) -> tuple[DataSplit, tuple[str, ...]]:
         raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
     split = split_examples(examples, seed=options.seed, validation=shares["validation"], test=shares["test"])
     return replace(split, **files), keys
+
+
+@contextmanager
+def _set_files(options: argparse.Namespace) -> Iterator[Callable[[str], Path | None]]:
+    """The file of each prepared set by its name, while a run lasts; None where sets are kept in memory."""
+    if not options.on_disk:
+        yield lambda name: None
+        return
+    # Windows cannot remove a file that is mapped; the folder is left there.
+    with tempfile.TemporaryDirectory(
+        prefix="sets-", dir=options.save.parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder).joinpath
 
 
 def _readable(split: DataSplit, judge: ar.Model) -> DataSplit:
@@ -277,14 +234,6 @@ def _write(path: Path, text: str) -> None:
         file.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _kind(text: str) -> tuple[str, str]:
-    """A path and its kind."""
-    path, equals, kind = text.rpartition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"expected PATH=KIND, such as code=category, got {quoted(text)}")
-    return path, kind
-
-
 def _run_identity(options: argparse.Namespace, split: DataSplit, proposal: Proposal) -> dict[str, str]:
     """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
     lines = (
@@ -305,6 +254,7 @@ def _report(
     split: DataSplit,
     task: Task,
     proposal: Proposal,
+    warnings: Sequence[str],
     history: History,
     measured: dict[str, Measured],
 ) -> Report:
@@ -316,6 +266,8 @@ def _report(
         data=options.data.name,
         label=options.label,
         task=str(task),
+        warnings=warnings,
+        settings=_settings(options),
         counts={"train": len(split.train), "validation": len(split.validation), "test": len(split.test)},
         figures={name: (part(), task.baseline(part.examples)) for name, part in measured.items()},
         part=name,
@@ -325,6 +277,18 @@ def _report(
         epochs=tuple(history),
         best=best.epoch,
     )
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    """What a report says about how the model was made; nothing of this machine."""
+    names = (
+        "width dropout batch_size accumulate epochs patience plateau evaluate_every optimizer learning_rate "
+        "l2 seed validation_share test_share skip_errors"
+    )
+    settings = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names.split()}
+    settings |= {"--ignore": ", ".join(options.ignore), "--kind": ", ".join(map("=".join, options.kind))}
+    settings["arrows"] = __version__
+    return {name: str(value) for name, value in settings.items() if value not in (None, "", False)}
 
 
 def _history(history: History) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,15 +26,15 @@ class Example:
     Attributes:
         document: the document, label included.
         label: a text, a number or a truth value.
+        keys: those that lead to it.
         place: file and line.
-        text: the document without its label, as JSON.
-        digest: a hash of the same, whatever the order of its fields.
+        digest: a hash of the document without its label, whatever the order of its fields.
     """
 
     document: dict[str, object]
     label: Label
+    keys: tuple[str, ...]
     place: str
-    text: str
     digest: str
 
     @classmethod
@@ -48,15 +48,19 @@ class Example:
         assert isinstance(document, dict)
         rest = without(document, keys)
         try:
-            text = json.dumps(rest, ensure_ascii=False, allow_nan=False)
-            ordered = json.dumps(rest, sort_keys=True)
+            ordered = json.dumps(rest, sort_keys=True, allow_nan=False)
         except RecursionError as error:
             raise InputError(f"{place}: this document is nested too deeply") from error
         except ValueError as error:  # NaN, which Python reads though JSON does not have it
             infer_block(FileExamples([rest], places=[place], skipped=[]))  # names the path
             raise InputError(f"{place}: a number is not finite") from error
         digest = hashlib.sha256(ordered.encode()).hexdigest()
-        return cls(document=document, label=label, place=place, text=text, digest=digest)
+        return cls(document=document, label=label, keys=tuple(keys), place=place, digest=digest)
+
+    @property
+    def text(self) -> str:
+        """The document without its label, as JSON."""
+        return json.dumps(without(self.document, self.keys), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,21 +163,6 @@ def without(document: object, keys: Sequence[str]) -> object:
     else:
         copy[keys[0]] = without(copy[keys[0]], keys[1:])
     return copy
-
-
-def revealing_fields(examples: Sequence[Example], keys: tuple[str, ...]) -> Iterator[str]:
-    """The fields of documents that say what the label is: each of their values goes with one label alone.
-
-    Only fields with as many different values as there are labels count, and at least two.
-    """
-    labels = {example.label for example in examples}
-    for name in dict.fromkeys(key for example in examples for key in example.document):
-        values = [example.document.get(name) for example in examples]
-        if (name,) == keys or not all(isinstance(x, (str, int, float, bool)) for x in values):
-            continue
-        pairs = {(value, example.label) for value, example in zip(values, examples, strict=True)}
-        if len(pairs) == len({value for value, _ in pairs}) == len(labels) > 1:
-            yield name
 
 
 def _keys(documents: Sequence[object], label: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from arrows.cli.fit.report import Report, class_rows, matrix_rows, snippet
+from arrows.cli.fit.report import Report, class_rows, confusion_rows, matrix_rows, snippet
 from arrows.metrics import ConfusionMatrix
 from arrows.training import Epoch
 from arrows.typesys.quoting import printable
@@ -25,6 +25,7 @@ svg { background: #fafafa; border: 1px solid #ddd; }
 """
 _CURVE = (640, 200)  # width and height of the drawing, in pixels
 _MARGIN = 10
+_WIDEST = 100  # classes whose confusion matrix is shown
 
 
 def page(report: Report) -> str:
@@ -37,6 +38,7 @@ def page(report: Report) -> str:
     sections = [
         f"<h1>{_text(report.label)} of {_text(report.data)}</h1>",
         f"<p>{about}</p>",
+        *(f"<p><strong>{_text(warning)}</strong></p>" for warning in report.warnings),
         "<h2>Figures</h2><p>The baseline is the best guess that reads no document.</p>",
         _table(_figure_rows(report)),
     ]
@@ -44,9 +46,18 @@ def page(report: Report) -> str:
         sections += [
             f"<h2>By class ({_text(report.part)})</h2>",
             _table(class_rows(report.matrix)),
-            f"<h2>Correct classes (lines) and predicted ones ({_text(report.part)})</h2>",
-            _shaded(report.matrix),
         ]
+        sections += (
+            [
+                f"<h2>Correct classes (lines) and predicted ones ({_text(report.part)})</h2>",
+                _shaded(report.matrix),
+            ]
+            if len(report.matrix.names) <= _WIDEST
+            else [
+                f"<h2>Most frequent confusions ({_text(report.part)})</h2>",
+                _table(confusion_rows(report.matrix), numbers=(2,)),
+            ]
+        )
     if report.misses:
         rows = [("where", "label", "predicted", _wrong(report), "document")]
         rows += [
@@ -68,6 +79,8 @@ def page(report: Report) -> str:
     decisions += [(item.path, item.read_as, item.reason) for item in report.decisions]
     sections += [_table(decisions, code=0, numbers=()), "<h2>Epochs</h2>", _curves(report.epochs)]
     sections.append(_table(_epoch_rows(report.epochs)))
+    settings = [("option", "value"), *report.settings.items()]
+    sections += ["<h2>Settings</h2>", _table(settings, numbers=())]
     title = _text(f"{report.label} of {report.data}")
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from arrows.cli.fit.task import Miss
 from arrows.documents import Decision
 from arrows.metrics import ConfusionMatrix
@@ -12,7 +14,8 @@ from arrows.training import Epoch
 from arrows.typesys.quoting import printable, shortened
 
 SNIPPET = 200  # characters of a document that a report shows
-_WIDEST = 20  # classes whose confusion matrix a terminal shows
+_WIDEST = 20  # classes that a terminal shows
+_MOST_CONFUSIONS = 20  # pairs of classes, where a matrix of all would be too wide
 _CELL = 100  # characters of a cell of a table
 
 Figures = Mapping[str, float]
@@ -26,6 +29,8 @@ class Report:
         data: the name of the file.
         label: the field that is predicted.
         task: what it is, in words.
+        warnings: what makes the figures doubtful.
+        settings: the options of the run and its seed, by name.
         counts: how many examples each part has.
         figures: by part: of the model, and of the best guess that reads no document.
         part: that to which matrix and misses belong.
@@ -39,6 +44,8 @@ class Report:
     data: str
     label: str
     task: str
+    warnings: Sequence[str]
+    settings: Mapping[str, str]
     counts: Mapping[str, int]
     figures: Mapping[str, tuple[Figures, Figures]]
     part: str
@@ -51,12 +58,18 @@ class Report:
 
 def text_report(report: Report) -> str:
     """A report for the terminal; control characters of documents are escaped."""
-    parts = [_figures(report)]
+    parts = [*report.warnings, _figures(report)]
     if report.matrix is not None:
-        parts.append(f"By class ({report.part}):\n{aligned(class_rows(report.matrix))}")
-        if len(report.matrix.names) <= _WIDEST:
+        header, *rows = class_rows(report.matrix)
+        parts.append(f"By class ({report.part}):\n{aligned([header, *rows[:_WIDEST]])}")
+        if len(rows) > _WIDEST:
+            parts[-1] += f"\n  and {len(rows) - _WIDEST:,} classes of fewer examples, in report.html"
+        if len(rows) <= _WIDEST:
             rows = matrix_rows(report.matrix)
             parts.append(f"Correct classes (lines) and predicted ones ({report.part}):\n{aligned(rows)}")
+        else:
+            rows = confusion_rows(report.matrix)
+            parts.append(f"Most frequent confusions ({report.part}):\n{aligned(rows)}")
     if report.misses:
         lines = [
             f"{printable(miss.example.place)}: {printable(str(miss.example.label)[:60])}, predicted "
@@ -78,10 +91,16 @@ def _figures(report: Report) -> str:
 
 
 def class_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
-    """Precision, recall and F1 of each class, and how many examples it has."""
+    """Precision, recall and F1 of each class, and how many examples it has.
+
+    Many classes stand in the order of their examples.
+    """
     rows: list[tuple[str, ...]] = [("class", "precision", "recall", "F1", "examples")]
     precision, recall, f1 = matrix.precision(), matrix.recall(), matrix.f1()
-    for name, count in zip(matrix.names, matrix.counts.sum(axis=1).tolist(), strict=True):
+    counts = [*zip(matrix.names, matrix.counts.sum(axis=1).tolist(), strict=True)]
+    if len(counts) > _WIDEST:
+        counts.sort(key=lambda pair: -pair[1])
+    for name, count in counts:
         numbers = (share_text(values[name]) for values in (precision, recall, f1))
         rows.append((name, *numbers, f"{count:,}"))
     return rows
@@ -92,6 +111,15 @@ def matrix_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("", *matrix.names)]
     counts = matrix.counts.tolist()
     return [*rows, *((name, *map(str, row)) for name, row in zip(matrix.names, counts, strict=True))]
+
+
+def confusion_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
+    """Which class is taken for which other one most often."""
+    wrong = matrix.counts - np.diag(np.diag(matrix.counts))
+    pairs = [(int(wrong[row, column]), row, column) for row, column in zip(*np.nonzero(wrong), strict=True)]
+    pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
+    rows = [(matrix.names[row], matrix.names[column], f"{count:,}") for count, row, column in pairs]
+    return [("correct", "predicted", "examples"), *rows[:_MOST_CONFUSIONS]]
 
 
 def share_text(value: float) -> str:
