@@ -12,7 +12,7 @@ from arrows.combinators import function_name
 from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, Params, SupportsStep
 from arrows.engine.running import Gradient, add_gradients
-from arrows.engine.scheduling import as_examples
+from arrows.engine.scheduling import AtOnce, ByNodes, as_examples
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.gradients import take_step
 from arrows.onthefly.tensor import LazyTensor
@@ -95,12 +95,17 @@ class LearnerOnTheFly:
         optimizer: SupportsStep,
         *,
         check: LossCheck | None = None,
-        at_once: int | None = None,
+        at_once: AtOnce = None,
     ) -> Array:
         """Takes an optimizer's step on the mean loss of a batch, and returns that loss.
 
         At most `at_once` examples run at a time, whose gradients are summed up; None: all of them.
+
+        Raises:
+            ArrowTypeError: `at_once` is a number of nodes, which nobody knows before an example runs.
         """
+        if isinstance(at_once, ByNodes):
+            raise ArrowTypeError(f"train_step: at_once is {at_once}, and should be a number of examples")
         examples = list(batch.examples)
         if at_once is None or len(examples) <= at_once:
             with self.net.batch(training=True) as g:

@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from arrows.engine import Batch, Model
+from arrows.engine.scheduling import AtOnce
 from arrows.training.parameters import Trainable
 from arrows.typesys.errors import NotFiniteError
 
@@ -21,7 +22,7 @@ def require_finite_parameters(model: Trainable, epoch: int, step: int) -> None:
 
 
 def refuse_loss(
-    model: Trainable, batch: Batch, value: float, *, epoch: int, step: int, at_once: int | None = None
+    model: Trainable, batch: Batch, value: float, *, epoch: int, step: int, at_once: AtOnce = None
 ) -> NoReturn:
     """Refuses a loss that is not finite; the model has the parameters and the step from before it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from arrows.engine.scheduling import AtOnce
 from arrows.ops.arrays import Array
 from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable
@@ -31,9 +32,10 @@ class Learner(Trainable, Protocol):
         /,
         *,
         check: Callable[[Array], None] | None = None,
-        at_once: int | None = None,
+        at_once: AtOnce = None,
     ) -> Array:
         """Takes an optimizer's step on a batch and returns the loss, which `check` sees before the step.
 
-        At most `at_once` examples run at a time, whose gradients are summed up; None: all of them.
+        At most `at_once` examples run at a time, or as many as have so many nodes, whose gradients are summed
+        up; None: all of them.
         """

@@ -147,11 +147,6 @@ def train(
     epochs = whole_number("train: epochs", epochs, 0)
     batch_size = checked_batch_size("train", batch_size)
     accumulate = whole_number("train: accumulate", accumulate, 1)
-    if accumulate > 1 and not isinstance(batch_size, int):
-        raise ArrowValueError(
-            f"train: accumulate goes with a number of examples, and batch_size is {batch_size}; let that "
-            "take more, and say what may run at once: model.memory_limit = '2GB'"
-        )
     seed = whole_number("train: seed", seed, 0)
     if checkpoint_every is not None:
         checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from arrows.engine import Model
+from arrows.engine.scheduling import AtOnce
 from arrows.ops.arrays import Array
 from arrows.training.callbacks import Callback, StepLoss
 from arrows.training.finite_checks import refuse_loss
@@ -66,7 +67,7 @@ class Losses:
         run: is told the losses, in order.
         stop: refuse a loss that is not finite, before the step is taken.
         callbacks: are told of each step.
-        at_once: how many examples of a step run at once; None: all of them.
+        at_once: how much of a step runs at once; None: all of it.
         ranks: the processes that take the steps together.
 
     Attributes:
@@ -81,7 +82,7 @@ class Losses:
         *,
         stop: bool,
         callbacks: Sequence[Callback] = (),
-        at_once: int | None = None,
+        at_once: AtOnce = None,
         ranks: Ranks | None = None,
     ) -> None:
         self._callbacks, self._at_once = callbacks, at_once

@@ -12,7 +12,7 @@ from functools import partial
 
 from tqdm import tqdm
 
-from arrows.engine.scheduling import BatchSize, epoch_batches
+from arrows.engine.scheduling import BatchSize, at_once_of, epoch_batches
 from arrows.training.arguments import require_number
 from arrows.training.callbacks import Callback
 from arrows.training.checkpointer import Checkpointer
@@ -119,7 +119,7 @@ class TrainingRun:
         count = len(self.prepared)
         # Each epoch has its own generator, so that seed and epoch are the whole state of the shuffling.
         batches = epoch_batches(self.batch_size, self.prepared, count, (progress.seed, progress.epoch))
-        at_once = self.batch_size if isinstance(self.batch_size, int) and progress.accumulate > 1 else None
+        at_once = at_once_of(self.batch_size) if progress.accumulate > 1 else None
         before, start = progress.seconds, time.perf_counter()
         with (
             tqdm(

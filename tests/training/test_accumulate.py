@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.scheduling import epoch_batches
 from arrows.training import SGD, Adam, Callback, train
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import NotFiniteError
@@ -98,6 +100,74 @@ def test_no_more_than_a_batch_runs_at_once(monkeypatch):
     )
     train(model, EXAMPLES, SGD(0.01), batch_size=5, accumulate=2, progress=False)
     assert sizes == [5, 5, 5, 5, 3]
+
+
+RULES = [ar.ByNodes(40), ar.Bucketed(4, pool=2), ar.Bucketed(ar.ByNodes(40), pool=2)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_batches_by_a_rule_are_summed_up(monkeypatch, rule, device):
+    """A step on three batches of a rule is one step on their examples, which run in parts."""
+    model, sizes = compiled(device=device), []
+    prepared = model.prepare(EXAMPLES)
+    executor = model.executors.get(training=True, gradients=True)
+    forward = type(executor).forward
+    monkeypatch.setattr(
+        type(executor),
+        "forward",
+        lambda self, planned: (sizes.append(planned.merged.examples), forward(self, planned))[1],
+    )
+    steps = Steps()
+    train(
+        model,
+        prepared,
+        SGD(0.01),
+        epochs=2,
+        batch_size=rule,
+        accumulate=3,
+        callbacks=[steps],
+        progress=False,
+    )
+    batches = [epoch_batches(rule, prepared, len(prepared), (0, epoch)) for epoch in (1, 2)]
+    wanted = []
+    other = compiled(device=device)
+    optimizer = SGD(0.01)
+    for epoch in batches:
+        stops = [0, *epoch.stops[2::3].tolist()]
+        stops += [len(prepared)] if stops[-1] < len(prepared) else []
+        for first, stop in pairwise(stops):
+            wanted.append(stop - first)
+            other.train_step(prepared[epoch.order[first:stop]], optimizer)
+    assert steps.examples == wanted
+    for name, values in other.params.items():
+        np.testing.assert_allclose(
+            ar.to_numpy(model.params[name]), ar.to_numpy(values), rtol=1e-9, atol=1e-12, err_msg=name
+        )
+    assert len(sizes) >= sum(len(epoch.stops) for epoch in batches) - 2 * len(batches)
+
+
+def test_so_many_nodes_run_at_once():
+    model = compiled()
+    prepared = model.prepare(EXAMPLES)
+    batch = model.batches.read(prepared[::-1], "test", None)
+    nodes = prepared.nodes[::-1]
+    for most in (1, 30, 10**6):
+        parts = list(batch.parts(ar.ByNodes(most)))
+        assert [first for first, _ in parts] == np.cumsum(
+            [0, *(len(part) for _, part in parts[:-1])]
+        ).tolist()
+        assert sum(len(part) for _, part in parts) == len(prepared)
+        for first, part in parts:
+            assert len(part) == 1 or nodes[first : first + len(part)].sum() <= most
+    for bad, error in ((0, ArrowValueError), (2.5, ArrowTypeError), (ar.Bucketed(4), ArrowTypeError)):
+        with pytest.raises(error, match="train_step: at_once"):
+            model.train_step(prepared, SGD(0.1), at_once=bad)
+    learner = on_the_fly()
+    examples = learner.prepare(EXAMPLES)
+    with pytest.raises(ArrowTypeError, match="at_once is ByNodes"):
+        learner.train_step(examples, SGD(0.1), at_once=ar.ByNodes(40))
+    assert model.step == 0
 
 
 def test_a_resumed_run_accumulates_as_before(tmp_path):

@@ -83,8 +83,6 @@ def test_a_run_with_another_rule_is_another_run(tmp_path: Path) -> None:
 
 
 def test_what_does_not_go_together() -> None:
-    with pytest.raises(ar.ArrowValueError, match="accumulate goes with a number of examples"):
-        train(make_model(), EXAMPLES, SGD(0.01), batch_size=ar.ByNodes(60), accumulate=2, progress=False)
     with pytest.raises(ar.ArrowTypeError, match=r"whole number, or ByNodes\(\.\.\.\) or Bucketed"):
         train(make_model(), EXAMPLES, SGD(0.01), batch_size="64", progress=False)  # type: ignore[arg-type]
     fc = ar.FC(1, name="fc")

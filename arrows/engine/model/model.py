@@ -40,7 +40,7 @@ from arrows.engine.running import (
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling import BatchReader, Examples, naming_places
+from arrows.engine.scheduling import AtOnce, BatchReader, Examples, checked_at_once, naming_places
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
@@ -201,25 +201,27 @@ class Model(Placed, Preparing, Observed):
         *,
         ids: object = None,
         check: LossCheck | None = None,
-        at_once: int | None = None,
+        at_once: AtOnce = None,
     ) -> Array:
         """Computes gradients, shows the loss to ``check``, lets the optimizer make a step, returns the loss.
 
         On a GPU it waits for nothing: the loss is a number of the GPU until somebody reads it.  At most
-        ``at_once`` examples run at a time, whose gradients are summed up; None: as many as memory allows.
+        ``at_once`` examples run at a time, or as many as have so many nodes (`ByNodes`), whose gradients are
+        summed up; None: as many as memory allows.
 
         A step that raises counts as none: `step`, metrics and taps are those of the call before, and the
         parameters are as they were if the optimizer left them so. What taps show comes last, when all has
         happened.
 
         Raises:
-            ArrowTypeError: that is no optimizer.
+            ArrowTypeError, ArrowValueError: that is no optimizer, or no number of examples.
             And as `value_and_grad`, or what ``check`` raises; the parameters are as they were then.
         """
         if isinstance(optimizer, type) or not hasattr(optimizer, "step"):
             raise ArrowTypeError(
                 f"train_step: the optimizer must be one such as Adam(0.001), not {optimizer!r}"
             )
+        at_once = checked_at_once("train_step", at_once)
         with self._lock.mutex:
             before = self.step, self._records.state
             differentiated, record, outputs = self._differentiate(examples, (), ids, at_once)
@@ -243,7 +245,7 @@ class Model(Placed, Preparing, Observed):
             return differentiated.loss
 
     def first_not_finite(
-        self, examples: Examples, *, ids: object = None, at_once: int | None = None
+        self, examples: Examples, *, ids: object = None, at_once: AtOnce = None
     ) -> str | None:
         """What is first not finite where a training step on a batch computes its loss, in words.
 
@@ -294,7 +296,7 @@ class Model(Placed, Preparing, Observed):
             no_model_attribute(self, name)
 
     def _call(
-        self, examples: Examples, ids: object, step: int | None = None, at_once: int | None = None
+        self, examples: Examples, ids: object, step: int | None = None, at_once: AtOnce = None
     ) -> ModelCall:
         step = self.step if step is None else step
         return ModelCall(examples=examples, ids=ids, seed=self.seed, step=step, at_once=at_once)
@@ -314,7 +316,7 @@ class Model(Placed, Preparing, Observed):
             return result
 
     def _differentiate(
-        self, examples: Examples, inputs: tuple[str, ...], ids: object, at_once: int | None = None
+        self, examples: Examples, inputs: tuple[str, ...], ids: object, at_once: AtOnce = None
     ) -> tuple[Differentiated, CallRecord, Outputs]:
         """Differentiates a batch; counts as a step."""
         call = self._call(examples, ids, at_once=at_once)

@@ -35,7 +35,7 @@ from arrows.engine.running.outputs import (
     join_rows,
 )
 from arrows.engine.running.run import Run
-from arrows.engine.scheduling import BatchInput, BatchReader, DropoutSeed, Examples, WiredBatch
+from arrows.engine.scheduling import AtOnce, BatchInput, BatchReader, DropoutSeed, Examples, WiredBatch
 from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
@@ -49,7 +49,7 @@ class ModelCall:
         examples: the batch, as the user hands it in.
         ids: what the dropout masks of each example depend on; None: its number.
         seed, step: the model's.
-        at_once: how many examples run at once at most; None: all, or one without batching.
+        at_once: how much runs at once at most; None: all, or one without batching.
         first: the number of the first of plain examples, in messages and for their ids.
     """
 
@@ -57,7 +57,7 @@ class ModelCall:
     ids: Any
     seed: int
     step: int
-    at_once: int | None = None
+    at_once: AtOnce = None
     first: int = 0
 
 

@@ -18,17 +18,22 @@ from arrows.engine.scheduling.batch_input import (
     place_of,
 )
 from arrows.engine.scheduling.batching import (
+    AtOnce,
     BatchSize,
     Bucketed,
     ByNodes,
+    at_once_of,
+    checked_at_once,
     checked_batch_size,
     epoch_batches,
+    share_of,
 )
 from arrows.engine.scheduling.dropout_keys import DropoutSeed, dropout_keys
 from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, Timeline, merge, timeline
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 
 __all__ = [
+    "AtOnce",
     "Batch",
     "BatchInput",
     "BatchReader",
@@ -46,11 +51,14 @@ __all__ = [
     "WiredBatch",
     "as_examples",
     "as_stream",
+    "at_once_of",
+    "checked_at_once",
     "checked_batch_size",
     "dropout_keys",
     "epoch_batches",
     "merge",
     "naming_places",
     "place_of",
+    "share_of",
     "timeline",
 ]

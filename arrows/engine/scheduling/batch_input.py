@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -21,8 +22,10 @@ from arrows.engine.reading import (
     checked_processes,
     fingerprint,
     joined_chunks,
+    lengths_of,
     read_by_executor,
 )
+from arrows.engine.scheduling.batching import AtOnce, ByNodes
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
@@ -61,14 +64,19 @@ class BatchInput:
     numbers: HostArray
     ids: HostArray
 
-    def parts(self, most: int | None) -> Iterator[tuple[int, WiredBatch]]:
-        """Yields what runs at once, at most so many examples, with the number of its first example."""
+    def parts(self, most: AtOnce) -> Iterator[tuple[int, WiredBatch]]:
+        """Yields what runs at once, at most so much, with the number of its first example."""
         count = len(self.wired)
-        if most is None or count <= most:
+        if isinstance(most, ByNodes):
+            stops = most.stops(lengths_of(self.wired.wirings.node_offsets)[self.wired.indices]).tolist()
+        else:
+            size = max(count, 1) if most is None else most
+            stops = [*range(size, count, size), count]
+        if len(stops) <= 1:
             yield 0, self.wired
             return
-        for first in range(0, count, most):
-            yield first, self.wired.part(first, min(most, count - first))
+        for first, stop in pairwise([0, *stops]):
+            yield first, self.wired.part(first, stop - first)
 
     def outputs(self, merged: Sequence[Merged]) -> Outputs:
         """Returns the outputs of the batch, which ran in ``parts`` parts."""

@@ -146,6 +146,28 @@ class Bucketed:
 
 
 BatchSize: TypeAlias = int | ByNodes | Bucketed
+AtOnce: TypeAlias = int | ByNodes | None
+"""How much of a batch runs at a time: so many examples, as many as have so many nodes, or all."""
+
+
+def at_once_of(batch_size: BatchSize) -> int | ByNodes:
+    """The most that a batch holds.
+
+    >>> at_once_of(Bucketed(ByNodes(10)))
+    ByNodes(nodes=10)
+    """
+    return batch_size.batch_size if isinstance(batch_size, Bucketed) else batch_size
+
+
+def share_of(at_once: AtOnce, ranks: int) -> AtOnce:
+    """The most that each of so many ranks runs at a time.
+
+    >>> share_of(5, 2), share_of(ByNodes(100), 2)
+    (3, ByNodes(nodes=50))
+    """
+    if isinstance(at_once, ByNodes):
+        return ByNodes(-(-at_once.nodes // ranks))
+    return None if at_once is None else -(-at_once // ranks)
 
 
 def checked_batch_size(owner: str, batch_size: object) -> BatchSize:
@@ -157,6 +179,17 @@ def checked_batch_size(owner: str, batch_size: object) -> BatchSize:
     if isinstance(batch_size, ByNodes | Bucketed):
         return batch_size
     return _positive(f"{owner}: batch_size", batch_size, ", or ByNodes(...) or Bucketed(...)")
+
+
+def checked_at_once(owner: str, at_once: object) -> AtOnce:
+    """What may run at a time.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: it is no number of examples, and no `ByNodes`.
+    """
+    if at_once is None or isinstance(at_once, ByNodes):
+        return at_once
+    return _positive(f"{owner}: at_once", at_once, ", or ByNodes(...)")
 
 
 def epoch_batches(batch_size: BatchSize, prepared: object, count: int, seed: tuple[int, int]) -> EpochBatches:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from arrows.engine import Batch, Model, Prepared
+from arrows.engine.scheduling import AtOnce, share_of
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.training.learner import Learner, PreparedExamples
@@ -72,7 +73,7 @@ class Ranks(Protocol):
         """Whether a rank wished this during the last step."""
 
     def train_step(
-        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: int | None
+        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: AtOnce
     ) -> Array:
         """Takes a step on a batch, and returns its loss."""
 
@@ -110,7 +111,7 @@ class Alone:
         pass
 
     def train_step(
-        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: int | None
+        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: AtOnce
     ) -> Array:
         if at_once is None:  # a learner of the user's own need not know of parts
             return model.train_step(batch, optimizer, check=check)
@@ -207,7 +208,7 @@ class ParallelRanks:
                     setattr(run, name, getattr(saved, name))
 
     def train_step(
-        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: int | None
+        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: AtOnce
     ) -> Array:
         """Takes a step on a batch, of which each rank computes a share; returns the loss of the whole batch.
 
@@ -218,7 +219,7 @@ class ParallelRanks:
         own = shares(self._costs[batch.indices], self.size)[self._communicator.rank]
         part = batch.prepared[batch.indices[own]]
         step = _SummedStep(self, optimizer, check, len(part) / max(len(batch), 1))
-        most = None if at_once is None else -(-at_once // self.size)
+        most = share_of(at_once, self.size)
         model.train_step(part, cast("Optimizer", step), check=step.see, at_once=most)
         assert step.loss is not None
         return step.loss

@@ -47,6 +47,16 @@ def assert_close(actual: dict[str, Any], expected: dict[str, Any]) -> None:
         np.testing.assert_allclose(actual[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("rule", [ar.ByNodes(40), ar.Bucketed(4, pool=2)], ids=str)
+def test_ranks_sum_up_batches_of_a_rule(rule):
+    expected, _ = trained(None, batch_size=rule, accumulate=3)
+    for ranks in (2, 3):
+        outcomes, reasons = run(ranks, lambda comm: trained(comm, batch_size=rule, accumulate=3))
+        assert not reasons
+        for params, _ in outcomes:
+            assert_close(params, expected)
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_the_numbers_are_those_of_one_process(ranks, optimizer):
