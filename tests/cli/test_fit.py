@@ -163,6 +163,17 @@ def test_the_label_says_what_the_task_is(tmp_path, capsys, labels, options, word
     assert re.search(r"deep +left out", out), "the label is no input"
 
 
+def test_equal_labels_to_validate_by_and_small_numbers(tmp_path, capsys):
+    path = written(tmp_path / "data.jsonl", [{"y": n % 7 * 1e-7, "x": n} for n in range(30)])
+    other = written(tmp_path / "one.jsonl", [{"y": 2e-7, "x": 77}])
+    out = fit(
+        capsys, path, "--label", "y", "--validation", other, "--test-share", 0, "--epochs", 2, "--width", 2
+    )
+    assert "warning: on the validation examples the model is not better than the best guess" in out
+    assert re.search(r"epoch 2: loss .*root mean squared error [1-9.]+e-07", out)
+    assert (tmp_path / "data.fit" / "model.safetensors").exists()
+
+
 def test_files_for_validation_and_test(tmp_path, capsys):
     paths = [written(tmp_path / f"{n}.jsonl", threads(50 + n, seed=n)) for n in range(3)]
     out = fit(
@@ -257,7 +268,9 @@ MISTAKES = {
     "an array of documents": ('[{"y": 1}]\n', [], "got list; each line is a document of its own"),
     "no JSON": ('{"y": 1}\n{"y"\n', [], "data.jsonl:2:"),
     "nothing": ("", [], "data.jsonl: there are no examples"),
-    "too few": (lines(lambda n: n % 2, 5), [], "5 examples make"),
+    "too few": (lines(lambda n: n % 2, 5), [], "of 5 examples, [0-5] are to learn from"),
+    "one example": (lines(lambda n: n, 1), [], "of 1 example, [01] are to learn from"),
+    "one document": ('{"x": 1, "y": "a"}\n{"x": 1, "y": "b"}\n' * 50, [], "only 1 differ in more than"),
     "one class": (lines(lambda n: "a"), [], "the same in all 50 examples: 'a'"),
     "two types": (
         lines(lambda n: [1, "a"][n % 2]),

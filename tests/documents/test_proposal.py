@@ -9,12 +9,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.documents import build_block
 
+LARGEST = 1.7976931348623157e308
 SCALARS = (
     st.none()
     | st.booleans()
@@ -22,8 +23,15 @@ SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=6)
     | st.sampled_from(["a", "b", "2024-05-31", "some free text", "it's", '"quoted"\n', "<unknown>", "名前"])
+    | st.sampled_from([LARGEST, 5e-324, "nan", "١٢", "\ud800", '"""\\', "0001-01-01"])
 )
-KEYS = st.sampled_from(["a", "b", "kids", "A b", "me", "for", "", "名", "document", "a_vocabulary", 'x"y'])
+KEYS = (
+    st.sampled_from(["a", "b", "kids", "A b", "me", "for", "", "名", "document", "a_vocabulary", 'x"y'])
+    | st.sampled_from(
+        ["a.b", '"""', "\\", "\n", "\ud800", "\u202e", "$", "['a']", "__class__", "len", "x" * 99]
+    )
+    | st.text(max_size=3)
+)
 DOCUMENTS = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
@@ -46,6 +54,7 @@ def is_empty(value):
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(DOCUMENTS, min_size=1, max_size=6))
+@example([[LARGEST, -1.7973e308]])  # whose deviation is larger than any float once it is rounded
 def test_any_documents_give_a_block_that_reads_them(samples):
     try:
         proposal = ar.infer_block(samples, width=5)

@@ -1,8 +1,8 @@
 """`arrows fit`: a classifier or regressor of documents from a raw file, in one command.
 
 `examples.py` reads the file and splits it, `leakage.py` looks for fields that say the label, `task.py` says
-what is predicted and how good it is, `command.py` trains, and `report.py` and `page.py` write what came of
-it.
+what is predicted, `measured.py` how well, `command.py` trains, and `report.py` and `page.py` write what came
+of it.
 """
 
 from arrows.cli.fit.command import run

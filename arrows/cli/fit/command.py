@@ -6,12 +6,10 @@ import argparse
 import json
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-
-import numpy as np
 
 import arrows as ar
 from arrows.cli.fit.examples import (
@@ -22,9 +20,10 @@ from arrows.cli.fit.examples import (
     split_examples,
 )
 from arrows.cli.fit.leakage import revealing_fields
+from arrows.cli.fit.measured import BATCH, Measured, Result
 from arrows.cli.fit.page import page
 from arrows.cli.fit.report import Report, text_report
-from arrows.cli.fit.task import Classes, Task, figures_text, task_of
+from arrows.cli.fit.task import Classes, Task, figure_text, figures_text, task_of
 from arrows.cli.option_types import OPTIMIZERS
 from arrows.cli.train_command import (
     content_hash,
@@ -35,13 +34,11 @@ from arrows.cli.train_command import (
 from arrows.documents import Proposal, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.files import replacing, require_replaceable
-from arrows.ops.arrays import HostArray
-from arrows.training import History, load
+from arrows.training import Epoch, History, load
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable, printable_lines, quoted
 from arrows.version import __version__
 
-BATCH = 256  # documents that are measured at once
 MOST_MISSES = 20  # wrong predictions in the report
 
 
@@ -90,15 +87,15 @@ def run(options: argparse.Namespace) -> int:
         flush=True,
     )
     _write(folder / "block.py", proposal.source)
-    measured: dict[str, Measured] = {}
+    results: dict[str, Result] = {}
 
     def test() -> str:
         kept = ar.compile(blocks.scores, device=options.device)
         load(kept, options.save)
-        measured["validation"] = replace(validation, model=kept)
+        results["validation"] = replace(validation, model=kept).result()
         if split.test:
-            measured["test"] = Measured.of(kept, split.test, task, cache("test"))
-        return "\n".join(f"  {name}: {figures_text(part())}" for name, part in measured.items())
+            results["test"] = Measured.of(kept, split.test, task, cache("test")).result()
+        return "\n".join(f"  {name}: {figures_text(part.figures)}" for name, part in results.items())
 
     with _set_files(options) as cache:
         validation = Measured.of(scores, split.validation, task, cache("validation"))
@@ -114,11 +111,20 @@ def run(options: argparse.Namespace) -> int:
             metadata=_run_identity(options, split, proposal),
             unit="document",
             test=test,
+            report=_epoch_line,
         )
         if history is not None:
-            report = _report(options, split, task, proposal, warnings, history, measured)
+            warnings += _weaknesses(task, results)
+            report = _report(options, split, task, proposal, warnings, history, results)
             _write_report(folder, report, history)
     return 0
+
+
+def _epoch_line(epoch: Epoch) -> str:
+    return (
+        f"epoch {epoch.number}: loss {epoch.loss:.4g}, {figures_text(epoch.figures)}, "
+        f"{epoch.examples_per_second:,.0f} documents/s"
+    )
 
 
 def _write_report(folder: Path, report: Report, history: History) -> None:
@@ -126,39 +132,6 @@ def _write_report(folder: Path, report: Report, history: History) -> None:
     _write(folder / "history.json", json.dumps(_history(history), indent=1) + "\n")
     _write(folder / "report.html", page(report))
     print(f"written to {printable(str(folder))}: model.safetensors, block.py, history.json, report.html")
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Examples to measure a model with.
-
-    Attributes:
-        model: gives scores.
-        examples: with their labels.
-        prepared: the same, prepared once.
-        task: what is predicted.
-    """
-
-    model: ar.Model
-    examples: Sequence[Example]
-    prepared: ar.Prepared
-    task: Task
-
-    @classmethod
-    def of(cls, model: ar.Model, examples: Sequence[Example], task: Task, cache: Path | None) -> Measured:
-        """Prepares the examples, in memory or in a file."""
-        return cls(model, examples, model.prepare(documents_of(examples), cache=cache), task)
-
-    def scores(self) -> HostArray:
-        """The scores of all examples."""
-        parts = [
-            ar.to_numpy(self.model(self.prepared[first : first + BATCH]))
-            for first in range(0, len(self.prepared), BATCH)
-        ]
-        return np.concatenate(parts)
-
-    def __call__(self) -> dict[str, float]:
-        return self.task.figures(self.scores(), self.examples)
 
 
 def _split(options: argparse.Namespace) -> tuple[DataSplit, tuple[str, ...]]:
@@ -256,10 +229,9 @@ def _report(
     proposal: Proposal,
     warnings: Sequence[str],
     history: History,
-    measured: dict[str, Measured],
+    results: dict[str, Result],
 ) -> Report:
-    name, last = [*measured.items()][-1]
-    scores = last.scores()
+    name, last = [*results.items()][-1]
     best = history.best
     assert best is not None
     return Report(
@@ -269,14 +241,27 @@ def _report(
         warnings=warnings,
         settings=_settings(options),
         counts={"train": len(split.train), "validation": len(split.validation), "test": len(split.test)},
-        figures={name: (part(), task.baseline(part.examples)) for name, part in measured.items()},
+        figures={part: (result.figures, result.baseline) for part, result in results.items()},
         part=name,
-        matrix=task.matrix(scores, last.examples) if isinstance(task, Classes) else None,
-        misses=tuple(task.misses(scores, last.examples)[:MOST_MISSES]),
+        matrix=task.matrix(last.scores, last.examples) if isinstance(task, Classes) else None,
+        misses=tuple(task.misses(last.scores, last.examples)[:MOST_MISSES]),
         decisions=proposal.decisions,
         epochs=tuple(history),
         best=best.epoch,
     )
+
+
+def _weaknesses(task: Task, results: Mapping[str, Result]) -> list[str]:
+    """Says so if the model is not better than the best guess that reads no document."""
+    name, result = [*results.items()][-1]
+    figure, guess = result.figures[task.best_by], result.baseline[task.best_by]
+    if figure > guess:
+        return []
+    warning = (
+        f"warning: on the {name} examples the model is not better than the best guess that reads no "
+        f"document: {task.best_by} {figure_text(figure)}, and {figure_text(guess)} of the guess"
+    )
+    return [warning]
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 
 from arrows.cli.fit.report import Report, class_rows, confusion_rows, matrix_rows, snippet
+from arrows.cli.fit.task import figure_text
 from arrows.metrics import ConfusionMatrix
 from arrows.training import Epoch
 from arrows.typesys.quoting import printable
@@ -96,7 +97,8 @@ def _figure_rows(report: Report) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("", "model", "baseline")]
     for part, (model, baseline) in report.figures.items():
         rows += [
-            (f"{part}: {name}", f"{value:.4g}", f"{baseline[name]:.4g}") for name, value in model.items()
+            (f"{part}: {name}", figure_text(value), figure_text(baseline[name]))
+            for name, value in model.items()
         ]
     return rows
 
@@ -105,7 +107,7 @@ def _epoch_rows(epochs: Sequence[Epoch]) -> list[tuple[str, ...]]:
     names = list(dict.fromkeys(name for epoch in epochs for name in epoch.figures))
     rows: list[tuple[str, ...]] = [("epoch", "loss", *names)]
     for epoch in epochs:
-        figures = (f"{epoch.figures[name]:.4g}" if name in epoch.figures else "" for name in names)
+        figures = (figure_text(epoch.figures[name]) if name in epoch.figures else "" for name in names)
         rows.append((str(epoch.number), f"{epoch.loss:.4g}", *figures))
     return rows
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.cli.fit.task import Miss
+from arrows.cli.fit.task import Miss, figure_text
 from arrows.documents import Decision
 from arrows.metrics import ConfusionMatrix
 from arrows.training import Epoch
@@ -86,7 +86,10 @@ def text_report(report: Report) -> str:
 def _figures(report: Report) -> str:
     rows = [("", "model", "baseline")]
     for part, (model, baseline) in report.figures.items():
-        rows += [(f"{part} {name}", f"{value:.4g}", f"{baseline[name]:.4g}") for name, value in model.items()]
+        rows += [
+            (f"{part} {name}", figure_text(value), figure_text(baseline[name]))
+            for name, value in model.items()
+        ]
     return f"Figures; the baseline is the best guess that reads no document:\n{aligned(rows)}"
 
 

@@ -150,9 +150,10 @@ class Quantity(Task):
         for metric in (squared, absolute):
             metric.update(scores, correct)
         error = squared.figures()["mean squared error"]
-        spread = float(correct.var())
+        # Equal labels have no spread; with that of those to learn from, epochs still compare.
+        spread = float(correct.var()) or self.deviation**2
         return {
-            "R squared": 1.0 - error / spread if spread > 0 else float("nan"),
+            "R squared": 1.0 - error / spread,
             "root mean squared error": error**0.5,
             **absolute.figures(),
         }
@@ -182,9 +183,15 @@ def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, f
         ArrowValueError: a number is wanted, and labels are none.
     """
     if len(split.train) < LEAST or not split.validation:
+        different = len({example.digest for example in examples})
         raise InputError(
-            f"{len(examples):,} examples make {len(split.train):,} to learn from and "
+            f"of {counted(len(examples), 'example')}, {len(split.train):,} are to learn from and "
             f"{len(split.validation):,} to validate by; at least {LEAST} and 1 are needed"
+            + (
+                f"; only {different:,} differ in more than the label, and equal ones are in the same part"
+                if 2 * different < len(examples)
+                else ""
+            )
         )
     kinds: dict[str, Example] = {}
     for example in examples:
@@ -230,4 +237,18 @@ def _natural(name: str) -> tuple[float, str]:
 
 def figures_text(figures: Mapping[str, float]) -> str:
     """Figures on a line."""
-    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+    return ", ".join(f"{name} {figure_text(value)}" for name, value in figures.items())
+
+
+def figure_text(value: float) -> str:
+    """A figure to four digits; a dash where it has no value, as the ROC AUC of one class."""
+    return f"{value:.4g}" if value == value else "-"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "example"), counted(1200, "example")
+    ('1 example', '1,200 examples')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
