@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -195,7 +196,7 @@ class Distinct:
         return f"distinct rows of operand {self.operand}: {'; '.join(parts)}"
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Program:
     """What one operation does.
 
@@ -292,23 +293,23 @@ class Program:
         values += [equation.result for _, instruction in self for equation in equations_of(instruction)]
         return max((var.id for var in values), default=-1) + 1
 
-    @property
+    @cached_property
     def gathers(self) -> tuple[tuple[str, Gather], ...]:
         """The gathers, each with its region, in the order that `GatheredRows` counts."""
         return tuple((region, item) for region, item in self if isinstance(item, Gather))
 
-    @property
+    @cached_property
     def gather_numbers(self) -> dict[Var, int]:
         """For the value of each gather, its number in `gathers`."""
         return {gather.result: number for number, (_, gather) in enumerate(self.gathers)}
 
-    @property
+    @cached_property
     def once_numbers(self) -> dict[Var, int]:
         """For each value of the region ``once``, its place among them."""
         values = [var for instruction in self.region("once") for var in instruction.writes]
         return {var: number for number, var in enumerate(values)}
 
-    @property
+    @cached_property
     def scatters(self) -> tuple[tuple[str, Scatter], ...]:
         """The scatters, each with its region, in the order that `ScatterRows` counts."""
         return tuple((region, item) for region, item in self if isinstance(item, Scatter))

@@ -39,8 +39,8 @@ class PlannedPlaces:
     places: int
 
     def bind(self, upload: Upload, arrays: Mapping[int, Array]) -> PlacesOfRows:
-        """The index arrays on the device, with the array of the slab."""
-        return PlacesOfRows(upload.get(self.offsets), upload.get(self.places), arrays[self.slab])
+        """Where the index arrays are on the device, with the array of the slab."""
+        return PlacesOfRows(upload.address(self.offsets), upload.address(self.places), arrays[self.slab])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -119,7 +119,7 @@ class PlannedIndices:
 
     def bind(self, upload: Upload) -> DistinctIndices:
         """The arrays on the device."""
-        return DistinctIndices(*(upload.get(number) for number in (self.rows, self.order, self.starts)))
+        return DistinctIndices(upload.get(self.rows), upload.address(self.order), upload.address(self.starts))
 
 
 def plan_indices(

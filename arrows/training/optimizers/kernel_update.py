@@ -37,7 +37,7 @@ from arrows.training.optimizers.rule_code import RuleCode
 _RANKED = 1 << 14
 
 _INDEX_TYPES = {"int32": "int", "int64": "long long"}
-_FLOATS = ("float32", "float64")
+_FLOATS = {np.dtype("float32"), np.dtype("float64")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class OptimizerKernels:
 
     def takes(self, *arrays: Array) -> bool:
         """Whether kernels can read and write these arrays: whole rows of floats."""
-        return all(array.dtype.name in _FLOATS and array.flags.c_contiguous for array in arrays)
+        return all(array.dtype in _FLOATS and array.flags.c_contiguous for array in arrays)
 
     def begin(self) -> None:
         """Forgets the tables that the step before did not use; a new step begins."""

@@ -36,6 +36,7 @@ _UNARY = {
 # In C, `sqrt` computes in double, and rounds the result to float: that is what `sqrtf` gives, and a division
 # or a sum is rounded once more.  The others are within a rounding of NumPy's.
 _TYPES = {"float32": "float", "float64": "double"}
+_DOUBLE = np.dtype("float64")
 
 FUNCTIONS = """\
 #ifndef OPTIMIZER_MAX
@@ -79,8 +80,8 @@ class RuleRecorder:
 
     def apply(self, form: str, operands: tuple[Any, ...], out: Symbol | None) -> Symbol:
         """Records an element-wise operation."""
-        dtypes = {operand.dtype.name for operand in operands if isinstance(operand, Symbol)}
-        dtype = "float64" if "float64" in dtypes else "float32"
+        double = any(isinstance(operand, Symbol) and operand.dtype == _DOUBLE for operand in operands)
+        dtype = "float64" if double else "float32"
         text = form.format(*(self.operand(operand, dtype) for operand in operands))
         if out is None:
             return self.new(text, dtype)

@@ -19,13 +19,13 @@ class DistinctIndices:
 
     Attributes:
         rows: the distinct indices, ascending.
-        order: int32, the places of the indices among the gathered rows, sorted by index.
-        starts: int32, where the places of each of ``rows`` start in ``order``, and where the last end.
+        order: the address of int32, the places of the indices among the gathered rows, sorted by index.
+        starts: of int32, where the places of each of ``rows`` start in ``order``, and where the last end.
     """
 
     rows: Array
-    order: Array
-    starts: Array
+    order: int
+    starts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +61,14 @@ class PlacesOfRows:
     """Where the rows of a result have places in another array, on a device with kernels.
 
     Attributes:
-        offsets: int32, for each row where its places start, and where the last end.
-        places: int32, the rows of ``values`` that are its places, row after row.
+        offsets: the address of int32, for each row where its places start, and where the last end.
+        places: of int32, the rows of ``values`` that are its places, row after row.
         values: the gradients that readers of the result's slab have left, which rows take; or what later
             steps read together, where rows are written.
     """
 
-    offsets: Array
-    places: Array
+    offsets: int
+    places: int
     values: Array
 
 

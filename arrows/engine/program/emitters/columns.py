@@ -1,7 +1,13 @@
-"""What the words of launches are: for each argument of a kernel, a column of numbers or addresses by step."""
+"""What the words of launches are: for each argument of a kernel, a column of numbers or addresses by step.
+
+Nearly every word grows with a number of rows: an address by the bytes of a row, for each row of the steps
+before.  So a table of words is one product of two small matrices of integers, whatever a kernel reads.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -37,8 +43,23 @@ from arrows.engine.program.program import (
     ScatterRows,
     Scratch,
 )
-from arrows.ops import INVARIANT, ROW, Var
+from arrows.ops import ROW, Var
 from arrows.ops.arrays import Array, HostArray
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a word is at each step: ``first + stride * numbers[step, by]``.
+
+    Attributes:
+        first: the word at the first step, or at all steps.
+        stride: by how much it grows.
+        by: the column of `RegionColumns.numbers` that it grows by.
+    """
+
+    first: int
+    stride: int = 0
+    by: int = 0
 
 
 class RegionColumns:
@@ -49,33 +70,50 @@ class RegionColumns:
         arrays: what the region is bound to.
 
     Attributes:
-        count: how many steps there are.
+        numbers: int64 [steps, numbers], what columns grow by: for each level how many rows the steps before
+            have, and how many the step has; at last, how many offsets the steps before have.
     """
 
     def __init__(self, program: Program, arrays: RegionArrays) -> None:
         self._program, self._arrays, self._device = program, arrays, arrays.device
-        self._once, self._gathers = program.once_numbers, program.gather_numbers
-        self._bounds = {ROW: np.asarray(arrays.bounds, np.int64)}
-        for level, steps in arrays.segments.items():
-            self._bounds[level] = np.array([0, *(stop for _, stop, _ in steps)], np.int64)
-        self._columns: dict[Argument, HostArray | int] = {}
-        self.count = len(arrays.bounds) - 1
+        bounds = [arrays.bounds]
+        for steps in arrays.segments.values():
+            bounds.append([0, *(stop for _, stop, _ in steps)])
+        self._levels = {level: 2 * place for place, level in enumerate((ROW, *arrays.segments))}
+        self.numbers = np.empty((len(arrays.bounds) - 1, 2 * len(bounds) + 1), np.int64)
+        for place, each in enumerate(bounds):
+            cuts = np.asarray(each, np.int64)
+            self.numbers[:, 2 * place] = cuts[:-1]
+            self.numbers[:, 2 * place + 1] = cuts[1:] - cuts[:-1]
+        # A step has one offset more than rows.
+        self.numbers[:, -1] = self.numbers[:, 0] + np.arange(len(self.numbers))
+        self._columns: dict[Argument, Column] = {}
 
-    def column(self, argument: Argument) -> HostArray | int:
-        """What a word is at each step, or at all steps."""
+    def words(self, columns: Sequence[Column]) -> HostArray:
+        """The table: int64 [steps, columns]."""
+        strides = np.zeros((self.numbers.shape[1], len(columns)), np.int64)
+        strides[[column.by for column in columns], range(len(columns))] = [
+            column.stride for column in columns
+        ]
+        words: HostArray = self.numbers @ strides
+        words += np.array([column.first for column in columns], np.int64)
+        return words
+
+    def column(self, argument: Argument) -> Column:
+        """What a word is."""
         if argument not in self._columns:
             self._columns[argument] = self._column(argument)
         return self._columns[argument]
 
-    def _column(self, argument: Argument) -> HostArray | int:
+    def _column(self, argument: Argument) -> Column:
         address, arrays, program = self._device.address, self._arrays, self._program
         match argument:
             case RowCount(level):
                 return self.lengths(level)
             case OnceValue(var):
-                value = arrays.once[self._once[var]]
+                value = arrays.once[program.once_numbers[var]]
                 assert value.flags.c_contiguous, "the executor makes them so"
-                return address(value)
+                return Column(address(value))
             case RowsOf(var):
                 return self._rows(var)
             case SlabRows(number):
@@ -83,14 +121,14 @@ class RegionColumns:
                 if gather.first is None:
                     assert gather.rows is not None
                     return self._at(gather.rows, var)
-                return address(gather.slab)
+                return Column(address(gather.slab))
             case SlabIndex(number):
                 gather, instruction = arrays.gathers[number], program.gathers[number][1]
                 if gather.first is None:
-                    return 0
+                    return Column(0)
                 assert gather.index is not None
                 width = len(instruction.operands)
-                return address(gather.index) + 4 * width * self._starts(instruction.result.rows)
+                return self._starts(address(gather.index), 4 * width, instruction.result.rows)
             case GradientRows(number):
                 type, level = program.results[number]
                 gradients = arrays.gradients[number]
@@ -101,14 +139,12 @@ class RegionColumns:
             case DeliveryOffsets(number) | DeliveryPlaces(number) | DeliveredRows(number):
                 return self._places(argument, number, arrays.delivered.get(number))
             case SegmentOffsets(level):
-                # A step has one offset more than rows.
-                steps = np.arange(self.count, dtype=np.int64)
-                return self._segments(level, 0) + 4 * (self._starts(ROW) + steps)
+                return Column(self._segments(level, 0), 4, self.numbers.shape[1] - 1)
             case SegmentRows(level):
-                return self._segments(level, 1) + 4 * self._starts(level)
+                return self._starts(self._segments(level, 1), 4, level)
             case DropoutKeys():
                 assert arrays.keys is not None
-                return address(arrays.keys) + 8 * self._starts(ROW)
+                return self._starts(address(arrays.keys), 8, ROW)
             case ScatterRowsOf(number):
                 var = program.scatters[number][1].operand
                 return self._at(arrays.scatters[number], var)
@@ -116,23 +152,22 @@ class RegionColumns:
                 type, level = program.results[number]
                 return self._at(arrays.results[number], Var(0, type, max(level, ROW)))
 
-    def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> HostArray | int:
+    def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> Column:
         """The address of offsets, of places or of what they number; 0 where no row of a result has any."""
-        address = self._device.address
         if places is None:
-            return 0
+            return Column(0)
         match argument:
             case PullOffsets() | DeliveryOffsets():
-                return address(places.offsets) + 4 * self._starts(max(self._program.results[result][1], ROW))
+                return self._starts(places.offsets, 4, max(self._program.results[result][1], ROW))
             case PullPlaces() | DeliveryPlaces():
-                return address(places.places)
+                return Column(places.places)
             case _:
-                return address(places.values)
+                return Column(self._device.address(places.values))
 
-    def _rows(self, var: Var) -> HostArray | int:
+    def _rows(self, var: Var) -> Column:
         """The address of the rows of a value that has memory of its own."""
         arrays, memory = self._arrays, self._program.memory[var]
-        number = self._gathers.get(var)
+        number = self._program.gather_numbers.get(var)
         if number is not None:
             gather = arrays.gathers[number]
             rows = gather.stored if var in self._program.stored else gather.rows
@@ -140,7 +175,7 @@ class RegionColumns:
                 return self._at(rows, var)
         match memory:
             case Scratch(slot):
-                return self._device.address(arrays.scratch[slot])
+                return Column(self._device.address(arrays.scratch[slot]))
             case ResultRows(number):
                 return self._at(arrays.results[number], var)
             case Held(number, backward):
@@ -154,27 +189,27 @@ class RegionColumns:
         assert held is not None
         return self._at(held, var)
 
-    def _at(self, array: Array, var: Var) -> HostArray:
+    def _at(self, array: Array, var: Var) -> Column:
         """The address of each step's rows in an array of all rows."""
-        row = prod(var.type.shape) * array.itemsize
-        return self._device.address(array) + row * self._starts(var.rows)
+        return self._starts(self._device.address(array), prod(var.type.shape) * array.itemsize, var.rows)
 
-    def first(self, rows: RowMatrix) -> HostArray | int:
+    def first(self, rows: RowMatrix) -> Column:
         """The address of the first row of each step."""
-        return self.column(rows.argument) + rows.offset * np.dtype(rows.array_dtype).itemsize
+        column = self.column(rows.argument)
+        before = rows.offset * np.dtype(rows.array_dtype).itemsize
+        return replace(column, first=column.first + before) if before else column
+
+    def lengths(self, level: int, times: int = 1) -> Column:
+        """How many rows each step has, times a number."""
+        return Column(0, times, self._levels[level] + 1)
+
+    def _starts(self, first: int, stride: int, level: int) -> Column:
+        """What grows with each row of the steps before."""
+        return Column(first, stride, self._levels[level])
 
     def _segments(self, level: int, part: int) -> int:
         """The address of the offsets, or of the rows, of all steps, which lie one after another."""
-        if not self.count:
+        if not len(self.numbers):
             return 0
         segments = self._arrays.segments[level][0][2]
         return self._device.address(segments.ids if part else segments.offsets)
-
-    def _starts(self, level: int) -> HostArray:
-        assert level != INVARIANT
-        return self._bounds[level][:-1]
-
-    def lengths(self, level: int) -> HostArray:
-        """How many rows each step has."""
-        bounds = self._bounds[level]
-        return bounds[1:] - bounds[:-1]

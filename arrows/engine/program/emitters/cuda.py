@@ -59,7 +59,7 @@ class _LaunchWriter(RegionWriter):
         super().__init__(program, region, device.xp, tick, jit=False)
         self._in_c: list[CKernel] = []
         self._once = program.once_numbers
-        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
+        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, precision)
         self.values.bound("launches", "bind_launches(arrays)")
 
     def code(self) -> RegionCode:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-
 from arrows.engine.device import Launch, ProductLayout
 from arrows.engine.program.emitters.arrays import DistinctIndices, RegionArrays
 from arrows.engine.program.emitters.c import CKernel, segment_sum_kernel
-from arrows.engine.program.emitters.columns import RegionColumns
+from arrows.engine.program.emitters.columns import Column, RegionColumns
 from arrows.engine.program.emitters.products import StepProduct
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import Program
@@ -23,12 +21,11 @@ class RegionLaunches:
 
     Args:
         program: with memory.
-        region: any but ``once``.
         precision: of matrix products; see `ProductLayout`.
         arrays: what the region is bound to.
     """
 
-    def __init__(self, program: Program, region: str, precision: str, arrays: RegionArrays) -> None:
+    def __init__(self, program: Program, precision: str, arrays: RegionArrays) -> None:
         self._precision = precision
         self._program, self._arrays, self._device = program, arrays, arrays.device
         self._columns = RegionColumns(program, arrays)
@@ -38,10 +35,7 @@ class RegionLaunches:
         return self._bind(kernel, self._words(kernel))
 
     def _words(self, kernel: CKernel) -> HostArray:
-        words = np.empty((self._columns.count, len(kernel.arguments)), np.int64)
-        for number, argument in enumerate(kernel.arguments):
-            words[:, number] = self._columns.column(argument)
-        return words
+        return self._columns.words([self._columns.column(argument) for argument in kernel.arguments])
 
     def _bind(self, kernel: CKernel, words: HostArray) -> Launch:
         return self._device.compile([kernel.source])[kernel.source.name].bind(words)
@@ -83,11 +77,16 @@ class RegionLaunches:
             stored=rows.stored,
             c_stored=result.stored,
         )
-        words = np.empty((self._columns.count, 6), np.int64)
-        words[:, 0] = self._columns.lengths(rows.level) * rows.height
-        words[:, 1], words[:, 2] = matrix.shape[1], matrix.shape[0]
-        words[:, 3], words[:, 4] = self._columns.first(rows), self._device.address(matrix)
-        words[:, 5] = self._columns.first(result)
+        words = self._columns.words(
+            [
+                self._columns.lengths(rows.level, rows.height),
+                Column(matrix.shape[1]),
+                Column(matrix.shape[0]),
+                self._columns.first(rows),
+                Column(self._device.address(matrix)),
+                self._columns.first(result),
+            ]
+        )
         return partial(_launch, self._device.products(layout, words), (matrix,))
 
     def sum_outer(self, a: RowMatrix, b: RowMatrix, out: Array | None, total: Array | None) -> Array | None:
@@ -125,7 +124,7 @@ class RegionLaunches:
         array = total if adds else out
         if array is None or not array.flags.c_contiguous:
             array = self._device.empty(shape, rows.dtype)
-        count = int(self._columns.lengths(rows.level)[0])
+        count = int(self._columns.words([self._columns.lengths(rows.level)])[0, 0])
         assert self._arrays.ones is not None
         ones = self._arrays.ones(count, rows.dtype, rows.stored)
         layout = ProductLayout(
@@ -137,7 +136,13 @@ class RegionLaunches:
             accumulate=adds,
         )
         self._one_product(
-            layout, 1, rows.width, self._device.address(ones), self._columns.first(rows), rows.level, array
+            layout,
+            1,
+            rows.width,
+            Column(self._device.address(ones)),
+            self._columns.first(rows),
+            rows.level,
+            array,
         )
         return None if adds else array
 
@@ -182,10 +187,17 @@ class RegionLaunches:
         """Sums the vectors of each row of a table."""
         address = self._device.address
         kernel = segment_sum_kernel(rows.width, rows.dtype, adds=adds)
-        words = np.empty((1, 7), np.int64)
-        words[:, 0], words[:, 1], words[:, 2] = indices.rows.shape[0], address(target), address(indices.rows)
-        words[:, 3], words[:, 4] = self._columns.first(rows), rows.stride
-        words[:, 5], words[:, 6] = address(indices.order), address(indices.starts)
+        words = self._columns.words(
+            [
+                Column(indices.rows.shape[0]),
+                Column(address(target)),
+                Column(address(indices.rows)),
+                self._columns.first(rows),
+                Column(rows.stride),
+                Column(indices.order),
+                Column(indices.starts),
+            ]
+        )
         self._device.compile([kernel])[kernel.name].bind(words)(0)
 
     def _one_product(
@@ -193,14 +205,13 @@ class RegionLaunches:
         layout: ProductLayout,
         height: int,
         width: int,
-        a: HostArray | int,
-        b: HostArray | int,
+        a: Column,
+        b: Column,
         level: int,
         out: Array,
     ) -> None:
-        words = np.empty((1, 6), np.int64)
-        words[:, 0], words[:, 1], words[:, 2] = height, width, self._columns.lengths(level)
-        words[:, 3], words[:, 4], words[:, 5] = a, b, self._device.address(out)
+        size = [Column(height), Column(width), self._columns.lengths(level)]
+        words = self._columns.words([*size, a, b, Column(self._device.address(out))])
         self._device.products(layout, words)(0)
 
 

@@ -7,6 +7,7 @@ batch gives the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
@@ -134,6 +135,7 @@ def _over(writer: KernelWriter, scope: CodeBlock, x: Var, row: str, at: RowPlace
     scope.close(block)
 
 
+@cache
 def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSource:
     """The kernel of sums of vectors by row, one launch for all rows.
 
@@ -164,6 +166,7 @@ def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSo
     return kernel_source(body, words=7, columns=width)
 
 
+@cache
 def add_rows_kernel(width: int, dtype: str) -> KernelSource:
     """The kernel that adds vectors to rows of an array, no row twice: ``target[rows[s]] += values[s]``.
 
