@@ -13,13 +13,14 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from arrows.files import replacing
+from arrows.files import naming, replacing
 from arrows.ops.arrays import HostArray
 from arrows.safetensors_file import (
     HEADER_CHECKSUM,
@@ -40,19 +41,19 @@ class ColumnWriter:
     These have no names where the system allows that, so that a process that is killed leaves nothing either.
 
     Args:
-        folder: where the temporary files lie; the file system of the finished file, which may be large.
+        path: the finished file, in whose folder the temporary ones lie too; errors name it.
 
-    >>> with tempfile.TemporaryDirectory() as folder, ColumnWriter(Path(folder)) as writer:
+    >>> with tempfile.TemporaryDirectory() as folder, ColumnWriter(Path(folder, "numbers")) as writer:
     ...     writer.add("x", np.arange(3))
     ...     writer.add("x", np.arange(2))
-    ...     writer.finish(Path(folder, "numbers"), {"by": "us"})
+    ...     writer.finish({"by": "us"})
     ...     columns, texts = map_columns(Path(folder, "numbers"))
     ...     columns["x"].tolist(), texts
     ([0, 1, 2, 0, 1], {'by': 'us'})
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._files: dict[str, IO[bytes]] = {}
         self._kinds: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {}
         self._rows: dict[str, int] = {}
@@ -62,12 +63,14 @@ class ColumnWriter:
 
     def __exit__(self, *_: object) -> None:
         for file in self._files.values():
-            file.close()
+            with suppress(OSError):  # a full disk does not take what is left in the buffer
+                file.close()
         self._files.clear()
 
     def begin(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...] = ()) -> None:
         """Begins a column, of rows of a shape; without this, its first piece does."""
-        self._files[name] = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 (closed by `__exit__`)
+        folder = self.path.resolve().parent
+        self._files[name] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by `__exit__`)
         self._kinds[name] = np.dtype(dtype), shape
         self._rows[name] = 0
 
@@ -78,7 +81,8 @@ class ColumnWriter:
         dtype, shape = self._kinds[name]
         assert rows.shape[1:] == shape, name
         stored = np.ascontiguousarray(rows, dtype.newbyteorder("<"))
-        self._files[name].write(stored.reshape(-1).view(np.uint8).data)
+        with naming(self.path):
+            self._files[name].write(stored.reshape(-1).view(np.uint8).data)
         self._rows[name] += len(rows)
 
     def read(self, name: str, first: int, count: int) -> HostArray:
@@ -86,9 +90,10 @@ class ColumnWriter:
         dtype, shape = self._kinds[name]
         width = dtype.itemsize * int(np.prod(shape))
         file = self._files[name]
-        file.seek(first * width)
-        content = file.read(count * width)
-        file.seek(0, os.SEEK_END)
+        with naming(self.path):
+            file.seek(first * width)
+            content = file.read(count * width)
+            file.seek(0, os.SEEK_END)
         return np.frombuffer(content, dtype.newbyteorder("<")).reshape(count, *shape)
 
     def read_all(self, name: str) -> HostArray:
@@ -98,13 +103,14 @@ class ColumnWriter:
     def drop(self, name: str) -> None:
         """Forgets a column, if it was begun."""
         if name in self._files:
-            self._files.pop(name).close()
+            with naming(self.path):
+                self._files.pop(name).close()
 
-    def finish(self, path: Path, texts: Mapping[str, str]) -> None:
-        """Writes all columns and some texts to a file, whole or not at all.
+    def finish(self, texts: Mapping[str, str]) -> None:
+        """Writes all columns and some texts to the file, whole or not at all.
 
         Raises:
-            OSError: the file cannot be written; what stood at `path` is as it was.
+            OSError: the file cannot be written; what stood there is as it was.
         """
         # Wide elements come first, so that each column begins at a multiple of its element's size.
         names = sorted(self._files, key=lambda name: (-self._kinds[name][0].itemsize, name))
@@ -130,9 +136,9 @@ class ColumnWriter:
         content += b" " * (-len(content) % 64)
         if len(content) > LONGEST:
             raise ArrowValueError(
-                f"{path}: its texts take {len(content):,} bytes, and {LONGEST:,} is the most"
+                f"{self.path}: its texts take {len(content):,} bytes, and {LONGEST:,} is the most"
             )
-        with replacing(path) as file:
+        with replacing(self.path) as file:
             file.write(len(content).to_bytes(8, "little"))
             file.write(content)
             for name in names:
@@ -141,9 +147,10 @@ class ColumnWriter:
 
     def _blocks(self, name: str) -> Iterator[bytes]:
         file = self._files[name]
-        file.seek(0)
-        while block := file.read(_BLOCK):
-            yield block
+        with naming(self.path):
+            file.seek(0)
+            while block := file.read(_BLOCK):
+                yield block
 
 
 def read_texts(path: Path) -> dict[str, str]:

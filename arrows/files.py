@@ -21,11 +21,41 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from arrows.typesys import ArrowTypeError, ArrowValueError
+
 if sys.platform != "win32":
     import fcntl
 
 _TRIES = 100
 _LONGEST = 200  # bytes of a name that its temporary file takes up; file systems allow 255 in all
+
+
+def require_path(argument: str, path: object) -> Path:
+    """Converts a path or text to a `Path`; refuses an empty one, which would mean the current folder.
+
+    Args:
+        argument: what the path is called in messages.
+        path: the path.
+
+    Raises:
+        ArrowTypeError: it is neither.
+        ArrowValueError: no file can have that name.
+
+    >>> require_path("save(model, path): path", "model.weights").name
+    'model.weights'
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        shown = repr(path) if path is None or isinstance(path, (int, float)) else ""
+        raise ArrowTypeError(
+            f"{argument} must be a path, not {shown or f'a value of the type {type(path).__name__}'}"
+        )
+    if not os.fspath(path) or "\0" in str(path):
+        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}") from None
+    return Path(path)
 
 
 @contextmanager
@@ -47,10 +77,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     b'new'
     """
     target, mode = _target(path)
-    with _named(path):
+    with naming(path):
         file, temporary = _temporary(target, 0o666 if mode is None else mode)
     try:
-        with _named(path), file:
+        with naming(path), file:
             if mode is not None:  # the umask has cut it; a file system without modes may refuse
                 with contextlib.suppress(OSError):
                     os.chmod(temporary, mode)
@@ -83,7 +113,7 @@ def require_replaceable(path: Path) -> None:
     FileNotFoundError: [Errno 2] no such folder: '/nowhere'
     """
     target, _ = _target(path)
-    with _named(path):
+    with naming(path):
         file, temporary = _temporary(target, 0o666)
         file.close()
         temporary.unlink()
@@ -229,7 +259,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Errors of the system name the path that the user gave, not the temporary file or nothing."""
     try:
         yield

@@ -15,14 +15,14 @@ from arrows.typesys import ArrowValueError
 
 def written(folder: Path) -> Path:
     path = folder / "file"
-    with ColumnWriter(folder) as writer:
+    with ColumnWriter(path) as writer:
         writer.begin("empty", np.float64, (2,))
         for piece in ([1, 2], [], [3]):
             writer.add("words", np.array(piece, np.int16))
         writer.add("wide", np.arange(6, dtype=np.int64).reshape(2, 3)[:, ::-1])
         writer.add("flags", np.array([True, False, True]))
         writer.drop("nothing")
-        writer.finish(path, {"by": "é"})
+        writer.finish({"by": "é"})
     assert [entry.name for entry in folder.iterdir()] == ["file"]
     return path
 
@@ -50,7 +50,7 @@ def test_others_read_the_file(tmp_path: Path) -> None:
 
 
 def test_rows_are_read_while_a_column_grows(tmp_path: Path) -> None:
-    with ColumnWriter(tmp_path) as writer:
+    with ColumnWriter(tmp_path / "file") as writer:
         writer.add("x", np.arange(4))
         assert writer.read("x", 1, 2).tolist() == [1, 2]
         writer.add("x", np.arange(2))

@@ -28,10 +28,10 @@ BLOCKS = {"typesys", "ops", "combinators"}
 ENGINE = BLOCKS | {"inference", "engine"}
 LEANS_ON: dict[str, set[str]] = {
     "version": set(),
-    "files": set(),
     "typesys": set(),
     "machine": {"typesys"},
     "ops": {"typesys"},
+    "files": {"typesys"},
     "safetensors_file": {"files", "typesys", "ops"},
     "column_file": {"files", "safetensors_file", "typesys", "ops"},
     "combinators": {"typesys", "ops"},
@@ -44,7 +44,7 @@ LEANS_ON: dict[str, set[str]] = {
     "metrics": ENGINE,
     "training": ENGINE | {"files", "safetensors_file"},
     "documents": ENGINE | {"layers", "data", FRONT_DOOR},
-    "model_files": ENGINE | {"version", "safetensors_file", "data", "training"},
+    "model_files": ENGINE | {"version", "files", "safetensors_file", "data", "training"},
     "models": ENGINE | {"layers", "data", "documents", "training", FRONT_DOOR},
     "cli": ENGINE
     | {"version", "files", "safetensors_file", "machine"}

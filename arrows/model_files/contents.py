@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from arrows.data import Vocabulary
 from arrows.engine import Model
 from arrows.engine.reading import Fingerprint
+from arrows.files import require_path
 from arrows.safetensors_file import OURS, OpenFile, is_whole
-from arrows.training.arguments import require_path
 from arrows.training.saving import Entry, open_file
 from arrows.training.saving.parameter_files import user_texts
 from arrows.typesys import ArrowValueError, InputError

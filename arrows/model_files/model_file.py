@@ -14,6 +14,7 @@ from arrows.engine import Device, Model
 from arrows.engine import compile as compile_block
 from arrows.engine.device import get_device
 from arrows.engine.planning import named_parameters
+from arrows.files import require_path
 from arrows.inference import infer
 from arrows.model_files.builders import (
     Recipe,
@@ -29,7 +30,7 @@ from arrows.model_files.builders import (
 )
 from arrows.model_files.contents import KEY, ModelSettings, SavedModel
 from arrows.model_files.outline import differing_lines, fingerprint_of, outline
-from arrows.training.arguments import described, require_path
+from arrows.training.arguments import described
 from arrows.training.saving import differences, open_file, require_memory
 from arrows.training.saving.parameter_files import read_parameters, write_parameters
 from arrows.typesys import ArrowTypeError, ArrowValueError

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from numbers import Integral, Real
-from pathlib import Path
 
 from arrows.combinators import Block
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -76,16 +74,3 @@ def require_optimizer(call: str, optimizer: object, *needed: str) -> None:
     """Refuses a value that is not an optimizer with the members `needed`."""
     if isinstance(optimizer, type) or not all(hasattr(optimizer, name) for name in needed):
         raise ArrowTypeError(f"{call}: optimizer must be one such as Adam(0.001), not {described(optimizer)}")
-
-
-def require_path(argument: str, path: object) -> Path:
-    """Converts a path or text to a `Path`; refuses an empty one, which would mean the current folder."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise ArrowTypeError(f"{argument} must be a path, not {described(path)}")
-    if not os.fspath(path) or "\0" in str(path):
-        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}")
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:  # half of a surrogate pair
-        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}") from None
-    return Path(path)

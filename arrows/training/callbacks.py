@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from arrows.training.arguments import described, require_path
+from arrows.files import require_path
+from arrows.training.arguments import described
 from arrows.training.progress import Epoch, Evaluation
 from arrows.typesys import ArrowTypeError
 

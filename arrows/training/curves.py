@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from arrows.files import replacing, require_replaceable
-from arrows.training.arguments import require_path
+from arrows.files import replacing, require_path, require_replaceable
 from arrows.training.callbacks import Log
 from arrows.training.progress import Epoch
 from arrows.typesys.errors import MissingExtraError

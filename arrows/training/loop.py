@@ -10,13 +10,12 @@ from pathlib import Path
 from arrows.engine import Bucketed, ByNodes
 from arrows.engine.planning import GrowingParams
 from arrows.engine.scheduling import checked_batch_size, epoch_batches
-from arrows.files import require_replaceable
+from arrows.files import require_path, require_replaceable
 from arrows.training.arguments import (
     described,
     require_model,
     require_number,
     require_optimizer,
-    require_path,
     whole_number,
 )
 from arrows.training.callbacks import Callback, checked_callbacks

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from arrows.engine.reading import Recipe
 from arrows.engine.scheduling import BatchReader, Examples, Preparation, Prepared
+from arrows.files import require_path
 from arrows.inference import Typed
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ class Preparing(Protocol):
             InputError: an example does not fit.
             ArrowTypeError: something cannot be pickled for the workers, or written to the file, or nothing
                 shows whether a later call has the same examples and functions.
-            ArrowValueError: ``processes`` is no positive integer; or the file of ``cache`` is damaged, or
-                does not fit the model or the examples: the message says how, and the file stays as it is.
+            ArrowValueError: ``processes`` is no positive integer, or ``cache`` names no file; or its file is
+                damaged, or does not fit the model or the examples: the message says how, and the file stays
+                as it is.
             OSError: the file cannot be read or written.
 
         Example:
@@ -73,6 +74,6 @@ class Preparing(Protocol):
             [3.0, 3.0]
         """
         recipe = Recipe(self.typed.form, self.float_type, self.schedule, self.max_nodes)
-        path = None if cache is None else Path(cache)
+        path = None if cache is None else require_path("prepare: cache", cache)
         wanted = Preparation(recipe=recipe, processes=processes, executor=executor, cache=path, data=data)
         return self.batches.prepare(examples, wanted)

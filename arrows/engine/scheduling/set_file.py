@@ -105,7 +105,7 @@ def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts:
     """
     constants = len(plan.lowered.constants)
     id_type = index_type((most + constants + 1) << plan.shift)
-    with ColumnWriter(path.resolve().parent) as writer:
+    with ColumnWriter(path) as writer:
         order = OrderWriter(plan, writer)
         ends: HostArray | None = None
         count = 0
@@ -133,7 +133,7 @@ def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts:
             order.add(wirings, hashes)
             count += len(wirings)
         order.finish()
-        writer.finish(path, {**texts, "examples": str(count)})
+        writer.finish({**texts, "examples": str(count)})
 
 
 def _from_own_nodes(ids: Column, base: HostArray, constants: int, shift: int) -> Column:

@@ -14,6 +14,7 @@ from typing import Protocol, SupportsInt, TypeVar, runtime_checkable
 import numpy as np
 
 from arrows.engine.device import host_array
+from arrows.files import require_path
 from arrows.ops.arrays import Array, HostArray
 from arrows.safetensors_file import (
     OURS,
@@ -23,7 +24,7 @@ from arrows.safetensors_file import (
     require_texts,
     write_file,
 )
-from arrows.training.arguments import require_model, require_optimizer, require_path
+from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizers import Optimizer
 from arrows.training.optimizers.update_rule import StepCount

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from arrows.engine.planning import GrowingParams
+from arrows.files import require_path
 from arrows.ops.arrays import Array
 from arrows.safetensors_file import (
     OURS,
@@ -17,7 +18,7 @@ from arrows.safetensors_file import (
     require_texts,
     write_file,
 )
-from arrows.training.arguments import require_model, require_path
+from arrows.training.arguments import require_model
 from arrows.training.interrupt import undisturbed
 from arrows.training.parameters import Described, Trainable, all_parameters, notation
 from arrows.training.saving.unnamed_layers import (

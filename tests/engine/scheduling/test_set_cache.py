@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
+import os
 import re
 import struct
+import subprocess
+import sys
+import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -247,10 +252,10 @@ def test_a_file_whose_columns_do_not_belong_together_is_refused(tmp_path: Path) 
     columns, texts = map_columns(path)
 
     def write(changed: dict[str, Any], **others: str) -> None:
-        with ColumnWriter(tmp_path) as writer:
+        with ColumnWriter(path) as writer:
             for name, column in {**{n: c.copy() for n, c in columns.items()}, **changed}.items():
                 writer.add(name, column)
-            writer.finish(path, {**texts, **others})
+            writer.finish({**texts, **others})
 
     write({"site": columns["site"][:-1].copy()})
     assert "its column 'site' ends elsewhere than its bounds say" in refused(path)
@@ -274,6 +279,64 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ar.InputError, match="example 10: "):
         tree_model().prepare([*trees(10), {"left": 1}], cache=tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
+
+
+WRITER = """
+import resource, sys
+import numpy as np
+import arrows as ar
+
+path, count, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+model = ar.compile(ar.Map(ar.Vector(64)) >> ar.Sum() >> ar.FC(1, name="fc"))
+
+def examples():
+    for number in range(count):
+        if number == 2000:
+            print("began", flush=True)
+        yield np.full((number % 5, 64), number % 7, np.float32)
+
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    print(len(model.prepare(examples(), cache=path, data="rows")))
+except OSError as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def writer(path: Path, count: int = 3000, limit: int = 0) -> subprocess.Popen[str]:
+    """A process that keeps a set in a file, which may have so many bytes."""
+    command = [sys.executable, "-c", WRITER, str(path), str(count), str(limit)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits and signals are those of POSIX")
+def test_processes_that_write_at_once_are_killed_or_find_the_disk_full(tmp_path: Path) -> None:
+    path = tmp_path / "set"
+    for limit in (50_000, 1_000_000):  # of a column, of the whole file
+        said, _ = writer(path, limit=limit).communicate(timeout=120)
+        assert f"OSError: [Errno {errno.EFBIG}]" in said and repr(str(path)) in said
+        assert list(tmp_path.iterdir()) == []
+    for delay in (0.0, 0.1, 0.2):
+        killed = writer(path, count=200_000)
+        assert killed.stdout is not None and killed.stdout.readline() == "began\n"
+        time.sleep(delay)
+        killed.kill()
+        killed.communicate(timeout=120)
+        assert not path.exists()
+    both = [writer(path), writer(path)]
+    assert [process.communicate(timeout=120)[0] for process in both] == ["began\n3000\n"] * 2
+    assert list(tmp_path.iterdir()) == [path]  # whoever writes removes what the killed have left
+    assert writer(path).communicate(timeout=120)[0] == "3000\n"  # which reads no example
+
+
+def test_caches_that_are_no_names_of_files(tmp_path: Path) -> None:
+    model = ar.compile(ar.Scalar())
+    for path, error in ((3, ar.ArrowTypeError), ("", ar.ArrowValueError), ("a\0b", ar.ArrowValueError)):
+        with pytest.raises(error, match="prepare: cache"):
+            model.prepare([1], cache=path)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        model.prepare([1], cache=tmp_path / "none" / "set")
 
 
 def test_examples_that_cannot_be_told_want_a_name(tmp_path: Path) -> None:
