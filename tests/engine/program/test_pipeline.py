@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
 from arrows.engine.program.instructions import LoadConstant
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
@@ -16,6 +17,7 @@ from arrows.engine.program.text import parse_program
 from arrows.models import sentiment
 from arrows.models.tagger import Lexicon, tagger
 from arrows.testing import verify_program
+from tests.engine.test_batching import compare
 
 
 def attention() -> Any:
@@ -36,7 +38,18 @@ MODELS = {
 }
 
 
-def programs(block: Any, *, gradients: bool, jit: bool) -> Iterator[Program]:
+KINDS: dict[str, dict[str, Any]] = {
+    "numpy": {},
+    "numba": {"jit": True},
+    "kernels": {"kernels": True},
+    "bfloat16": {"kernels": True, "storage": "bfloat16"},
+}
+"""What programs are made for."""
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def programs(block: Any, kind: str, *, gradients: bool = True) -> Iterator[Program]:
     """The programs of a model's operations."""
     plan = ar.compile(block).plan
     moving = moving_slabs(plan, set())
@@ -46,32 +59,47 @@ def programs(block: Any, *, gradients: bool, jit: bool) -> Iterator[Program]:
             wanted = [port.slab in moving and port.slab in receiving for port in operation.ports]
             places = plan.result_places[operation.index]
             seeded = [plan.operations[owner].slabs[output] in receiving for owner, output in places]
-            yield make_program(operation, wanted, seeded, training=gradients, jit=jit)
+            yield make_program(operation, wanted, seeded, training=gradients, **KINDS[kind])
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("jit", [False, True])
+@kinds
 @pytest.mark.parametrize("gradients", [False, True])
-def test_each_pass_keeps_the_rules(model, gradients, jit):
+def test_each_pass_keeps_the_rules(model, gradients, kind):
     with checked_passes(verify_program):
-        assert list(programs(MODELS[model](), gradients=gradients, jit=jit))
+        assert list(programs(MODELS[model](), kind, gradients=gradients))
 
 
 @pytest.mark.parametrize("left_out", [(name,) for name in (*OPTIONAL, "reuse")] + [(*OPTIONAL, "reuse")])
 @pytest.mark.parametrize("model", MODELS)
-def test_each_pass_can_be_left_out(model, left_out):
+@pytest.mark.parametrize("kind", ["numba", "bfloat16"])
+def test_each_pass_can_be_left_out(model, kind, left_out):
     with checked_passes(verify_program), without_passes(*left_out):
-        assert list(programs(MODELS[model](), gradients=True, jit=True))
+        assert list(programs(MODELS[model](), kind))
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_programs_are_read_back(model):
-    read = 0
-    for program in programs(MODELS[model](), gradients=True, jit=True):
-        constants = [made.array.size for made in program.region("once") if isinstance(made, LoadConstant)]
-        if max(constants, default=0) <= 64:
-            again = parse_program(str(program))
-            assert str(again) == str(program)
-            verify_program(again)
-            read += 1
-    assert read
+@kinds
+def test_programs_are_read_back(model, kind):
+    assert sum(read_back(program) for program in programs(MODELS[model](), kind))
+
+
+def read_back(program: Program) -> bool:
+    """Whether a program can be read back, which one with long constants cannot; then it is what it was."""
+    constants = [made.array.size for made in program.region("once") if isinstance(made, LoadConstant)]
+    if max(constants, default=0) > 64:
+        return False
+    again = parse_program(str(program))
+    assert str(again) == str(program)
+    verify_program(again)
+    return True
+
+
+def test_programs_of_random_models_are_read_back(record_property):
+    def check(program: Program, name: str) -> None:
+        if name == "allocate":
+            read_back(program)
+
+    with checked_passes(check):
+        settings = [("cpu", "strata"), *([("fake-kernels", "strata")] if host_compiler() else [])]
+        compare(record_property, "read back", (8, 300), settings)
