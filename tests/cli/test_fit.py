@@ -190,6 +190,8 @@ def test_a_field_that_says_the_label_is_named(tmp_path, capsys):
     assert "warning: the field 'flag' says what the label is" in out and "--ignore flag" in out
     page = (tmp_path / "data.fit" / "report.html").read_text(encoding="utf-8")
     assert "warning: the field" in page and "<td>--learning-rate</td><td>0.003</td>" in page
+    ignored = fit(capsys, path, "--label", "disputed", "--epochs", 1, "--width", 2, "--ignore", "flag")
+    assert "'flag' says" not in ignored
 
 
 def leaky(n):
@@ -266,6 +268,11 @@ MISTAKES = {
     ),
     "no object": ("3\n", [], "data.jsonl:1: expected an object with fields, got int"),
     "an array of documents": ('[{"y": 1}]\n', [], "got list; each line is a document of its own"),
+    "an array over many lines": (
+        '[\n {"y": 1},\n {"y": 2}\n]\n',
+        [],
+        "data.jsonl: this file begins as one JSON array",
+    ),
     "no JSON": ('{"y": 1}\n{"y"\n', [], "data.jsonl:2:"),
     "nothing": ("", [], "data.jsonl: there are no examples"),
     "too few": (lines(lambda n: n % 2, 5), [], "of 5 examples, [0-5] are to learn from"),

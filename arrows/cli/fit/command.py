@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from arrows.cli.fit.examples import (
     split_examples,
 )
 from arrows.cli.fit.leakage import revealing_fields
-from arrows.cli.fit.measured import BATCH, Measured, Result
+from arrows.cli.fit.measured import BATCH, Measured, Result, prepared_on_disk
 from arrows.cli.fit.page import page
 from arrows.cli.fit.report import Report, text_report
 from arrows.cli.fit.task import Classes, Task, figure_text, figures_text, task_of
@@ -64,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
         f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
         for name in revealing_fields(split.train)
-        if name not in options.ignore
+        if not any(name == path or name.startswith((f"{path}.", f"{path}[")) for path in options.ignore)
     ]
     print("\n".join(warnings), end="\n" * bool(warnings))
     folder = _folder(options)
@@ -87,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
         flush=True,
     )
     _write(folder / "block.py", proposal.source)
+    sets = folder if options.on_disk else None
     results: dict[str, Result] = {}
 
     def test() -> str:
@@ -94,29 +93,27 @@ def run(options: argparse.Namespace) -> int:
         load(kept, options.save)
         results["validation"] = replace(validation, model=kept).result()
         if split.test:
-            results["test"] = Measured.of(kept, split.test, task, cache("test")).result()
+            results["test"] = Measured.of(kept, split.test, task, sets).result()
         return "\n".join(f"  {name}: {figures_text(part.figures)}" for name, part in results.items())
 
-    with _set_files(options) as cache:
-        validation = Measured.of(scores, split.validation, task, cache("validation"))
-        documents, file = documents_of(split.train), cache("train")
-        history = train_best(
-            options,
-            model,
-            documents if file is None else model.prepare(documents, cache=file),
-            OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
-            evaluate=validation,
-            best_by=task.best_by,
-            kept=judge,
-            metadata=_run_identity(options, split, proposal),
-            unit="document",
-            test=test,
-            report=_epoch_line,
-        )
-        if history is not None:
-            warnings += _weaknesses(task, results)
-            report = _report(options, split, task, proposal, warnings, history, results)
-            _write_report(folder, report, history)
+    validation = Measured.of(scores, split.validation, task, sets)
+    history = train_best(
+        options,
+        model,
+        documents_of(split.train) if sets is None else prepared_on_disk(model, split.train, sets),
+        OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
+        evaluate=validation,
+        best_by=task.best_by,
+        kept=judge,
+        metadata=_run_identity(options, split, proposal),
+        unit="document",
+        test=test,
+        report=_epoch_line,
+    )
+    if history is not None:
+        warnings += _weaknesses(task, results)
+        report = _report(options, split, task, proposal, warnings, history, results)
+        _write_report(folder, report, history)
     return 0
 
 
@@ -153,19 +150,6 @@ def _split(options: argparse.Namespace) -> tuple[DataSplit, tuple[str, ...]]:
         raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
     split = split_examples(examples, seed=options.seed, validation=shares["validation"], test=shares["test"])
     return replace(split, **files), keys
-
-
-@contextmanager
-def _set_files(options: argparse.Namespace) -> Iterator[Callable[[str], Path | None]]:
-    """The file of each prepared set by its name, while a run lasts; None where sets are kept in memory."""
-    if not options.on_disk:
-        yield lambda name: None
-        return
-    # Windows cannot remove a file that is mapped; the folder is left there.
-    with tempfile.TemporaryDirectory(
-        prefix="sets-", dir=options.save.parent, ignore_cleanup_errors=True
-    ) as folder:
-        yield Path(folder).joinpath
 
 
 def _readable(split: DataSplit, judge: ar.Model) -> DataSplit:

@@ -99,7 +99,15 @@ def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example],
         rows = read_csv(path, separator=_SEPARATORS[suffix], errors=errors)
         documents, places = _typed(rows), rows.places
     else:
-        lines = read_json_lines(path, errors=errors)
+        try:
+            lines = read_json_lines(path, errors=errors)
+        except InputError as error:
+            if path.suffix in {".gz", ".zst"} or not _is_array(path):
+                raise
+            raise InputError(
+                f"{path}: this file begins as one JSON array; expected JSON Lines, a document on each line, "
+                f"which `jq -c '.[]' {path}` makes of an array"
+            ) from error
         documents, places = list(lines), lines.places
     if not documents:
         raise InputError(f"{path}: there are no examples in this file")
@@ -163,6 +171,13 @@ def without(document: object, keys: Sequence[str]) -> object:
     else:
         copy[keys[0]] = without(copy[keys[0]], keys[1:])
     return copy
+
+
+def _is_array(path: Path) -> bool:
+    """Whether the first line of a file opens an array, and does not close it."""
+    with path.open("rb") as file:
+        line = file.readline(1000).strip()
+    return line.startswith(b"[") and not line.endswith(b"]")
 
 
 def _keys(documents: Sequence[object], label: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -14,6 +15,13 @@ from arrows.cli.fit.task import Task
 from arrows.ops.arrays import HostArray
 
 BATCH = 256  # documents that are measured at once
+
+
+def prepared_on_disk(model: ar.Model, examples: Sequence[Example], folder: Path) -> ar.Prepared:
+    """The examples as a model reads them, in a file of a folder, which goes with the process."""
+    # A mapped file lives on without its name; on Windows it keeps the name, and stays.
+    with TemporaryDirectory(prefix="sets-", dir=folder, ignore_cleanup_errors=True) as files:
+        return model.prepare(documents_of(examples), cache=Path(files) / "examples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +41,14 @@ class Measured:
     task: Task
 
     @classmethod
-    def of(cls, model: ar.Model, examples: Sequence[Example], task: Task, cache: Path | None) -> Measured:
-        """Prepares the examples, in memory or in a file."""
-        return cls(model, examples, model.prepare(documents_of(examples), cache=cache), task)
+    def of(cls, model: ar.Model, examples: Sequence[Example], task: Task, folder: Path | None) -> Measured:
+        """Prepares the examples, in memory or in a file of a folder."""
+        prepared = (
+            model.prepare(documents_of(examples))
+            if folder is None
+            else prepared_on_disk(model, examples, folder)
+        )
+        return cls(model, examples, prepared, task)
 
     def scores(self) -> HostArray:
         """The scores of all examples."""
