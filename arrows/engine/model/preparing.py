@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol
 
-from arrows.engine.reading import Recipe
+from arrows.engine.reading import ReaderRecipe
 from arrows.engine.scheduling import BatchReader, Examples, Preparation, Prepared
 from arrows.files import require_path
 from arrows.inference import Typed
@@ -73,7 +73,7 @@ class Preparing(Protocol):
             ...     model(prepared[[1, 0]]).tolist()
             [3.0, 3.0]
         """
-        recipe = Recipe(self.typed.form, self.float_type, self.schedule, self.max_nodes)
+        recipe = ReaderRecipe(self.typed.form, self.float_type, self.schedule, self.max_nodes)
         path = None if cache is None else require_path("prepare: cache", cache)
         wanted = Preparation(recipe=recipe, processes=processes, executor=executor, cache=path, data=data)
         return self.batches.prepare(examples, wanted)

@@ -12,7 +12,7 @@ from arrows.engine.reading.content_digest import digests
 from arrows.engine.reading.example_digest import ExampleDigest
 from arrows.engine.reading.example_reader import ExampleReader, joined_chunks
 from arrows.engine.reading.example_streams import Chunk
-from arrows.engine.reading.executor_chunks import Recipe, checked_executor, read_by_executor
+from arrows.engine.reading.executor_chunks import ReaderRecipe, checked_executor, read_by_executor
 from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
 from arrows.engine.reading.index_arrays import (
     index_type,
@@ -37,7 +37,7 @@ __all__ = [
     "ExampleReader",
     "Fingerprint",
     "Outputs",
-    "Recipe",
+    "ReaderRecipe",
     "Selection",
     "Unhashable",
     "Visits",

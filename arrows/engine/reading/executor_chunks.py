@@ -30,7 +30,7 @@ _FEWEST_PENDING = 8  # chunks that are under way, if the executor does not say h
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ReaderRecipe:
     """What a worker makes a reader of.
 
     Attributes:
@@ -50,7 +50,7 @@ class Recipe:
 
 
 def read_by_executor(
-    executor: Executor, reader: ExampleReader, recipe: Recipe, examples: Iterable[object]
+    executor: Executor, reader: ExampleReader, recipe: ReaderRecipe, examples: Iterable[object]
 ) -> Iterator[Chunk]:
     """Reads examples in an executor's workers, and yields their wirings in order.
 

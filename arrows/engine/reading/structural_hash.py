@@ -156,8 +156,8 @@ def _mix_in_values(plan: Plan, site: HostArray, raw: list[HostArray], hashes: Ho
         nodes = np.flatnonzero(plan.sites.operation[site] == operation.index)
         values = np.ascontiguousarray(raw[operation.stream])
         size = int(np.prod(values.shape[1:]))
-        bits = values.reshape(len(values), size).view(f"u{values.dtype.itemsize}").astype(np.uint64)
+        bits = values.reshape(len(values), size).view(f"u{values.dtype.itemsize}")
         words = hashes[:, nodes]
         for column in range(size):
-            words = _mixed(words + _ODD * (bits[:, column] + np.uint64(1)))
+            words = _mixed(words + _ODD * (bits[:, column].astype(np.uint64) + np.uint64(1)))
         hashes[:, nodes] = words

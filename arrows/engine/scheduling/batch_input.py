@@ -17,7 +17,7 @@ from arrows.engine.reading import (
     ExampleReader,
     Fingerprint,
     Outputs,
-    Recipe,
+    ReaderRecipe,
     checked_executor,
     checked_processes,
     fingerprint,
@@ -208,7 +208,7 @@ class Preparation:
         ArrowTypeError, ArrowValueError: arguments that cannot be.
     """
 
-    recipe: Recipe
+    recipe: ReaderRecipe
     processes: int = 1
     executor: Executor | None = None
     cache: Path | None = None

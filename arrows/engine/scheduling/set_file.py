@@ -29,7 +29,7 @@ _OBJECTS = 8  # the most levels of lists and dicts in a label
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SetColumns:
     """Which columns a file of wirings has; each has its own bounds, but for those of the nodes.
 
     Attributes:
@@ -47,10 +47,10 @@ class Layout:
     taps: bool
 
     @staticmethod
-    def of(wirings: Wirings) -> Layout:
+    def of(wirings: Wirings) -> SetColumns:
         """The layout of some wirings."""
         outputs = wirings.outputs
-        return Layout(
+        return SetColumns(
             raw=len(wirings.raw),
             results=len(outputs.results),
             levels=len(outputs.levels),
@@ -111,7 +111,7 @@ def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts:
         count = 0
         for wirings, hashes in chunks:
             columns = columns_of(wirings)
-            layout = Layout.of(wirings)
+            layout = SetColumns.of(wirings)
             bounds = np.stack([columns[name].offsets for name in layout.bounded], axis=1).astype(np.int64)
             if ends is None:
                 ends = np.zeros(bounds.shape[1], np.int64)
@@ -157,7 +157,7 @@ class MappedWirings:
 
     def __init__(self, columns: Mapping[str, HostArray], layout: str, constants: int) -> None:
         fields = json.loads(layout)
-        self.layout = Layout(**{**fields, "labels": tuple(fields["labels"])})
+        self.layout = SetColumns(**{**fields, "labels": tuple(fields["labels"])})
         self.columns, self.constants = columns, constants
         self.bounds = columns["bounds"]
         names = self.layout.bounded

@@ -89,8 +89,8 @@ def test_an_executor_of_the_users_own(tmp_path: Path) -> None:
 
 def test_a_worker_compiles_a_block_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    reader = executor_chunks.Recipe.reader
-    monkeypatch.setattr(executor_chunks.Recipe, "reader", lambda self: made.append(1) or reader(self))
+    reader = executor_chunks.ReaderRecipe.reader
+    monkeypatch.setattr(executor_chunks.ReaderRecipe, "reader", lambda self: made.append(1) or reader(self))
     executor_chunks._latest.clear()
     executor = Inline()
     make_model().prepare(make_examples(1000), executor=executor)
