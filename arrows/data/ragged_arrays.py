@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from arrows.engine import Ragged, to_numpy
-from arrows.engine.values import Labelled
+from arrows.engine.values import Labelled, LeafError, convert_many
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import MissingExtraError
+from arrows.typesys.types import Tensor
 
 
 def to_awkward(result: object) -> Any:
@@ -107,30 +109,45 @@ def from_arrow(array: object) -> Any:
     return _from_arrow(_module("pyarrow").types, array)
 
 
-def from_lists(lists: list[Any], dtype: str = "float32") -> Ragged:
+def from_lists(lists: Sequence[Any], dtype: str = "float32") -> Ragged:
     """A `Ragged` from nested lists of numbers: one level of lists for each level of `Ragged`.
 
     Args:
-        lists: at least two levels, which all end in numbers at the same depth.
+        lists: at least two levels, which all end at the same depth in numbers, or in arrays of one shape.
         dtype: element type of the numbers.
 
     Raises:
-        ArrowTypeError: no list of lists, or numbers and lists side by side.
+        ArrowTypeError: no list of lists, numbers and lists side by side, or what is no number of that type,
+            as for the leaves of a block: None, a text, 1.5 among integers.
 
     >>> ragged = from_lists([[[1, 2], []], []])
     >>> ragged, ragged.tolist()
     (Ragged(Ragged in 2 sequences), [[[1.0, 2.0], []], []])
     """
-    if not isinstance(lists, (list, tuple)) or not all(isinstance(item, (list, tuple)) for item in lists):
+    if not _is_list(lists) or not all(map(_is_list, lists)):
         raise ArrowTypeError("expected a list of lists of numbers")
-    offsets = np.array([0, *accumulate(map(len, lists))], np.int64)
-    elements = [element for item in lists for element in item]
-    nested = [isinstance(element, (list, tuple)) for element in elements]
-    if any(nested):
-        if not all(nested):
+    levels: list[HostArray] = []
+    elements = lists
+    while True:
+        levels.append(np.array([0, *accumulate(map(len, elements))], np.int64))
+        elements = [element for item in elements for element in item]
+        kinds = set(map(_is_list, elements))
+        if kinds == {True, False}:
             raise ArrowTypeError("numbers and lists stand side by side; each level has one kind")
-        return Ragged(from_lists(elements, dtype), offsets)
-    return Ragged(np.array(elements, dtype), offsets)
+        if kinds != {True}:
+            break
+    leaf = Tensor(np.shape(elements[0]) if elements else (), dtype)
+    try:
+        ragged = Ragged(convert_many(elements, leaf), levels.pop())
+    except LeafError as error:
+        raise ArrowTypeError(f"element {error.index} of the innermost lists: {error}") from error.__cause__
+    for offsets in reversed(levels):
+        ragged = Ragged(ragged, offsets)
+    return ragged
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 def _require_numbers(part: object) -> None:
@@ -143,6 +160,8 @@ def _require_numbers(part: object) -> None:
             _require_numbers(item)
     elif not isinstance(part, np.ndarray):
         raise ArrowTypeError(f"a result of the type {type(part).__name__} has no numbers to hand on")
+    elif part.dtype.kind not in "biuf":
+        raise ArrowTypeError(f"an array of the type {part.dtype} has no numbers to hand on")
 
 
 def _keys(part: tuple[Any, ...]) -> list[str] | None:
@@ -155,12 +174,14 @@ def _awkward_layout(contents: Any, index: Any, part: Any) -> Any:
         return contents.ListOffsetArray(offsets, _awkward_layout(contents, index, part.values))
     if isinstance(part, tuple):
         return contents.RecordArray([_awkward_layout(contents, index, item) for item in part], _keys(part))
-    return contents.NumpyArray(part)
+    return contents.NumpyArray(np.atleast_1d(part))
 
 
 def _from_awkward(layout: Any) -> Any:
     if layout.is_numpy:
         return np.asarray(layout.data)
+    if layout.is_unknown:  # of lists that are all empty
+        return np.zeros(0)
     if layout.is_record:
         items = [
             _from_awkward(layout.content(place)[: layout.length]) for place in range(len(layout.contents))
@@ -187,6 +208,8 @@ def _arrow_array(arrow: Any, part: Any) -> Any:
         return arrow.StructArray.from_arrays([_arrow_array(arrow, item) for item in part], names)
     array = arrow.array(np.ascontiguousarray(part).reshape(-1))
     for size in reversed(part.shape[1:]):
+        if not size:
+            raise ArrowTypeError(f"Arrow has no rows without numbers, as an array of {list(part.shape)} has")
         array = arrow.FixedSizeListArray.from_arrays(array, size)
     return array
 
@@ -201,6 +224,13 @@ def _from_arrow(types: Any, array: Any) -> Any:
         names = [type_.field(place).name for place in range(type_.num_fields)]
         plain = names == [str(place) for place in range(len(names))]
         return tuple(items) if plain else Labelled(items, names)
+    if types.is_null(type_):  # of lists that are all empty
+        return np.zeros(0)
+    if hasattr(array, "to_numpy_ndarray"):  # a FixedShapeTensorArray
+        return array.to_numpy_ndarray()
+    if types.is_list_view(type_) or types.is_large_list_view(type_):  # whose rows lie in any order
+        sizes = array.sizes.to_numpy(zero_copy_only=False)
+        return Ragged(_from_arrow(types, array.flatten()), np.concatenate(([0], np.cumsum(sizes))))
     if types.is_list(type_) or types.is_large_list(type_):
         offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

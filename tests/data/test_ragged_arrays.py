@@ -109,6 +109,55 @@ def test_lists_of_lists():
             from_lists(wrong)
 
 
+@pytest.mark.parametrize(
+    ("lists", "dtype", "words"),
+    [
+        ([[None]], "float32", "element 0 of the innermost lists: expected a number, got None"),
+        ([[1], [2, "a"]], "float32", "element 2 .*expected a number, got .a."),
+        ([[1.5]], "int32", "expected int, got 1.5"),
+        ([[300]], "uint8", "300 does not fit uint8"),
+        ([[np.ones(2)], [np.ones(3)]], "float32", "element 1 "),
+        ([[1]], "float31", "float31"),
+    ],
+)
+def test_lists_of_what_is_no_number(lists, dtype, words):
+    with pytest.raises(ar.ArrowTypeError, match=words):
+        from_lists(lists, dtype)
+
+
+def test_lists_of_arrays_and_deep_lists():
+    rows = from_lists([[np.arange(2.0)], [], [[3, 4]]][:2])
+    assert rows.values.tolist() == [[0.0, 1.0]] and rows.values.dtype == "float32"
+    deep: list[object] = [1]
+    for _ in range(5000):
+        deep = [deep]
+    ragged = from_lists(deep)
+    depth = 0
+    while isinstance(ragged, ar.Ragged):
+        ragged, depth = ragged.values, depth + 1
+    assert depth == 5000 and ragged.tolist() == [1.0]
+
+
+def test_arrays_of_odd_kinds():
+    awkward, arrow = pytest.importorskip("awkward"), pytest.importorskip("pyarrow")
+    for make in (arrow.list_view, arrow.large_list_view):
+        views = arrow.array([[1, 2], [], [3]], type=make(arrow.int64()))
+        assert from_arrow(views).tolist() == [[1, 2], [], [3]]
+        assert from_arrow(views[1:]).tolist() == [[], [3]]
+    tensors = arrow.FixedShapeTensorArray.from_numpy_ndarray(np.arange(12.0).reshape(2, 3, 2))
+    assert from_arrow(tensors).tolist() == np.arange(12.0).reshape(2, 3, 2).tolist()
+    for empty in (from_awkward(awkward.Array([[], []])), from_arrow(arrow.array([[], []]))):
+        assert empty.tolist() == [[], []]
+    assert to_awkward(np.float32(3)).to_list() == to_arrow(np.float32(3)).to_pylist() == [3.0]
+    for there in (to_awkward, to_arrow):
+        for array in (np.array(["a"], object), np.zeros(2, "complex64")):
+            with pytest.raises(ar.ArrowTypeError, match="no numbers to hand on"):
+                there(array)
+    with pytest.raises(ar.ArrowTypeError, match=r"no rows without numbers, as an array of \[3, 0\] has"):
+        to_arrow(np.zeros((3, 0)))
+    assert from_awkward(to_awkward(np.zeros((3, 0)))).shape == (3, 0)
+
+
 def test_a_model_reads_what_it_has_given():
     pytest.importorskip("awkward")
     states = ar.compile(ar.Map(ar.Vector(2) >> ar.FC(3)))([[[1.0, 2.0]], [], [[0.0, 1.0]] * 2])
