@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from arrows.drawing.ranks import Ranks
+from arrows.drawing.box_rows import BoxRows
 from arrows.drawing.routing import Sideways, tracks
 from arrows.drawing.scene import Box, FrameBox, FramePort, ReferenceBox, Scene, is_dot
 from arrows.drawing.shapes import (
@@ -50,7 +50,7 @@ class _Layout:
         boxes = self.boxes = scene.boxes
         readers = {source for source, _ in scene.wires}
         ends = [i for i, box in enumerate(boxes) if is_dot(box) and i not in readers]
-        self.rows = Ranks(len(boxes), scene.wires, ends)
+        self.rows = BoxRows(len(boxes), scene.wires, ends)
         self.into: list[list[int]] = [[] for _ in boxes]
         for source, target in self.rows.steps:
             if target < len(boxes):

@@ -16,7 +16,7 @@ PASSES = 9
 STIFF = 6  # weight of a straight wire where it passes a row; centring a box weighs 1
 
 
-class Ranks:
+class BoxRows:
     """The rows of a frame; layered graph drawing calls them ranks.
 
     Attributes:
