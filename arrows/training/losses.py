@@ -94,7 +94,7 @@ class Losses:
         # Only our own optimizer masks steps out, and only a compiled model finds again what was not finite.
         masks = isinstance(model, Model) and getattr(optimizer, "masks_steps", False)
         late = model.device.name != "cpu" and (masks if stop else hasattr(optimizer, "counters"))
-        self._late = late and self._ranks.size == 1  # the host has added up the losses of several
+        self._late = late and not self._ranks.reads_losses
         self._finite: Array | None = None
 
     def __enter__(self) -> Self:
@@ -148,8 +148,13 @@ class Losses:
                 loss=loss,
             )
         )
-        if len(self._steps) >= _STEPS or time.monotonic() - self._read >= _SECONDS:
+        if len(self._steps) >= _STEPS or self._ranks.granted("read"):
             self.read()
+
+    @property
+    def are_overdue(self) -> bool:
+        """Whether they were last read so long ago that this rank wishes to."""
+        return bool(self._steps) and time.monotonic() - self._read >= _SECONDS
 
     def read(self) -> None:
         """Reads the losses that the device still has.

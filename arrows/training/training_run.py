@@ -144,7 +144,11 @@ class TrainingRun:
                 at_once=at_once,
             ) as losses,
         ):
-            self.ranks.listen(stop=lambda: interrupts.came, save=lambda: checkpointer.is_overdue)
+            self.ranks.listen(
+                stop=lambda: interrupts.came,
+                save=lambda: checkpointer.is_overdue,
+                read=lambda: losses.are_overdue,
+            )
             while (
                 progress.position < count and not self.ranks.granted("stop") and not self._is_evaluation_due
             ):

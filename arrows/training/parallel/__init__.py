@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from arrows.training.parallel.communicator import Communicator, MpiCommunicator, as_communicator
-from arrows.training.parallel.ranks import Alone, ParallelRanks, RankError, Ranks
+from arrows.training.parallel.parallel_ranks import ParallelRanks
+from arrows.training.parallel.ranks import Alone, RankError, Ranks
 
 __all__ = [
     "Alone",

@@ -1,32 +1,16 @@
-"""The ranks of a job that trains one model, and what they agree on: shares, sums, files, when to stop."""
+"""What the training loop asks of the ranks of a job, and one process as all of them."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-import traceback
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
-from arrows.engine import Batch, Model, Prepared
-from arrows.engine.scheduling import AtOnce, share_of
-from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray
+from arrows.engine.scheduling import AtOnce
+from arrows.ops.arrays import Array
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
-from arrows.training.parallel.communicator import Communicator
-from arrows.training.parallel.flat_gradients import FlatGradients
-from arrows.training.parallel.shares import shares
-from arrows.training.parameters import as_float
 from arrows.training.progress import Progress
-from arrows.training.saving import load_state, save_state
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import NotFiniteError
 
 Result = TypeVar("Result")
 LossCheck = Callable[[Array], None]
@@ -50,12 +34,15 @@ class Ranks(Protocol):
     Attributes:
         size: how many there are.
         first: whether this is the one that evaluates, prints, and writes files.
+        reads_losses: whether the host has read the loss when a step ends; else it may still be computed.
     """
 
     @property
     def size(self) -> int: ...
     @property
     def first(self) -> bool: ...
+    @property
+    def reads_losses(self) -> bool: ...
 
     def prepare(self, model: Learner, examples: Any) -> PreparedExamples:
         """Prepares the examples on each rank."""
@@ -90,7 +77,7 @@ class Ranks(Protocol):
 class Alone:
     """One process, which is all ranks."""
 
-    size, first = 1, True
+    size, first, reads_losses = 1, True, False
 
     def __init__(self) -> None:
         self._wishes: Mapping[str, Callable[[], bool]] = {}
@@ -125,213 +112,3 @@ class Alone:
 
     def together(self, error: BaseException) -> BaseException:
         return error
-
-
-class ParallelRanks:
-    """The processes of an MPI job.
-
-    Args:
-        communicator: connects them.
-
-    """
-
-    def __init__(self, communicator: Communicator) -> None:
-        self._communicator = communicator
-        self._gradients = FlatGradients(communicator)
-        self._costs: HostArray = np.zeros(0, np.int64)
-        self._granted: dict[str, bool] = {}
-        self._shared: BaseException | None = None
-        self._wishes: Mapping[str, Callable[[], bool]] = {}
-
-    @property
-    def size(self) -> int:
-        return self._communicator.size
-
-    @property
-    def first(self) -> bool:
-        return self._communicator.rank == 0
-
-    def prepare(self, model: Learner, examples: Any) -> PreparedExamples:
-        """Prepares the examples on each rank.
-
-        Raises:
-            ArrowTypeError: the model is not compiled.
-            InputError: the model cannot read an example; or whatever reading raises.
-            RankError: another rank has failed.
-        """
-        error: Exception | None = None
-        try:
-            if not isinstance(model, Model):
-                raise ArrowTypeError("train: comm= takes a compiled model, not a network on the fly")
-            prepared: Prepared = model.prepare(examples)
-            self._costs = prepared.nodes
-        except Exception as caught:  # noqa: BLE001  raised below, once all ranks know
-            error = caught
-        self._raise_together(error)
-        return prepared
-
-    def agree(self, settings: Mapping[str, object], model: Learner, prepared: PreparedExamples) -> None:
-        """Refuses ranks that run different things.
-
-        Raises:
-            ArrowValueError: it names what differs, and where; on all ranks.
-        """
-        shapes = {name: (list(array.shape), str(array.dtype)) for name, array in model.params.items()}
-        here = {
-            **{name: str(value) for name, value in settings.items()},
-            "the model's seed": str(getattr(model, "seed", None)),
-            "the parameters": json.dumps(shapes),
-            "the number of examples": str(len(prepared)),
-            "the nodes of the examples": _digest(self._costs),
-        }
-        everywhere = [json.loads(text) for text in self._communicator.gather_texts(json.dumps(here))]
-        for rank, other in enumerate(everywhere):
-            for name, value in everywhere[0].items():
-                if other.get(name) != value:
-                    text = (
-                        f"train: the ranks run different things: {name} is {_short(value)} on rank 0, and "
-                        f"{_short(other.get(name))} on rank {rank}"
-                    )
-                    raise self.together(ArrowValueError(text))
-
-    def share_state(self, model: Learner, optimizer: Optimizer, run: Progress) -> None:
-        """Gives all ranks the parameters, the optimizer's state and the progress of the first."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "state")
-            if self.first:
-                save_state(path, model, optimizer, run)
-            content = self._communicator.broadcast(path.read_bytes() if self.first else b"")
-            if not self.first:
-                path.write_bytes(content)
-                saved, _ = load_state(path, model, optimizer)
-                for name in Progress.__slots__:
-                    setattr(run, name, getattr(saved, name))
-
-    def train_step(
-        self, model: Learner, batch: Any, optimizer: Optimizer, check: LossCheck | None, at_once: AtOnce
-    ) -> Array:
-        """Takes a step on a batch, of which each rank computes a share; returns the loss of the whole batch.
-
-        The numbers are those of one process, to rounding: dropout depends on an example's place in the
-        prepared set, and each rank's gradients count by its number of examples.
-        """
-        assert isinstance(batch, Batch)
-        own = shares(self._costs[batch.indices], self.size)[self._communicator.rank]
-        part = batch.prepared[batch.indices[own]]
-        step = _SummedStep(self, optimizer, check, len(part) / max(len(batch), 1))
-        most = share_of(at_once, self.size)
-        model.train_step(part, cast("Optimizer", step), check=step.see, at_once=most)
-        assert step.loss is not None
-        return step.loss
-
-    def listen(self, **wishes: Callable[[], bool]) -> None:
-        self._wishes, self._granted = wishes, {}
-
-    def granted(self, wish: str) -> bool:
-        return self._granted.get(wish, False)
-
-    def from_first(self, function: Callable[[], Result]) -> Result:
-        """What a function returns on the first rank, which alone calls it.
-
-        Raises:
-            Whatever the function raises, on the first rank.
-            RankError: on the others.
-        """
-        if not self.first:
-            outcome = json.loads(self._communicator.broadcast(b""))
-            if "error" in outcome:
-                self._shared = RankError(0, outcome["error"])
-                raise self._shared
-            return cast("Result", outcome["result"])
-        try:
-            result = function()
-        except BaseException as error:
-            self._shared = error
-            self._communicator.broadcast(json.dumps({"error": _reason(error)}).encode())
-            raise
-        self._communicator.broadcast(json.dumps({"result": result}).encode())
-        return result
-
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """An error that not all ranks see ends the job: the others would wait for this rank for ever."""
-        try:
-            yield
-        except (NotFiniteError, RankError):  # of the sum of all ranks
-            raise
-        except BaseException as error:
-            if error is not self._shared:
-                self._communicator.abort("".join(traceback.format_exception(error)))
-            raise
-
-    def together(self, error: BaseException) -> BaseException:
-        self._shared = error
-        return error
-
-    def sum(
-        self, model: Learner, gradients: Mapping[str, Any], loss: Array, share: float
-    ) -> tuple[Array, dict[str, Any]]:
-        """The loss and the gradients of the whole batch; learns what the ranks wish."""
-        device = model.device
-        own = as_float(device, loss) * share
-        numbers = np.array([own, *(float(wish()) for wish in self._wishes.values())])
-        sums, totals = self._gradients.sum(device, gradients, numbers, share)
-        self._granted = dict(zip(self._wishes, (totals[1:] > 0).tolist(), strict=True))
-        total = np.array(totals[0], loss.dtype)
-        return device.to_device(total), sums
-
-    def _raise_together(self, error: Exception | None) -> None:
-        reasons = self._communicator.gather_texts("" if error is None else _reason(error))
-        if error is not None:
-            self._shared = error
-            raise error
-        for rank, reason in enumerate(reasons):
-            if reason:
-                raise RankError(rank, reason)
-
-
-class _SummedStep:
-    """An optimizer that takes its step on the gradients of all ranks.
-
-    Args:
-        ranks: sum them up.
-        optimizer: takes the step.
-        check: sees the loss of the whole batch before.
-        share: the part of the batch's examples that this rank has.
-    """
-
-    def __init__(
-        self, ranks: ParallelRanks, optimizer: Optimizer, check: LossCheck | None, share: float
-    ) -> None:
-        self._ranks, self._optimizer, self._check, self._share = ranks, optimizer, check, share
-        self.loss: Array | None = None
-
-    def see(self, loss: Array) -> None:
-        self.loss = loss
-
-    def only_reads_gradients(self) -> bool:
-        """True: `step` reads them into a buffer."""
-        return True
-
-    def step(self, model: Learner, gradients: Mapping[str, Any]) -> None:
-        assert self.loss is not None
-        if getattr(self._optimizer, "dense", False):  # all rows are updated, so a table goes the shorter way
-            xp = model.device.xp
-            gradients = {n: g.to_dense(xp) if isinstance(g, RowSparse) else g for n, g in gradients.items()}
-        self.loss, sums = self._ranks.sum(model, gradients, self.loss, self._share)
-        if self._check is not None:
-            self._check(self.loss)
-        self._optimizer.step(model, sums)
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _digest(costs: HostArray) -> str:
-    return f"{zlib.crc32(np.ascontiguousarray(costs).tobytes()):08x}"
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
