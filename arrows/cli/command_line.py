@@ -25,7 +25,7 @@ from arrows.cli import (
     train_tagger,
 )
 from arrows.cli.exit_codes import LINE, exit_status, open_streams
-from arrows.cli.job import first_prints
+from arrows.cli.job import first_prints, own_device
 from arrows.cli.option_types import positive
 from arrows.cli.predict import any_model, sentiment, tagger
 from arrows.machine import limited_to, set_threads
@@ -74,7 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Runs a command; of several processes that train together, one prints."""
-    with first_prints() if options.command in TRAINING else nullcontext():
+    if options.command not in TRAINING:
+        return int(options.run(options))
+    with first_prints():
+        options.device = own_device(options.device)
         return int(options.run(options))
 
 

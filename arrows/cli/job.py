@@ -1,4 +1,4 @@
-"""The MPI job that a command runs in, if `mpirun` or `mpiexec` has started it on several ranks."""
+"""The MPI job that a command runs in, if `mpirun`, `mpiexec` or `srun` has started it on several ranks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from arrows.engine.device import Device, get_device
+from arrows.training.parallel import launched, require_connected
 from arrows.typesys.errors import MissingExtraError
-
-# Open MPI and MPICH (with its relatives of Intel and Cray) tell each process so how many there are.
-_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
 def in_job() -> bool:
-    """Whether this process is one of several that `mpirun` has started."""
-    return any(os.environ.get(name, "").isdecimal() and int(os.environ[name]) > 1 for name in _SIZES)
+    """Whether this process is one of several that a launcher has started."""
+    return launched()[0] > 1
 
 
 def world() -> Any:
@@ -23,6 +22,7 @@ def world() -> Any:
 
     Raises:
         MissingExtraError: pip install 'arrows[mpi]'.
+        ArrowValueError: the launcher and MPI do not go together.
     """
     if not in_job():
         return None
@@ -30,6 +30,7 @@ def world() -> Any:
         from mpi4py import MPI
     except ModuleNotFoundError as error:
         raise MissingExtraError("the ranks of a job train together by mpi4py", "mpi", error.name) from None
+    require_connected(MPI.COMM_WORLD)
     return MPI.COMM_WORLD
 
 
@@ -37,6 +38,24 @@ def is_first() -> bool:
     """Whether this process prints and writes: rank 0 of a job, or the only process."""
     comm = world()
     return comm is None or int(comm.Get_rank()) == 0
+
+
+def own_device(device: Device) -> Device:
+    """The device of this rank: of the ranks of a machine, each takes the next GPU, from the first one on.
+
+    Args:
+        device: what the command line says; a GPU with a number, and the CPU, are all ranks' device.
+    """
+    comm = world()
+    if comm is None or device.name != "cuda":
+        return device
+    from mpi4py import MPI
+
+    number = int(comm.Split_type(MPI.COMM_TYPE_SHARED).Get_rank())
+    try:
+        return get_device(f"cuda:{number}")
+    except RuntimeError:  # the launcher shows each rank a GPU of its own, or there are fewer GPUs than ranks
+        return device
 
 
 @contextmanager

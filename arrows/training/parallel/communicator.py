@@ -10,6 +10,7 @@ import numpy as np
 
 from arrows.ops.arrays import HostArray
 from arrows.training.arguments import described
+from arrows.training.parallel.launcher import require_connected
 from arrows.typesys import ArrowTypeError
 
 
@@ -105,6 +106,7 @@ def as_communicator(comm: Any) -> Communicator:
 
     Raises:
         ArrowTypeError: it is none.
+        ArrowValueError: it is all processes that MPI sees, and these are not those that were started.
 
     >>> as_communicator(4)
     Traceback (most recent call last):
@@ -114,6 +116,10 @@ def as_communicator(comm: Any) -> Communicator:
     if isinstance(comm, type):
         pass
     elif all(hasattr(comm, name) for name in ("Get_rank", "Get_size", "Iallreduce", "Abort")):
+        from mpi4py import MPI
+
+        if comm == MPI.COMM_WORLD:
+            require_connected(comm)
         return MpiCommunicator(comm)
     elif all(hasattr(comm, name) for name in ("rank", "size", "start_sum", "gather_texts", "abort")):
         own: Communicator = comm
