@@ -341,7 +341,9 @@ STREAMS: list[tuple[Any, Any, dict[str, Any], str, list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("read", "iterate", "how", "text", "lines"), STREAMS, ids=lambda x: str(x)[:30])
+@pytest.mark.parametrize(
+    ("read", "iterate", "how", "text", "lines"), STREAMS, ids=[read.__name__ for read, *_ in STREAMS]
+)
 def test_streams_give_what_lists_give(tmp_path, read, iterate, how, text, lines):
     if read is read_smiles:
         pytest.importorskip("rdkit")
