@@ -240,8 +240,8 @@ def _free_text(texts: Mapping[str, int], path: str, reason: str, *, of_words: bo
     seen: set[int] = set()
     for text in texts:
         seen.update(hashes(text))
-        if len(seen) > _BUCKETS[-1]:
-            break
+        if len(seen) > _BUCKETS[-2]:
+            break  # more than this take the most buckets, however many more
     buckets = next((count for count in _BUCKETS if count >= len(seen)), _BUCKETS[-1])
     return TextPlan(path=path, reason=reason, of_words=of_words, buckets=buckets)
 

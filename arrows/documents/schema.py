@@ -171,21 +171,28 @@ class SchemaReader:
         self, values: Sequence[object], path: str, depth: int, above: Places, *, missing: int
     ) -> Schema:
         """The schema of the values at a path."""
-        _require_json({type(value): value for value in values}, path)
-        numbers = [value for value in values if type(value) is int or type(value) is float]
+        types = dict.fromkeys(
+            map(type, values)
+        )  # most paths have one or two: lists of the others need no walk
+        _require_json(values, types, path)
+        numbers = (
+            [value for value in values if type(value) is int or type(value) is float]
+            if int in types or float in types
+            else []
+        )
         _require_finite(numbers, path)
-        arrays = [value for value in values if isinstance(value, list)]
-        objects = [value for value in values if isinstance(value, dict)]
+        arrays = [value for value in values if isinstance(value, list)] if list in types else []
+        objects = [value for value in values if isinstance(value, dict)] if dict in types else []
         repeated = {kind: head for (kind, way), head in above.items() if not way}
         stops = depth >= self.depth
         return Schema(
             path=path,
             count=len(values),
             missing=missing,
-            nulls=sum(value is None for value in values),
-            booleans=[value for value in values if isinstance(value, bool)],
+            nulls=sum(value is None for value in values) if type(None) in types else 0,
+            booleans=[value for value in values if isinstance(value, bool)] if bool in types else [],
             numbers=numbers,
-            texts=[value for value in values if isinstance(value, str)],
+            texts=[value for value in values if isinstance(value, str)] if str in types else [],
             objects=(
                 RepeatedSchema(repeated[dict], len(objects))
                 if objects and dict in repeated
@@ -246,11 +253,11 @@ def _after(places: Places, step: Step) -> Places:
     return {(kind, way[1:]): head for (kind, way), head in places.items() if way and way[0] == step}
 
 
-def _require_json(by_type: Mapping[type, object], path: str) -> None:
-    """Refuses values that JSON does not have, of which one of each type is enough."""
-    for value in by_type.values():
+def _require_json(values: Sequence[object], types: Collection[type], path: str) -> None:
+    """Refuses values of types that JSON does not have."""
+    for kind in types:
         try:
-            json_type(value)
+            json_type(next(value for value in values if type(value) is kind))
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
 
