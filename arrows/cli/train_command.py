@@ -122,6 +122,7 @@ def train_best(
     unit: str,
     test: Callable[[], str],
     report: Callable[[Epoch], str] = str,
+    texts: Mapping[str, str] | None = None,
 ) -> History | None:
     """Trains, prints a line for each epoch, and keeps the model of the best one; tests it at the end.
 
@@ -132,6 +133,7 @@ def train_best(
         metadata: what the numbers of the run depend on besides; a resumed run must have the same.
         test: measures the model that was kept on the test examples; returns the lines about it.
         report: the line about an epoch.
+        texts: what else the model file keeps.
 
     Returns:
         The epochs and evaluations; None if a learning rate was all that `options` ask for, and on all ranks
@@ -145,6 +147,7 @@ def train_best(
         kept=kept,
         path=options.save,
         report=report,
+        texts=texts,
         evaluations=options.evaluate_every is not None,
     )
     if options.find_rate:
@@ -202,11 +205,12 @@ class _Reporter(Callback):
     kept: ar.Model
     path: Path
     report: Callable[[Epoch], str]
+    texts: Mapping[str, str] | None
     evaluations: bool
 
     def after_evaluation(self, evaluation: Evaluation, /) -> None:
         if evaluation.best:
-            save_model(self.kept, self.path)
+            save_model(self.kept, self.path, metadata=self.texts)
         if self.evaluations:
             figures = ", ".join(f"{name} {value:.4f}" for name, value in evaluation.figures.items())
             print(f"  step {evaluation.step:,}: {figures}{_best(evaluation)}", flush=True)

@@ -79,6 +79,10 @@ def test_a_label_that_lies_deep_in_documents_is_learnt(fitted, capsys, tmp_path)
     assert max(evaluation["figures"]["accuracy"] for evaluation in history["evaluations"]) > 0.85
 
     strange = [{"answers": [{"mood": "ugly", "new": 1}]}, {}, threads(1, seed=9)[0]]
+    table = tmp_path / "new.csv"
+    table.write_text("answers\n\n1\n")
+    status, _, err = outcome(capsys, "predict", str(folder / "model.safetensors"), str(table))
+    assert status == 2 and "was not fitted to a table" in err
     fresh = threads(100, seed=5)
     path = written(tmp_path / "new.jsonl", [*strange, *fresh])
     status, out, err = outcome(capsys, "predict", str(folder / "model.safetensors"), str(path))
@@ -142,6 +146,46 @@ def test_numbers_are_regressed_and_tables_are_read(tmp_path, capsys):
     )
     assert status == 0, err
     assert abs(json.loads(predicted)["y"] - 11.5) < 2
+
+
+def test_a_model_of_a_table_predicts_tables(tmp_path, capsys):
+    """Columns are read as when the model was fitted, whatever they look like in the new table."""
+
+    def table(name, rows, header=("code", "x", "ok", "id", "y")):
+        path = tmp_path / name
+        path.write_text("".join(",".join(map(str, row)) + "\n" for row in [header, *rows]))
+        return path
+
+    codes = ["007", "12", "x"]
+    rows = [(codes[n % 3], n / 4, "true" if n % 2 else "", n + 1000, n % 3) for n in range(90)]
+    path = table("data.csv", rows)
+    other = table("other.csv", [("12", 3, "false", 5, 1), ("13", "", "", "", 0)])
+    fit(
+        capsys, path, "--label", "y", "--validation", other, "--ignore", "id", "--epochs", 30, "--width", 8,
+        "--learning-rate", 0.02, "--dropout", 0,
+    )  # fmt: skip
+    model = str(tmp_path / "data.fit" / "model.safetensors")
+    new = table("new.tsv", [["12\t3\ttrue"], ["14\t\t"]], header=["code\tx\tok"])
+    status, out, err = outcome(capsys, "predict", model, str(new))
+    assert status == 0, err
+    predicted = [json.loads(line) for line in out.splitlines()]
+    assert len(predicted) == 2 and max(predicted[0], key=predicted[0].get) == "1"
+
+    wrong = table(
+        "wrong.csv",
+        [("12", "many", ""), ("12", 3, ""), ("12", 3, "perhaps"), ("12", 3)],
+        header=("code", "x", "ok"),
+    )
+    status, _, err = outcome(capsys, "predict", model, str(wrong))
+    assert status == 2 and "wrong.csv:2: the column 'x' should hold a number, not 'many'" in err
+    status, out, err = outcome(capsys, "predict", model, str(wrong), "--errors", "skip")
+    assert status == 0 and len(out.splitlines()) == 1
+    assert (
+        "the column 'ok' should hold true or false, not 'perhaps'" in err and "4 examples: 3 skipped" in err
+    )
+    fewer = table("fewer.csv", [("12", 3)], header=("code", "x"))
+    status, _, err = outcome(capsys, "predict", model, str(fewer))
+    assert status == 2 and "fewer.csv:1: no column has the name 'ok'; there are 'code', 'x'" in err
 
 
 @pytest.mark.parametrize(

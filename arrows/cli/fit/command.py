@@ -23,6 +23,7 @@ from arrows.cli.fit.page import page
 from arrows.cli.fit.report import Report, text_report
 from arrows.cli.fit.task import Classes, Task, figure_text, figures_text, task_of
 from arrows.cli.option_types import OPTIMIZERS
+from arrows.cli.table_columns import METADATA, ColumnType, types_text
 from arrows.cli.train_command import (
     content_hash,
     parameter_count,
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         InputError, ArrowValueError, OSError: wrong data or options; no model has been written then.
         And as `train_best`.
     """
-    split, keys = _split(options)
+    split, keys, columns = _split(options)
     task = task_of([*split.train, *split.validation, *split.test], split, options.task, options.label)
     path = below(ROOT, keys[0])
     for key in keys[1:]:
@@ -109,12 +110,22 @@ def run(options: argparse.Namespace) -> int:
         unit="document",
         test=test,
         report=_epoch_line,
+        texts=_column_texts(options, keys, columns),
     )
     if history is not None:
         warnings += _weaknesses(task, results)
         report = _report(options, split, task, proposal, warnings, history, results)
         _write_report(folder, report, history)
     return 0
+
+
+def _column_texts(
+    options: argparse.Namespace, keys: tuple[str, ...], columns: Mapping[str, ColumnType]
+) -> dict[str, str]:
+    """What the model file says about the columns of tables, all but the label and those that are ignored."""
+    left_out = {below(ROOT, keys[0]), *options.ignore}
+    read = {name: kind for name, kind in columns.items() if below(ROOT, name) not in left_out}
+    return {METADATA: types_text(read)} if columns else {}
 
 
 def _epoch_line(epoch: Epoch) -> str:
@@ -131,25 +142,27 @@ def _write_report(folder: Path, report: Report, history: History) -> None:
     print(f"written to {printable(str(folder))}: model.safetensors, block.py, history.json, report.html")
 
 
-def _split(options: argparse.Namespace) -> tuple[DataSplit, tuple[str, ...]]:
-    """The examples in parts, and the keys that lead to the label."""
-    examples, keys = read_examples(options.data, options.label, skip=options.skip_errors)
+def _split(options: argparse.Namespace) -> tuple[DataSplit, tuple[str, ...], Mapping[str, ColumnType]]:
+    """The examples in parts, the keys that lead to the label, and what the columns of a table hold."""
+    data = read_examples(options.data, options.label, skip=options.skip_errors)
     shares = {"validation": options.validation_share, "test": options.test_share}
     files: dict[str, Sequence[Example]] = {}
     for name in shares:
         path = getattr(options, name)
         if path is not None:
-            files[name], others = read_examples(path, options.label, skip=options.skip_errors)
-            shares[name] = 0.0
-            if others != keys:
+            part = read_examples(path, options.label, skip=options.skip_errors, columns=data.columns)
+            files[name], shares[name] = part.examples, 0.0
+            if part.keys != data.keys:
                 raise ArrowValueError(
-                    f"--{name} {path}: the label is at {quoted('.'.join(others))} there, and at "
-                    f"{quoted('.'.join(keys))} in {options.data}"
+                    f"--{name} {path}: the label is at {quoted('.'.join(part.keys))} there, and at "
+                    f"{quoted('.'.join(data.keys))} in {options.data}"
                 )
     if shares["validation"] + shares["test"] >= 1:
         raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
-    split = split_examples(examples, seed=options.seed, validation=shares["validation"], test=shares["test"])
-    return replace(split, **files), keys
+    split = split_examples(
+        data.examples, seed=options.seed, validation=shares["validation"], test=shares["test"]
+    )
+    return replace(split, **files), data.keys, data.columns
 
 
 def _readable(split: DataSplit, judge: ar.Model) -> DataSplit:

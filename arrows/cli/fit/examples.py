@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from arrows.cli.table_columns import ColumnType, column_types, separator_of, typed_rows
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.documents import infer_block
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 Label = str | int | float | bool
-_TRUTH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +41,11 @@ class Example:
         """The example of a document, whose label keys lead to.
 
         Raises:
-            InputError: the label is missing or of a wrong type, or the document is nested too deeply.
+            InputError: the label is missing or of a wrong type, the document is nested too deeply, or it is
+                an error itself.
         """
+        if isinstance(document, InputError):  # a row that is not of the types of its columns
+            raise document
         label = _label(document, keys, place)
         assert isinstance(document, dict)
         rest = without(document, keys)
@@ -78,36 +80,44 @@ class DataSplit:
     test: Sequence[Example]
 
 
-def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleFile:
+    """What a file holds.
+
+    Attributes:
+        examples: in its order.
+        keys: those that lead to the label.
+        columns: what the columns of a table hold; empty for JSON Lines.
+    """
+
+    examples: Sequence[Example]
+    keys: tuple[str, ...]
+    columns: Mapping[str, ColumnType]
+
+
+def read_examples(
+    path: Path, label: str, *, skip: bool, columns: Mapping[str, ColumnType] | None = None
+) -> ExampleFile:
     """Reads the documents of a file and their labels.
 
     Args:
         path: JSON Lines, or a table whose name ends in .csv or .tsv; decompressed if it ends in .gz or .zst.
         label: the name of the field of the label, or the names that lead to it, with dots between.
         skip: leave out lines with errors and without a label.
-
-    Returns:
-        The examples, and the keys that lead to the label.
+        columns: what the columns of a table hold, by name; None: decided by what they have.
 
     Raises:
         InputError: a line that cannot be read, or without a label; it names file, line and field.
         OSError: the file cannot be read.
     """
-    errors = "skip" if skip else "stop"
-    suffix = Path(path.stem if path.suffix in {".gz", ".zst"} else path.name).suffix.lower()
-    if suffix in _SEPARATORS:
-        rows = read_csv(path, separator=_SEPARATORS[suffix], errors=errors)
-        documents, places = _typed(rows), rows.places
+    separator = separator_of(path)
+    documents: Sequence[object]
+    if separator is not None:
+        rows = read_csv(path, separator=separator, errors="skip" if skip else "stop")
+        columns = columns or column_types(rows)
+        documents, places = typed_rows(rows, columns), rows.places
     else:
-        try:
-            lines = read_json_lines(path, errors=errors)
-        except InputError as error:
-            if path.suffix in {".gz", ".zst"} or not _is_array(path):
-                raise
-            raise InputError(
-                f"{path}: this file begins as one JSON array; expected JSON Lines, a document on each line, "
-                f"which `jq -c '.[]' {path}` makes of an array"
-            ) from error
+        lines = _json_lines(path, skip=skip)
         documents, places = list(lines), lines.places
     if not documents:
         raise InputError(f"{path}: there are no examples in this file")
@@ -124,7 +134,19 @@ def read_examples(path: Path, label: str, *, skip: bool) -> tuple[list[Example],
         raise wrong[0]
     if wrong:
         print(f"left out {len(wrong):,} lines without a label; the first: {printable(str(wrong[0]))}")
-    return examples, keys
+    return ExampleFile(examples=examples, keys=keys, columns=columns or {})
+
+
+def _json_lines(path: Path, *, skip: bool) -> FileExamples[object]:
+    try:
+        return read_json_lines(path, errors="skip" if skip else "stop")
+    except InputError as error:
+        if path.suffix in {".gz", ".zst"} or not _is_array(path):
+            raise
+        raise InputError(
+            f"{path}: this file begins as one JSON array; expected JSON Lines, a document on each line, "
+            f"which `jq -c '.[]' {path}` makes of an array"
+        ) from error
 
 
 def documents_of(examples: Sequence[Example]) -> FileExamples[object]:
@@ -216,32 +238,3 @@ def _label(document: object, keys: Sequence[str], place: str) -> Label:
         if not finite:
             raise InputError(f"{place}: the label {field} should be a finite number, not {value!r:.40}")
     return value
-
-
-def _typed(rows: Sequence[dict[str, str]]) -> list[dict[str, object]]:
-    """The rows of a table with truth values and numbers where all of a column are; null where it is blank."""
-    readers = {name: _reader([row[name] for row in rows]) for name in (rows[0] if rows else {})}
-    return [
-        {name: readers[name](text) if text.strip() else None for name, text in row.items()} for row in rows
-    ]
-
-
-def _reader(texts: Sequence[str]) -> Callable[[str], object]:
-    filled = [text.strip() for text in texts if text.strip()]
-    if filled and all(text.lower() in _TRUTH for text in filled):
-        return lambda text: _TRUTH[text.strip().lower()]
-    for read in (int, float):
-        # 007 is a name; and so is what Python reads beside plain numbers, such as 1_000 and nan.
-        if filled and all(_is_number(text, read) for text in filled):
-            return read
-    return str
-
-
-def _is_number(text: str, read: Callable[[str], float]) -> bool:
-    digits = text.lstrip("+-")
-    if "_" in text or (digits[:1] == "0" and digits[1:2].isdigit()):
-        return False
-    try:
-        return math.isfinite(read(text))
-    except (ValueError, OverflowError):
-        return False

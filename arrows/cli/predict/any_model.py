@@ -16,15 +16,18 @@ import numpy as np
 import arrows as ar
 from arrows.cli.option_types import positive
 from arrows.cli.predict.streams import add_predict_options, example_lines, output_of
+from arrows.cli.table_columns import METADATA, require_columns, separator_of, typed_row, types_of_text
 from arrows.cli.user_modules import attribute, load, split
+from arrows.data import iterate_csv
 from arrows.data.json_lines import parse_json_line
 from arrows.model_files import load_model, read_model_file
 from arrows.model_files.builders import is_trusted
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import escaped, printable_lines
 
-DESCRIPTION = """Reads a JSON value from each line and prints the model's result for it as a line of JSON, in
-the same order, while it reads: an endless pipe will do. Blank lines are skipped."""
+DESCRIPTION = """Reads a JSON value from each line, or the rows of a table, and prints the model's result for
+each as a line of JSON, in the same order, while it reads: an endless pipe will do. Blank lines are
+skipped."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_predict_options(
         parser,
         model="a model file that ar.save_model wrote",
-        examples="JSON Lines; if its name ends in .gz or .zst, it is decompressed",
+        examples="JSON Lines, or a table (.csv, .tsv) like that to which the model was fitted; if its name "
+        "ends in .gz or .zst, it is decompressed",
     )
     add = parser.add_argument
     add(
@@ -67,7 +71,6 @@ def run(options: argparse.Namespace) -> int:
             results of the lines before it have been printed then.
     """
     model = _model(options)
-    lines, source = example_lines(options)
     waiting: deque[str] = deque()  # the places of the examples whose results are still to come
     skipped = not_finite = written = 0
 
@@ -79,15 +82,11 @@ def run(options: argparse.Namespace) -> int:
         print(f"skipped: {printable_lines(str(error))}", file=sys.stderr)
 
     def examples() -> Iterator[Any]:
-        for number, line in lines:
-            if not line.strip():
+        for place, value in _values(options):
+            if isinstance(value, InputError):
+                refuse(value)
                 continue
-            try:
-                value = parse_json_line(line, source, number)
-            except InputError as error:
-                refuse(error)
-                continue
-            waiting.append(f"{source}:{number}")
+            waiting.append(place)
             yield value
 
     with output_of(options) as output:
@@ -111,6 +110,44 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0
+
+
+def _values(options: argparse.Namespace) -> Iterator[tuple[str, object]]:
+    """The examples with their places, and errors in place of those that cannot be read."""
+    separator = separator_of(Path(options.examples))
+    if separator is not None:
+        yield from _rows(options.model, Path(options.examples), separator)
+        return
+    lines, source = example_lines(options)
+    for number, line in lines:
+        if line.strip():
+            value: object
+            try:
+                value = parse_json_line(line, source, number)
+            except InputError as error:
+                value = error
+            yield f"{source}:{number}", value
+
+
+def _rows(model: Path, path: Path, separator: str) -> Iterator[tuple[str, object]]:
+    """The rows of a table, read as those of the table to which a model was fitted."""
+    types = types_of_text(read_model_file(model).metadata.get(METADATA), model)
+    rows = iterate_csv(path, separator=separator)
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except InputError as error:
+            yield "", error
+            continue
+        if len(rows.places) == 1:
+            require_columns(row, types, path)
+        place = rows.places[-1]
+        try:
+            yield place, typed_row(row, types, place)
+        except InputError as error:
+            yield place, error
 
 
 def as_json(row: object) -> tuple[str, bool]:
