@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from arrows.data.file_examples import FileExamples
+from arrows.data import FileExamples
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
 
