@@ -31,7 +31,7 @@ class Accuracy(StreamingMetric):
     """
 
     def __init__(self, *, ignore: int | None = None) -> None:
-        self.ignore = ignore
+        self.ignore = _number_or_none(ignore)
         self.right = self.count = 0
 
     def update(self, predicted: object, correct: object, /) -> None:
@@ -76,7 +76,7 @@ class ConfusionMatrix(StreamingMetric):
 
     def __init__(self, classes: int | Sequence[str], *, ignore: int | None = None) -> None:
         self.names = class_names(classes)
-        self.ignore = ignore
+        self.ignore = _number_or_none(ignore)
         self.counts = np.zeros((len(self.names), len(self.names)), np.int64)
 
     def update(self, predicted: object, correct: object, /) -> None:
@@ -157,6 +157,15 @@ def class_names(classes: object) -> tuple[str, ...]:
     if not names or len(set(names)) != len(names):
         raise ArrowValueError(f"there must be at least one class, and each has another name: {classes!r}")
     return names
+
+
+def _number_or_none(ignore: object) -> int | None:
+    """The number of the answers that are not counted, if there is one."""
+    if ignore is None:
+        return None
+    if not isinstance(ignore, (int, np.integer)):
+        raise ArrowTypeError(f"ignore must be a whole number or None, not {ignore!r}")
+    return int(ignore)
 
 
 def class_numbers(predicted: object, correct: object, ignore: int | None) -> tuple[HostArray, HostArray]:

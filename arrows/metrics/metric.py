@@ -59,12 +59,10 @@ def host_array(values: object) -> HostArray:
     array([1, 2, 3])
     """
     if not isinstance(values, (list, tuple)):
-        values = to_numpy(values)
-        while isinstance(values, Ragged):
-            values = values.values
-        if isinstance(values, np.ndarray):
-            return values
-        raise ArrowTypeError(f"a metric reads arrays, ragged values and lists, not {type(values).__name__}")
+        array = _brought_down(values)
+        if not array.ndim:
+            raise ArrowTypeError(f"a metric reads many values at once, not {array.item()!r}; a list will do")
+        return array
     numbers: list[object] = []
     waiting: list[object] = [values]
     while waiting:
@@ -72,10 +70,23 @@ def host_array(values: object) -> HostArray:
         if isinstance(item, (list, tuple)):
             waiting.extend(reversed(item))
         elif hasattr(item, "dtype") or isinstance(item, Ragged):
-            numbers.extend(host_array(item).ravel().tolist())
+            numbers.extend(_brought_down(item).ravel().tolist())
         else:
             numbers.append(item)
     return np.array(numbers) if numbers else np.zeros(0, np.int64)
+
+
+def _brought_down(values: object) -> HostArray:
+    """All elements of an array of any device, or of a ragged value, as a host array."""
+    try:
+        array = to_numpy(values)
+    except TypeError:
+        array = None
+    while isinstance(array, Ragged):
+        array = array.values
+    if not isinstance(array, np.ndarray):
+        raise ArrowTypeError(f"a metric reads arrays, ragged values and lists, not {type(values).__name__}")
+    return array
 
 
 def require_same_count(predicted: Sized, correct: Sized) -> None:

@@ -221,7 +221,10 @@ def test_parses_of_sentences():
         (Accuracy(), [0.5], [1], r"numbers of classes, of an integer type, not float64; .*score > 0"),
         (Accuracy(), np.zeros((2, 2, 2)), [1, 1], r"\[n\] or \[n, classes\], not \[2, 2, 2\]"),
         (Accuracy(), np.zeros((2, 0)), [1, 1], "scores of no class"),
-        (Accuracy(), {1: 2}, [1], "."),
+        (Accuracy(), {1: 2}, [1], "arrays, ragged values and lists, not dict"),
+        (Accuracy(), "ab", [1, 2], "arrays, ragged values and lists, not str"),
+        (Accuracy(), 3, [3], "many values at once, not 3"),
+        (MeanSquaredError(), [1.0], np.array(1.0), r"many values at once, not 1\.0"),
         (Accuracy(), ["a"], ["a"], "numbers of classes"),
         (ConfusionMatrix(2), [2], [1], "a predicted class is 2, and the 2 classes are 0 to 1"),
         (ConfusionMatrix(2), [1], [-1], "a correct class is -1"),
@@ -239,7 +242,7 @@ def test_parses_of_sentences():
 )
 def test_what_does_not_fit_is_refused(metric: StreamingMetric, predicted, correct, words):
     before = metric.figures()
-    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError, TypeError), match=words):
+    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=words):
         metric.update(predicted, correct)
     assert same(metric.figures(), before)
 
@@ -248,6 +251,9 @@ def test_classes_have_names_of_their_own():
     for classes in ([], ["a", "a"], 0):
         with pytest.raises(ar.ArrowValueError, match="at least one class"):
             ConfusionMatrix(classes)
+    for ignore in ("x", 1.5, [1]):
+        with pytest.raises(ar.ArrowTypeError, match="ignore must be a whole number or None"):
+            Accuracy(ignore=ignore)  # type: ignore[arg-type]
     with pytest.raises(ar.ArrowTypeError, match="number or a list of names"):
         ConfusionMatrix("ab")
     with pytest.raises(ar.ArrowValueError, match="neither 'O' nor 'B-kind'"):
