@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from arrows.files import require_path
-from arrows.training.arguments import described
+from arrows.training.arguments import described, whole_number
 from arrows.training.progress import Epoch, Evaluation
 from arrows.typesys import ArrowTypeError
 
@@ -75,7 +75,7 @@ class Log(Callback):
     """
 
     def __init__(self, *, every: int = 1) -> None:
-        self.every = every
+        self.every = whole_number(f"{type(self).__name__}: every", every, 1)
         self._step = 0
 
     def write(self, step: int, numbers: Mapping[str, float], /) -> None:

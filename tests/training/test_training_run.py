@@ -142,6 +142,12 @@ def test_a_log_as_json_lines(tmp_path):
     assert set(lines[0]) == {"step", "epoch", "loss", "learning_rate"} and lines[3]["epoch/loss"] is None
 
 
+@pytest.mark.parametrize("every", [0, -1, 1.5, "x", None])
+def test_a_log_of_each_so_manieth_step(every):
+    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match="JsonLines: every"):
+        JsonLines("log.jsonl", every=every)
+
+
 def test_logs_of_others():
     scalars: list[Any] = []
     rows: list[Any] = []
