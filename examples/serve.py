@@ -8,8 +8,9 @@
 to share a batch with, and only while others are likely to come. An example that does not fit is refused with
 its number and the place in it (400), and does not disturb those of other requests in its batch. When more
 examples wait than there is room for, requests are sent away (503, with `Retry-After`), so that those that
-wait are answered in time. Requests that are too large are refused before they are read (413). `GET /health`
-says whether the service is up and how much waits. On Ctrl-C and SIGTERM it answers what it has taken.
+wait are answered in time. Requests that are too large are refused before they are read (413), and those whose
+body takes longer than 10 s to arrive (408). `GET /health` says whether the service is up and how much waits.
+On Ctrl-C and SIGTERM it answers what it has taken.
 
     python examples/serve.py --load-test
 
@@ -40,7 +41,7 @@ from typing import Any
 import numpy as np
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -51,6 +52,8 @@ SILENCE = 3.0  # so many times the usual gap between requests, and no other is e
 BATCH = 64  # examples run at once
 ROOM = 1024  # examples that may wait
 BODY = 1 << 20  # bytes of a request
+ARRIVAL = 10.0  # seconds in which the body of a request must arrive
+CONNECTIONS = 2048  # clients at once: what their bodies take is bounded
 
 
 # ------------------------------------------------------------------------------------------ the batches
@@ -191,12 +194,13 @@ class RefusedError(Exception):
         self.status, self.content = status, {"error": {"message": message, **more}}
 
 
-def service(model: ar.Model, *, body: int = BODY, **options: Any) -> Starlette:
+def service(model: ar.Model, *, body: int = BODY, arrival: float = ARRIVAL, **options: Any) -> Starlette:
     """An ASGI application that serves a model.
 
     Args:
         model: the model; nothing else may train it meanwhile.
         body: the most bytes of a request.
+        arrival: seconds in which the body of a request must arrive.
         options: of `Batcher`.
     """
 
@@ -206,12 +210,14 @@ def service(model: ar.Model, *, body: int = BODY, **options: Any) -> Starlette:
     async def answer(request: Request) -> Response:
         batcher: Batcher = request.app.state.batcher
         try:
-            examples = _examples(await _body(request, body), batcher.room)
+            examples = _examples(await _body(request, body, arrival), batcher.room)
             rows = await batcher.results(examples)
             _require_all(rows)
             content = json.dumps({"results": rows}, default=np.ndarray.tolist, allow_nan=False)
         except RefusedError as refused:
             return JSONResponse(refused.content, refused.status)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         except FullError as full:
             headers = {"Retry-After": str(full.seconds)}
             return JSONResponse({"error": {"message": str(full)}}, 503, headers)
@@ -240,17 +246,21 @@ def service(model: ar.Model, *, body: int = BODY, **options: Any) -> Starlette:
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-async def _body(request: Request, most: int) -> bytes:
-    """The body of a request; one that is too large is refused before more of it is read."""
+async def _body(request: Request, most: int, seconds: float) -> bytes:
+    """The body of a request; one that is too large or too slow is refused before more of it is read."""
     refused = RefusedError(413, f"a request may have {most:,} bytes")
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > most:
         raise refused
     content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > most:
-            raise refused
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > most:
+                    raise refused
+    except TimeoutError:
+        raise RefusedError(408, f"the request has not arrived within {seconds:g} s") from None
     return bytes(content)
 
 
@@ -285,7 +295,13 @@ async def serve(app: Starlette, host: str, port: int) -> None:
     """Serves until SIGINT or SIGTERM; then takes nothing new, and answers what it has taken."""
     with socket.create_server((host, port), backlog=1024) as listener:
         print(f"listening on http://{host}:{listener.getsockname()[1]}", flush=True)
-        settings = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=30)
+        settings = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=30,
+        )
         await uvicorn.Server(settings).serve(sockets=[listener])
 
 

@@ -109,6 +109,37 @@ def test_requests_that_are_too_large_are_413():
     with_client(work, body=1000, room=4)
 
 
+def test_a_request_that_never_arrives_is_408():
+    async def slow() -> AsyncIterator[bytes]:
+        yield b'{"examples"'
+        await asyncio.sleep(3600)
+
+    async def work(client: Any, batcher: Any) -> None:
+        answer = await asyncio.wait_for(client.post("/predict", content=slow()), 30)
+        assert answer.status_code == 408 and "within 0.05 s" in answer.json()["error"]["message"]
+
+    with_client(work, arrival=0.05)
+
+
+def test_a_client_that_goes_in_the_middle_of_its_request_leaves_no_trace(capfd):
+    messages = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        pass
+
+    async def work(client: Any, batcher: Any) -> None:
+        app = client._transport.app
+        scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [], "app": app}
+        await app(scope | {"query_string": b"", "root_path": ""}, receive, send)
+        assert batcher.served == 0 and (await ask(client, [[]])).status_code == 200
+
+    with_client(work)
+    assert capfd.readouterr().err == ""
+
+
 class Stuck:
     """A model that predicts when it is let go."""
 
