@@ -138,9 +138,10 @@ def _parser() -> argparse.ArgumentParser:
         help="apply a saved model",
         usage="arrows predict [-h] [sentiment | tagger] MODEL [FILE] ...",
         description="arrows predict MODEL FILE.jsonl applies any saved model to a file of JSON Lines. Two "
-        "models read files of their own: arrows predict sentiment, arrows predict tagger.",
+        "models read files of their own: arrows predict sentiment, arrows predict tagger. Each has its own "
+        "options: arrows predict model --help, and so on.",
     )
-    models = predict.add_subparsers(dest="model_kind", required=True, metavar="KIND")
+    models = predict.add_subparsers(dest="model_kind", required=True, metavar="KIND", prog="arrows predict")
     _add(models, ANY_MODEL, "any saved model, to JSON Lines; the word may be left out", any_model)
     _add(models, "sentiment", "classify trees", sentiment)
     _add(models, "tagger", "tag the words of sentences", tagger)
@@ -169,7 +170,11 @@ def _add(
     module.add_options(command)
     # Without a default, so that it does not undo `--threads` before the command.
     command.add_argument(
-        "--threads", type=positive, metavar="N", default=argparse.SUPPRESS, help="as before the command"
+        "--threads",
+        type=positive,
+        metavar="N",
+        default=argparse.SUPPRESS,
+        help=f"threads of NumPy's matrix products (default: {threads or 'those of NumPy'})",
     )
     command.set_defaults(run=module.run, default_threads=threads)
 

@@ -38,6 +38,16 @@ def test_help_lists_the_commands():
     assert "demo" in done.stdout and "bench" in done.stdout
 
 
+@pytest.mark.parametrize("kind", ["model", "sentiment", "tagger"])
+def test_each_command_that_predicts_has_a_usage_of_its_own(kind, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["predict", kind, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: arrows predict {kind} [-h]")
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "--help"])
+    assert "arrows predict model --help" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
