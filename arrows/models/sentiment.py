@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import arrows as ar
-from arrows.combinators import AnyBlock
+from arrows.combinators import AnyBlock, Unfit
 from arrows.data import Tree
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
@@ -94,7 +94,7 @@ def sentiment(
         """The state of a node, given the block for its halves."""
         halves = ar.GetItem("left") >> tree & ar.GetItem("right") >> tree
         pair = (ar.Zeros([embedding]) & halves) >> cell
-        return ar.OneOf(lambda t: "word" in t).case(True, leaf).case(False, pair)
+        return ar.OneOf(_is_leaf).case(True, leaf).case(False, pair)
 
     @ar.fix
     def tree(me: Any) -> Any:
@@ -117,6 +117,13 @@ def sentiment(
         return scored
 
     return Sentiment(tree, bare_tree >> ar.GetItem(0) >> classify)
+
+
+def _is_leaf(tree: Any) -> bool:
+    try:
+        return "word" in tree
+    except TypeError:
+        raise Unfit(f"expected a tree, which is a dict, got {type(tree).__name__}") from None
 
 
 def numbered(name: str, words: Mapping[str, int], most: float = inf) -> dict[str, int]:

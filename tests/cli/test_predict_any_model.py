@@ -46,6 +46,13 @@ def predict(capsys: Any, *arguments: str) -> tuple[int, list[Any], str]:
     return status, [json.loads(line) for line in out.splitlines()], err
 
 
+@pytest.mark.parametrize(("value", "kind"), [(3, "int"), (None, "NoneType"), (True, "bool")])
+def test_a_value_that_is_no_tree(value, kind):
+    model = ar.compile(ar.models.sentiment({"good": 1}, size=2).judge)
+    (refused,) = model.predict([value], errors="return")
+    assert refused.details.reason == f"expected a tree, which is a dict, got {kind}"
+
+
 @pytest.mark.parametrize("how", [TRUST, BUILDER])
 @pytest.mark.parametrize("batch", ["1", "3", "256"])
 def test_results_are_those_of_the_model_in_order(how, batch, folder, model, capsys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arrows.combinators import Choice, Graph, Source
+from arrows.combinators import Choice, Graph, Source, Unfit
 from arrows.engine.reference.walk import Located, Walk
 from arrows.engine.values import ExamplePath, Recursion, describe_error, describe_key, each
 from arrows.inference import Typed
@@ -54,6 +54,8 @@ def choice(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recurs
     else:
         try:
             key = form.key(value)
+        except Unfit as error:
+            walk.fail(typed, path, str(error), error)
         except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
             walk.fail(typed, path, f"the key function raised {describe_error(error)}", error)
     numbers = walk.case_numbers.get(id(form))
