@@ -20,7 +20,7 @@ from arrows.combinators import AnyBlock, Block
 from arrows.data import Vocabulary
 from arrows.training.arguments import described
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import escaped
+from arrows.typesys.quoting import escaped, message_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -186,11 +186,13 @@ def named_builder(path: object, name: str, trust: Sequence[str]) -> Callable[...
             f"{where}, and nothing is imported by a name from a file; give the function, "
             f"load_model(path, builder=function), or trust its package: trust=[{package!r}]"
         )
+    if module_name.endswith(".__main__"):  # to import it would run the command `python -m package`
+        raise ArrowValueError(f"{where}, and what `python -m` runs is not imported by a name from a file")
     try:
         value: object = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ArrowValueError(
-            f"{where}, whose module cannot be imported: {type(error).__name__}: {error}"
+            f"{where}, whose module cannot be imported: {type(error).__name__}: {message_of(error)}"
         ) from error
     for word in function_name.split("."):
         value = getattr(value, word, None)

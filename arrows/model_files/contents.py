@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 from arrows.data import Vocabulary
 from arrows.engine import Model
+from arrows.engine.device import STORED_TYPES
 from arrows.engine.reading import Fingerprint
 from arrows.files import require_path
 from arrows.safetensors_file import OURS, OpenFile, is_whole
 from arrows.training.saving import Entry, open_file
 from arrows.training.saving.parameter_files import user_texts
 from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.quoting import escaped
+from arrows.typesys.quoting import escaped, message_of
 
 T = TypeVar("T")
 
@@ -141,7 +142,7 @@ class SavedModel:
         try:
             return cls._of_json(file, json.loads(file.texts[KEY]))
         except InputError as error:  # a vocabulary
-            raise ArrowValueError(str(error)) from None
+            raise ArrowValueError(message_of(error)) from None
         except ArrowValueError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -163,6 +164,9 @@ class SavedModel:
         pairs = [(_expect(str, name), _expect(str, digest)) for name, digest in reading["functions"]]
         if not is_whole(settings["step"]):
             raise ValueError("a number of steps")
+        _expect(bool, settings["jit"])
+        if settings["storage"] not in ("float32", *STORED_TYPES):
+            raise ValueError("a type of stored numbers")
         vocabularies = {
             name: Vocabulary.of_content(words, f"{file.path}: the vocabulary {escaped(name, 40)!r}")
             for name, words in _expect(dict, content["vocabularies"]).items()

@@ -34,7 +34,7 @@ from arrows.training.arguments import described
 from arrows.training.saving import differences, open_file, require_memory
 from arrows.training.saving.parameter_files import read_parameters, write_parameters
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import escaped
+from arrows.typesys.quoting import escaped, message_of
 from arrows.version import __version__
 
 
@@ -179,7 +179,7 @@ def load_model(
                 memory_limit=memory_limit,
             )
         except (ArrowTypeError, ArrowValueError) as error:
-            raise ArrowValueError(f"{path} cannot be compiled: {error}") from error
+            raise ArrowValueError(f"{path} cannot be compiled: {message_of(error)}") from error
         read_parameters(file, model)
     model.step = settings.step
     recipe = Recipe(
@@ -259,13 +259,14 @@ def _built(path: Path, saved: SavedModel, build: Callable[..., object]) -> Block
     except TypeError as error:
         arguments = escaped(", ".join(values), 200) or "none"
         raise ArrowValueError(
-            f"{path} does not fit {name}, whose arguments are {signature}; the file has {arguments}: {error}"
+            f"{path} does not fit {name}, whose arguments are {signature}; the file has {arguments}: "
+            f"{message_of(error)}"
         ) from None
     try:
         result = build(**values)
     except Exception as error:
         raise ArrowValueError(
-            f"{path}: {name} refuses the arguments in the file: {type(error).__name__}: {error}"
+            f"{path}: {name} refuses the arguments in the file: {type(error).__name__}: {message_of(error)}"
         ) from error
     block = part_of(result, saved.part)
     if not isinstance(block, Block):
@@ -281,7 +282,7 @@ def _check_block(path: Path, saved: SavedModel, block: Block[Any, Any]) -> None:
         typed = infer(block, float_type=saved.settings.float_type)
         problems = differences(saved.parameters, named_parameters(typed))
     except (ArrowTypeError, ArrowValueError) as error:
-        raise ArrowValueError(f"{path}: the block of {name} is ill-typed: {error}") from error
+        raise ArrowValueError(f"{path}: the block of {name} is ill-typed: {message_of(error)}") from error
     if problems:
         raise ArrowValueError("\n  ".join([f"{path} does not fit the block of {name}:", *problems]))
     lines = outline(typed)

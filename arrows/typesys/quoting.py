@@ -55,6 +55,15 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
+def message_of(error: BaseException, most: int = 2000) -> str:
+    r"""The message of an error that quotes what a file holds: shortened, without control characters.
+
+    >>> print(message_of(ValueError("a\x1b[31m" + 10 * "b"), 8))
+    a\x1b[31mbb... (16 characters)
+    """
+    return printable_lines(shortened(str(error), most))
+
+
 def escaped(text: str, most: int = 1000) -> str:
     """Shortens a text from a file and escapes its control characters, so that a message can quote it.
 

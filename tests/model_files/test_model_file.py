@@ -242,6 +242,20 @@ def test_a_trusted_module_that_cannot_be_imported(saved):
         ar.load_model(path, trust=["tests"])
 
 
+def test_a_command_is_no_builder(saved, tmp_path, monkeypatch):
+    package = tmp_path / "package_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "__main__.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    (package / "script.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    reasons = {"__main__": "what `python -m` runs", "script": "cannot be imported: SystemExit: 7"}
+    for name, reason in reasons.items():
+        path = rewritten(saved[1], builder=f"package_of_a_test.{name}:build")
+        with pytest.raises(ar.ArrowValueError, match=reason):
+            ar.load_model(path, trust=["package_of_a_test"])
+
+
 @pytest.mark.parametrize(
     ("trust", "error"),
     [
@@ -418,6 +432,26 @@ def test_tables_of_strangers(table, saved):
         rewritten(path, **{table: {key: value for key, value in fields[table].items() if key != name}})
         with pytest.raises(ar.ArrowValueError, match=f"{path} is damaged"):
             ar.load_model(path, trust=["tests"])
+
+
+def test_values_of_strangers_do_not_fill_the_screen(saved):
+    _, path = saved
+    whole, fields = path.read_bytes(), json.loads(read_file(path)[1][KEY])
+    settings = [name for name in fields["settings"] if name != "fingerprint"]  # any text may be one
+    for stranger in ("\x1b[2J" * 10**5, ["\u202e"] * 10**5, {"\x1b": 1} | {str(n): n for n in range(10**4)}):
+        for changes in (
+            {"arguments": fields["arguments"] | {"size": stranger}},
+            {"arguments": fields["arguments"] | {str(stranger): 1}},
+            *({"settings": fields["settings"] | {name: stranger}} for name in settings),
+            {"vocabularies": {"words": fields["vocabularies"]["words"] | {"unknown": [stranger]}}},
+            {"builder": str(stranger)},
+            {"part": str(stranger)},
+        ):
+            path.write_bytes(whole)
+            with pytest.raises(ar.ArrowValueError) as refused:
+                ar.load_model(rewritten(path, **changes), trust=["tests"])
+            assert len(str(refused.value)) < 4000, changes
+            assert str(refused.value).replace("\n", "").isprintable(), changes
 
 
 def test_other_files_are_refused_with_what_reads_them(tmp_path):
