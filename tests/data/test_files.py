@@ -37,6 +37,7 @@ from arrows.data import (
     read_smiles,
     read_trees,
 )
+from arrows.typesys.errors import NotFiniteError
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -487,6 +488,16 @@ def test_errors_while_values_are_computed_name_file_and_line(tmp_path):
     for examples in (prepared, prepared[[1]], read_json_lines(path)):
         with pytest.raises(ar.InputError, match=wanted):
             model(examples)
+
+
+def test_a_loss_that_is_not_finite_names_file_and_line(tmp_path):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text("[1]\n\n[1e400]\n")
+    model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] * y[0]))
+    before = model.params["fc/weight"].copy()
+    with pytest.raises(NotFiniteError, match=rf"of example 1 \({re.escape(str(path))}:3\) is not finite"):
+        ar.training.train(model, read_json_lines(path), ar.training.SGD(0.1), progress=False)
+    assert (model.params["fc/weight"] == before).all() and model.step == 0
 
 
 def test_streams_leave_out_and_list_what_is_wrong(tmp_path):

@@ -35,7 +35,15 @@ from arrows.engine.running.outputs import (
     join_rows,
 )
 from arrows.engine.running.run import Run
-from arrows.engine.scheduling import AtOnce, BatchInput, BatchReader, DropoutSeed, Examples, WiredBatch
+from arrows.engine.scheduling import (
+    AtOnce,
+    BatchInput,
+    BatchReader,
+    DropoutSeed,
+    Examples,
+    WiredBatch,
+    place_of,
+)
 from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
@@ -149,8 +157,10 @@ class BatchRunner:
         for each in self._runs(self.executors.get(training=True, gradients=True), batch, call):
             origin = first_not_finite(each.run)
             if origin is not None:
-                place, example = origin
-                return f"{place} of example {batch.numbers[first + example]} is not finite"
+                what, example = origin
+                number = int(batch.numbers[first + example])
+                place = place_of(call.examples, number)
+                return f"{what} of example {number}{place and f' ({place})'} is not finite"
             first += len(each.part)
         return None
 
