@@ -249,6 +249,47 @@ def test_rows_of_tables_are_examples(package: str) -> None:
     assert len(one.prepare(tables[package]())) == 3
 
 
+def test_large_tables_are_read_some_rows_at_a_time(tmp_path: Any) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    arrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    count = 2500
+    columns = {"x": [float(n) for n in range(count)], "n": [[n] * (n % 3) for n in range(count)]}
+    table = arrow.table(columns)
+    one = ar.compile((ar.GetItem("x") >> ar.Scalar()) & (ar.GetItem("n") >> ar.Map(ar.Scalar()) >> ar.Sum()))
+    sums = [float(n * (n % 3)) for n in range(count)]
+    sources: list[Callable[[], Any]] = [
+        lambda: pandas.DataFrame(columns, index=range(7, 7 + count)),
+        lambda: polars.DataFrame(columns),
+        lambda: table,
+        lambda: table.to_batches()[0],
+        lambda: arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(700)),
+        lambda: dataset.dataset(table),
+    ]
+    for number, make in enumerate(sources):
+        x, total = one(make())
+        assert x.tolist() == columns["x"] and total.tolist() == sums
+        assert [float(row[0]) for row in one.predict(make(), batch_size=999)] == columns["x"]
+        again = {} if hasattr(make(), "columns") else {"data": "rows"}
+        assert len(one.prepare(make(), cache=tmp_path / str(number), **again)) == count
+        assert len(one.prepare(make(), cache=tmp_path / str(number), **again)) == count
+    scalars = ar.compile(ar.Scalar())
+    for array in (arrow.array(columns["x"]), arrow.chunked_array([[0.0], columns["x"][1:]])):
+        assert scalars(array).tolist() == columns["x"]
+
+
+@pytest.mark.filterwarnings("ignore:.*LazyFrame")
+def test_tables_whose_rows_are_not_there() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    one = ar.compile(ar.GetItem("x") >> ar.Scalar())
+    with pytest.raises(ar.ArrowTypeError, match="two columns have the name 'x'"):
+        one(pandas.DataFrame([[1, 2]], columns=["x", "x"]))
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)LazyFrame.*table\.collect\(\) computes its rows"):
+        one(polars.DataFrame({"x": [1.0]}).lazy())
+
+
 def test_lines_of_a_file_are_examples() -> None:
     one = ar.compile(ar.InputTransform(lambda line: len(line.split())) >> ar.Scalar())
     assert one(io.StringIO("a b\nc\n")).tolist() == [2, 1]

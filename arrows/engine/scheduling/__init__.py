@@ -12,8 +12,6 @@ from arrows.engine.scheduling.batch_input import (
     BatchReader,
     Examples,
     Preparation,
-    as_examples,
-    as_stream,
     naming_places,
     place_of,
 )
@@ -29,6 +27,7 @@ from arrows.engine.scheduling.batching import (
     share_of,
 )
 from arrows.engine.scheduling.dropout_keys import DropoutSeed, dropout_keys
+from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.merge import Merged, OperationRows, PortRows, Timeline, merge, timeline
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from arrows.engine.reading import (
     read_by_executor,
 )
 from arrows.engine.scheduling.batching import AtOnce, ByNodes
+from arrows.engine.scheduling.example_sources import StreamedAgain, as_examples, as_stream
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
@@ -85,13 +86,6 @@ class BatchInput:
         return self.wired.wirings.outputs.select(self.wired.indices)
 
 
-_ROWS_OF_TABLES: dict[str, tuple[str, ...]] = {
-    "to_dicts": (),  # Polars
-    "to_pylist": (),  # PyArrow
-    "to_dict": ("records",),  # pandas
-}
-
-
 @contextmanager
 def naming_places(examples: object) -> Iterator[None]:
     """A context in which errors name the place of an example in its file, if the examples know it.
@@ -137,60 +131,6 @@ def as_ids(ids: object, count: int) -> HostArray:
     if len(numbers) != count:
         raise ArrowValueError(f"{len(numbers)} ids for {count} examples")
     return numbers
-
-
-def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
-    """A batch as a sequence of examples; arguments and errors are those of `as_stream`.
-
-    >>> as_examples(iter("ab"), "run a model")
-    ['a', 'b']
-    """
-    return examples if isinstance(examples, (list, tuple)) else list(as_stream(examples, purpose))
-
-
-def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
-    """Examples one after another, from any iterable, a table, or what can be indexed from 0.
-
-    Args:
-        examples: the examples; what has a length and items, and no iterator of its own, such as a PyTorch
-            `Dataset`, is asked for each item by its number. A table of pandas, Polars or PyArrow gives its
-            rows as dicts.
-        purpose: what is to be done with them, for messages.
-
-    Raises:
-        ArrowTypeError: it is neither, or looks like a single example or another table of columns.
-
-    >>> next(as_stream(range(3), "run a model"))
-    0
-    """
-    listed, asked = hasattr(examples, "__iter__"), hasattr(examples, "__getitem__")
-    single = isinstance(examples, (str, bytes, bytearray, Mapping, type)) or not (listed or asked)
-    if single or (not listed and hasattr(examples, "keys")):  # a mapping that is no `Mapping`
-        raise _no_batch(purpose, _short_type(examples), "a single example makes a batch of one: [example]")
-    if getattr(examples, "shape", None) == ():
-        raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
-    if hasattr(examples, "columns") and (hasattr(examples, "shape") or hasattr(examples, "num_rows")):
-        for method, arguments in _ROWS_OF_TABLES.items():
-            if callable(getattr(examples, method, None)):
-                return iter(getattr(examples, method)(*arguments))
-        raise _no_batch(
-            purpose,
-            f"{_short_type(examples)}, which is a table of columns",
-            "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are",
-        )
-    if not listed and hasattr(examples, "__len__"):
-        return (examples[number] for number in range(len(examples)))
-    return iter(examples)
-
-
-def _no_batch(purpose: str, value: str, hint: str) -> ArrowTypeError:
-    return ArrowTypeError(
-        message(f"cannot {purpose}", reason=f"expected a list of examples, got {value}", hint=hint)
-    )
-
-
-def _short_type(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,8 +199,9 @@ class BatchReader:
             wirings = examples.prepared.wirings.select(examples.indices)
             return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
         if wanted.cache is not None:
+            stream = as_stream(examples, purpose)
             in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
-            source = as_examples(examples, purpose) if in_memory else as_stream(examples, purpose)
+            source = StreamedAgain(examples, purpose) if in_memory else stream
             cache = SetCache(
                 path=wanted.cache,
                 data=wanted.data,

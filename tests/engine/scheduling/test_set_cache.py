@@ -293,6 +293,7 @@ def examples():
     for number in range(count):
         if number == 2000:
             print("began", flush=True)
+            sys.stdin.readline()
         yield np.full((number % 5, 64), number % 7, np.float32)
 
 if limit:
@@ -305,9 +306,13 @@ except OSError as error:
 
 
 def writer(path: Path, count: int = 3000, limit: int = 0) -> subprocess.Popen[str]:
-    """A process that keeps a set in a file, which may have so many bytes."""
+    """A process that keeps a set in a file, which may have so many bytes, and once waits for a line."""
     command = [sys.executable, "-c", WRITER, str(path), str(count), str(limit)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def has_begun(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None and process.stdout.readline() == "began\n"
 
 
 SMALL_MEMORY = """
@@ -364,13 +369,18 @@ def test_processes_that_write_at_once_are_killed_or_find_the_disk_full(tmp_path:
         assert list(tmp_path.iterdir()) == []
     for delay in (0.0, 0.1, 0.2):
         killed = writer(path, count=200_000)
-        assert killed.stdout is not None and killed.stdout.readline() == "began\n"
+        has_begun(killed)
+        assert killed.stdin is not None
+        killed.stdin.write("\n")
+        killed.stdin.flush()
         time.sleep(delay)
         killed.kill()
         killed.communicate(timeout=120)
         assert not path.exists()
     both = [writer(path), writer(path)]
-    assert [process.communicate(timeout=120)[0] for process in both] == ["began\n3000\n"] * 2
+    for process in both:
+        has_begun(process)
+    assert [process.communicate("\n", timeout=120)[0] for process in both] == ["3000\n"] * 2
     assert list(tmp_path.iterdir()) == [path]  # whoever writes removes what the killed have left
     assert writer(path).communicate(timeout=120)[0] == "3000\n"  # which reads no example
 
