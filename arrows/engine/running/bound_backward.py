@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays, SegmentBounds
@@ -167,16 +166,12 @@ def _bind_sums(
 ) -> list[Callable[[int], None]]:
     """What adds the gradients of operands to the rows that were read, component by component."""
     planned, batch = operation.planned, operation.batch
-    device, flow, slabs = batch.device, planned.flow, planned.code.scatter_groups
     added: list[Callable[[int], None]] = []
-    for group, values, row_sums in zip(slabs, scatters.groups, flow.sums, strict=not device.has_kernels):
-        target = gradient_slabs[group.slab]
-        if row_sums is not None and target is not None:
-            added.append(partial(row_sums.bind(batch.upload).add, device, batch.arena, target, values))
-    for group, values, sums in zip(slabs, scatters.groups, flow.kernel_sums, strict=device.has_kernels):
+    groups = zip(planned.code.scatter_groups, scatters.groups, planned.flow.sums, strict=True)
+    for group, values, sums in groups:
         target = gradient_slabs[group.slab]
         if sums is not None and target is not None:
-            added.append(sums.bind(device, batch.upload, target, values))
+            added.append(sums.add_to(batch.device, batch.arena, batch.upload, target, values))
     return added
 
 

@@ -47,13 +47,12 @@ class OperationFlow:
     Attributes:
         pulls: before each of its steps.
         sums: for each of its arrays of gradients, what is added to other rows when a component is done.
-        pulled, kernel_sums: the same on a device with kernels.
+        pulled: in the place of ``pulls``, on a device with kernels.
     """
 
     pulls: tuple[GradientPulls, ...] = ()
-    sums: tuple[UploadedSums | None, ...] = ()
+    sums: tuple[UploadedSums | KernelSums | None, ...] = ()
     pulled: tuple[PlannedPlaces, ...] = ()
-    kernel_sums: tuple[KernelSums | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -250,7 +249,7 @@ def plan_kernel_flows(
     pulls: dict[int, list[PlannedPlaces]] = {o: [] for o in codes}
     for slab, lists in pulled.items():
         plan_places(plan, merged, slab, lists, pulls, upload)
-    flows = {o: OperationFlow(pulled=tuple(pulls[o]), kernel_sums=tuple(sums[o])) for o in codes}
+    flows = {o: OperationFlow(pulled=tuple(pulls[o]), sums=tuple(sums[o])) for o in codes}
     return flows, WaitingRows(count, first)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.device import Device, Launch, Upload
+from arrows.engine.device import Arena, Device, Launch, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program.emitters.arrays import DistinctIndices, PlacesOfRows
 from arrows.engine.program.emitters.c import segment_sum_kernel
@@ -45,7 +45,7 @@ class PlannedPlaces:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelSums:
-    """Sums of gradients, each part one launch.
+    """Sums of gradients, each part one launch: what `UploadedSums` is on a device without kernels.
 
     Attributes:
         plan: the sums.
@@ -58,11 +58,12 @@ class KernelSums:
     rows: int
     starts: int
 
-    def bind(self, device: Device, upload: Upload, target: Array, gradients: Array) -> Launch:
+    def add_to(self, device: Device, arena: Arena, upload: Upload, target: Array, gradients: Array) -> Launch:
         """The launch of each part.
 
         Args:
             device: where the arrays are.
+            arena: not asked for memory.
             upload: has the index arrays.
             target: the rows that are added to.
             gradients: what is summed, by place.

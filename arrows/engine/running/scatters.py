@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -50,7 +51,9 @@ class RowSums:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class UploadedSums:
-    """Sums whose index arrays are on their way to the device.
+    """Sums whose index arrays are on their way to the device, which computes them by calls of its own.
+
+    A device with kernels has `KernelSums` instead, which need their places counted in another way.
 
     Attributes:
         plan: the sums.
@@ -65,6 +68,12 @@ class UploadedSums:
     def bind(self, upload: Upload) -> BoundSums:
         """The sums, with index arrays on the device."""
         return BoundSums(self.plan, *(upload.get(number) for number in (self.order, self.rows, self.starts)))
+
+    def add_to(
+        self, device: Device, arena: Arena, upload: Upload, target: Array, gradients: Array
+    ) -> Callable[[int], None]:
+        """A function that adds the sums of one part to rows; its arguments as for `BoundSums.add`."""
+        return partial(self.bind(upload).add, device, arena, target, gradients)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
