@@ -12,6 +12,7 @@ from arrows.engine.program import Clock, Profile, Programs, profile
 from arrows.engine.running import Executors, Records
 from arrows.engine.scheduling import Examples, Prepared, Timeline, merge, timeline
 from arrows.engine.values import Ragged
+from arrows.typesys import ArrowTypeError
 
 
 class Observed(Protocol):
@@ -67,7 +68,15 @@ class Observed(Protocol):
             optimizer: makes its steps as well, and so changes the parameters. Without one, gradients are
                 computed and forgotten; without a loss, results.
             runs: how often the batch runs, after once to warm up.
+
+        Raises:
+            ArrowTypeError: the batch has no length.
+            ArrowValueError: there are no runs.
+            InputError: an example does not fit.
         """
+        if not hasattr(examples, "__len__"):
+            kind = type(examples).__name__
+            raise ArrowTypeError(f"profile: a batch must have a length, and {kind} has none")
         call: Callable[[], object]
         if optimizer is not None:
             mode, call = "training", partial(self.train_step, examples, optimizer)

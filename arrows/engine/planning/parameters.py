@@ -99,8 +99,11 @@ class Params(Mapping[str, Any]):
         array = self[name]
         values = array_of(f"parameter {name!r}", self.device, value)
         if not _fits(values, array.shape, array.dtype):
+            cast = f"; array.astype({array.dtype.name!r}) casts it"
+            other_type = getattr(values, "shape", None) == array.shape
             raise ArrowValueError(
                 f"parameter {name!r} is {_described(array)}, and {_described(values)} does not fit"
+                f"{cast if other_type else ''}"
             )
         array[...] = values if self.device.is_array(values) else self.device.to_device(np.asarray(values))
         self.lock.updates += 1

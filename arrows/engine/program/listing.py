@@ -9,7 +9,7 @@ from typing import TypeAlias
 from arrows.engine.program.format import OwnerName
 from arrows.engine.program.program import Program
 from arrows.engine.scheduling import Merged
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import quoted
 
 RowCounts: TypeAlias = tuple[tuple[int, int], ...]
@@ -56,8 +56,11 @@ class Programs:
         """Those of a name, or else those with it in their names.
 
         Raises:
+            ArrowTypeError: the name is no text.
             ArrowValueError: there are none.
         """
+        if not isinstance(name, str):
+            raise ArrowTypeError(f"the name of an operation must be a text, not {name!r}")
         chosen = {n: program for n, program in self.programs.items() if program.name == name}
         chosen = chosen or {n: program for n, program in self.programs.items() if name in program.name}
         if not chosen:

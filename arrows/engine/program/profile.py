@@ -22,6 +22,7 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Program
 from arrows.engine.scheduling import Merged
+from arrows.typesys import ArrowValueError
 
 PARTS = (
     "prepare",
@@ -107,7 +108,8 @@ class Profile:
         shown = [part for part in PARTS if self.parts.get(part)]
         steps = sum(line.steps for line in self.operations)
         total = _milliseconds(self.seconds).strip()
-        head = f"{self.mode} of {self.examples} examples: {total} ms in {steps} steps (mean of {self.runs})"
+        examples = "1 example" if self.examples == 1 else f"{self.examples:,} examples"
+        head = f"{self.mode} of {examples}: {total} ms in {steps} steps (mean of {self.runs})"
         lines = [head, ""]
         width = max([len(line.name) for line in self.operations] + [9])
         columns = [part for part in shown if any(line.seconds.get(part) for line in self.operations)]
@@ -230,7 +232,12 @@ def profile(
         plan: the model's plan.
         examples: how many are in the batch.
         runs: how often it runs.
+
+    Raises:
+        ArrowValueError: there are no runs.
     """
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise ArrowValueError(f"profile: the number of runs must be at least 1, not {runs!r}")
     call()  # warms up: writes the programs and takes the memory
     clock.spent.clear()
     clock.instructions.clear()

@@ -8,7 +8,7 @@ import arrows as ar
 from arrows.engine.program.text import parse_program
 from arrows.models import sentiment
 from arrows.testing import verify_program
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 
 TREES = [
     {"label": 1, "left": {"label": 2, "word": "not"}, "right": {"label": 3, "word": "good"}},
@@ -48,6 +48,8 @@ def test_operations_are_found_by_name_or_part_of_it():
     message = "no operation is named 'lstm'; there are embed, cell, classify, SoftmaxCrossEntropy"
     with pytest.raises(ArrowValueError, match=message):
         model.program("lstm")
+    with pytest.raises(ArrowTypeError, match="the name of an operation must be a text, not 3"):
+        model.program(3)  # type: ignore[arg-type]
 
 
 def test_the_last_batch_is_counted():

@@ -64,3 +64,21 @@ def test_without_a_loss_it_is_inference_and_failures_leave_no_clock():
         model.profile([["a"]])
     assert model.executors.clock is None
     assert model([[1, 2]]).tolist() == [[3, 6]]
+
+
+@pytest.mark.parametrize(
+    ("examples", "runs", "error"),
+    [
+        (3, 1, ar.ArrowTypeError("profile: a batch must have a length, and int has none")),
+        (BATCH, 0, ar.ArrowValueError("profile: the number of runs must be at least 1, not 0")),
+        (BATCH, 1.5, ar.ArrowValueError("profile: the number of runs must be at least 1, not 1.5")),
+    ],
+)
+def test_what_cannot_be_profiled(examples, runs, error):
+    model = ar.compile(network())
+    with pytest.raises(type(error), match=str(error)):
+        model.profile(examples, runs=runs)
+
+
+def test_one_example():
+    assert str(ar.compile(network()).profile(BATCH[:1])).startswith("gradients of 1 example: ")
