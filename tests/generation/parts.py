@@ -69,6 +69,11 @@ def attend(rows: Any, query: Any) -> Any:
     return ops.segment_sum(rows * ops.reshape(weights, (1,)))
 
 
+def headed(query: Any, rows: Any) -> Any:
+    """Attention of one vector to a sequence, with as many heads as it has numbers."""
+    return ops.segment_sum(ops.segment_softmax(rows * query) * ops.tanh(rows))
+
+
 def means(x: Any) -> Any:
     return x.mean(axis=0) + ops.max(x.T, axis=1) * 0.5
 
@@ -180,6 +185,15 @@ def ranked(x: Any) -> Any:
     values, _ = ops.sort(x + np.array([0.3711, 0.5307, 0.7123], "float32"))
     best, places = ops.top_k(ops.tanh(x * 0.5), 2)
     return values * 0.5 + best.sum() * x + ops.cast(places[0], x.dtype) * 0.125
+
+
+def contracted_rows(x: Any) -> Any:
+    """From a matrix to a vector, row by row: sorted, the largest of it, and products over named axes."""
+    apart = x + np.array([0.3711, 0.5307, 0.7123], "float32")
+    ordered, _ = ops.sort(apart, descending=True)
+    places = ops.cast(ops.argsort(apart[:, 0] * 1.5, descending=True), x.dtype)
+    product = ops.einsum("ij,kj,k->i", x, ops.tanh(ordered), ops.top_k(ops.tanh(apart), 1)[0][:, 0])
+    return ops.tanh(product * 0.5) + ops.einsum("ii->i", x) * 0.25 + ops.stop_gradient(places) * 0.125
 
 
 def contracted(x: Any) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from tests.generation import parts
 from tests.generation.between import HARDLY, lstm
-from tests.generation.build import WIDTH, Build, Piece, production
+from tests.generation.build import WIDTH, WORDS, Build, Piece, production, words
 
 
 @production
@@ -162,8 +162,67 @@ def placed(build: Build, depth: int) -> Piece:
         windows = ar.Window(3, padding=padding, stride=stride, dilation=build.one_of(1, 2))
         return Piece(block >> windows >> ar.Map(ar.Function(lambda x: x.mean(axis=0))) >> ar.Sum(), data)
     key = ("convolution", padding, stride)
-    filters = build.layer(key, lambda: ar.Conv1d(WIDTH, 3, stride, padding))
+    filters = build.layer(key, lambda: ar.Conv1d(WIDTH, 3, stride=stride, padding=padding))
     return Piece(block >> filters >> ar.Sum(), data)
+
+
+@production
+def crossed(build: Build, depth: int) -> Piece:
+    """Each element of a sequence with all elements of another, a Broadcast of which stands beside it."""
+    other = build.vector(depth)
+    all_of, memory = st.lists(other.data, max_size=3), ar.GetItem(1) >> ar.Map(other.block)
+    kind = build.one_of("attention", "heads", "places")
+    if kind == "places":
+        places = st.lists(st.lists(st.integers(-1, 3), max_size=3), max_size=3)
+        wanted = ar.GetItem(0) >> ar.Map(ar.Map(ar.Scalar("int32")))
+        at = ar.At(default=build.one_of(0, 0.25))
+        each_place = (ar.GetItem(1) >> ar.Broadcast() & ar.GetItem(0)) >> ar.ZipWith(at)
+        last = each_place >> build.one_of(ar.Sum(), heads(build) >> ar.Sum())
+        pair = (wanted & memory >> ar.Broadcast()) >> ar.ZipWith(last)
+        return Piece(pair >> ar.Sum(), st.tuples(places, all_of))
+    one = build.vector(depth)
+    each, first = st.lists(one.data, max_size=3), ar.GetItem(0) >> ar.Map(one.block)
+    if kind == "heads":
+        last = ar.Function(parts.headed)
+    else:
+        beside = (ar.GetItem(1) & ar.GetItem(0) >> ar.Broadcast()) >> ar.Zip()
+        last = beside >> ar.Attention(ar.Function(parts.dot), ar.GetItem(0), default=0.0)
+    pair = (first & memory >> ar.Broadcast()) >> ar.ZipWith(last)
+    return Piece(pair >> build.one_of(ar.Sum(), heads(build) >> ar.Sum()), st.tuples(each, all_of))
+
+
+@production
+def relocated(build: Build, depth: int) -> Piece:
+    """Integers, numbers and matrices of a sequence at other places, before a layer reads them."""
+    kind = build.one_of("integers", "pairs", "numbers", "matrices", "one integer")
+    if kind in ("integers", "pairs", "one integer"):
+        dtype, data = build.one_of("int32", "int64"), st.lists(words, max_size=4)
+        table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
+        read = ar.Map(ar.Scalar(dtype))
+        if kind == "integers":
+            moved = ar.Shift(build.one_of(1, -1), default=build.one_of(None, WORDS - 1))
+            return Piece(
+                read >> moved >> ar.Map(table) >> build.one_of(heads(build) >> ar.Sum(), ar.Sum()), data
+            )
+        if kind == "pairs":
+            two = ar.Window(2, padding=build.one_of("causal", "valid", "same"))
+            return Piece(read >> two >> ar.Map(table >> ar.Function(parts.means)) >> ar.Sum(), data)
+        pair = ar.GetItem("of") >> read & ar.GetItem("at") >> ar.Scalar(dtype)
+        inside = st.lists(words, min_size=1, max_size=4).flatmap(
+            lambda xs: st.integers(0, len(xs) - 1).map(lambda at: {"of": xs, "at": at})
+        )
+        return Piece(pair >> ar.At() >> table, inside)
+    element = build.vector(depth)
+    data = st.lists(element.data, max_size=4)
+    if kind == "numbers":
+        windows = ar.Window(WIDTH, padding="same", default=build.one_of(None, 0.5))
+        scored = ar.Map(element.block >> build.score()) >> windows
+        return Piece(scored >> ar.Map(build.change()) >> ar.Sum(), data)
+    square = ar.Map(element.block >> ar.Function(lambda x: ar.ops.outer(x, ar.ops.tanh(x))))
+    moved = build.one_of(ar.Shift(-1, default=0.25), ar.Shift(1)) >> ar.Map(
+        ar.Function(parts.contracted_rows)
+    )
+    return Piece(square >> moved >> ar.Sum(), data)
 
 
 def heads(build: Build, causal: bool | None = None) -> Any:
