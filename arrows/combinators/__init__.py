@@ -36,7 +36,7 @@ from arrows.combinators.items import (
     take,
     take_or_default,
 )
-from arrows.combinators.layer import Layer
+from arrows.combinators.layer import Layer, written_call
 from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
 from arrows.combinators.places import At, Shift, Window, Windows, options_written, window_steps
@@ -148,4 +148,5 @@ __all__ += [
     "take_or_default",
     "window_steps",
     "without_zero",
+    "written_call",
 ]

@@ -15,7 +15,7 @@ from arrows.combinators.base.block import A, B
 from arrows.combinators.base.recorder import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.foreign_names import LAYER, check_keywords
+from arrows.typesys.foreign_names import LAYER, check_keywords, check_positions
 
 
 class Layer(Apply[A, B]):
@@ -52,12 +52,8 @@ class Layer(Apply[A, B]):
     _words: str
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        if kwargs:
-            check_keywords(cls.__name__, inspect.getattr_static(cls, "__init__"), kwargs, LAYER)
         self = super().__new__(cls, *args, **kwargs)
-        words = [_word(a) for a in args]
-        words += [f"{k}={_word(v)}" for k, v in kwargs.items() if k != "name"]
-        self.__dict__["_words"] = ", ".join(w for w in words if w and not w.endswith("="))
+        self.__dict__["_words"] = written_call(cls, args, kwargs, LAYER)
         return self
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
@@ -109,6 +105,29 @@ class Layer(Apply[A, B]):
         return self.forward({spec.name: ops.parameter(self, spec) for spec in checked}, *args)
 
 
+def written_call(
+    cls: type, args: tuple[object, ...], keywords: Mapping[str, object], foreign: Mapping[str, str]
+) -> str:
+    """The arguments of a constructor as messages write them.
+
+    Args:
+        cls: the class.
+        args, keywords: what it is called with.
+        foreign: what arguments of other libraries are called here.
+
+    Raises:
+        ArrowTypeError: it does not take as many arguments, or none of such a name.
+    """
+    init = inspect.getattr_static(cls, "__init__")
+    if args:
+        check_positions(cls.__name__, init, len(args))
+    if keywords:
+        check_keywords(cls.__name__, init, keywords, foreign)
+    words = [_word(a) for a in args]
+    words += [f"{k}={_word(v)}" for k, v in keywords.items() if k != "name"]
+    return ", ".join(w for w in words if w and not w.endswith("="))
+
+
 def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
     """Checks the result of a layer's `parameters`; the layer may be a user's."""
     if isinstance(specs, (tuple, list)) and all(isinstance(spec, Parameter) for spec in specs):
@@ -131,7 +150,7 @@ def _word(x: object) -> str:
         x = x.item()
     if isinstance(x, (bool, int, float, str, T.Type, type(None))):
         return repr(x)
-    if isinstance(x, (list, tuple)) and len(x) <= 4 and all(isinstance(i, (int, str)) for i in x):
+    if isinstance(x, (list, tuple)) and len(x) <= 4 and all(isinstance(i, (int, float, str)) for i in x):
         return repr(x)
     return getattr(x, "__name__", "") if callable(x) else ""
 

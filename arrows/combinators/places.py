@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 import numpy as np
 
@@ -45,7 +45,8 @@ class _Moved(Apply[Any, Any]):
         if isinstance(input, T.Broadcast):
             return f"all elements of {input} are the same, and it has no end", "drop the Broadcast"
         if not isinstance(input, T.Sequence):
-            return f"{kind} {self.verb} the elements of a sequence, but {input} is not a sequence"
+            hint = f"it stands behind the Map, not in it: ar.Map(f) >> ar.{kind}({self.arguments()})"
+            return f"{kind} {self.verb} the elements of a sequence, but {input} is not a sequence", hint
         if not isinstance(input.element, T.Tensor):
             hint = "one item at a time: ar.Map(ar.GetItem(0)) before it; ar.Zip() puts results together"
             return f"{kind} {self.verb} elements that are tensors, not {input.element}", hint
@@ -295,8 +296,11 @@ class At(Apply[Any, B]):
 
     default: int | float | None
 
-    def __init__(self, *, default: object = None, name: str | None = None) -> None:
+    def __init__(self, *place: Never, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
+        if place:
+            reason = f"a place is computed, and stands in the input, not {place[0]!r}"
+            raise wrong_argument("an At", reason, hint=f"where it is known: ar.GetItem({place[0]!r})")
         if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
             raise wrong_argument("an At", f"the default must be a number, not {default!r}")
         self.default = default

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from arrows import ops
-from arrows.combinators import DerivedBlock, Map, Windows, function_name, options_written, window_steps
+from arrows.combinators import (
+    DerivedBlock,
+    Map,
+    Windows,
+    function_name,
+    options_written,
+    window_steps,
+    written_call,
+)
 from arrows.combinators.base.printing import Pieces
 from arrows.layers import initializers
 from arrows.layers.fc import FC, Activation
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
+from arrows.typesys.foreign_names import LAYER
 
 
 class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
@@ -56,14 +65,18 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
     2
     """
 
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        written_call(cls, args, keywords, LAYER)
+        return super().__new__(cls)
+
     def __init__(
         self,
         size: int,
         kernel_size: int,
+        *,
         stride: int = 1,
         padding: int | str = 0,
         dilation: int = 1,
-        *,
         activation: Activation | None = None,
         bias: bool = True,
         initializer: Initializer = initializers.glorot_uniform,

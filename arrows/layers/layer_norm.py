@@ -10,7 +10,9 @@ from arrows.combinators import Layer
 from arrows.layers import initializers
 from arrows.layers.arguments import positive
 from arrows.ops import Parameter, ShapeError, TensorLike
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
+from arrows.typesys.errors import message
 
 
 class LayerNorm(Layer[Any, Any]):
@@ -19,14 +21,14 @@ class LayerNorm(Layer[Any, Any]):
     Ba, Kiros, Hinton, "Layer Normalization", 2016, (4).
 
     Args:
-        epsilon: a positive number that is added to the variance.
+        epsilon: a positive number, at most 1, that is added to the variance.
         name: the name in messages, and of the parameters: `name/gain`.
 
     Parameters of the layer:
         gain [n] (ones at first), bias [n] (zeros at first), n the size of the last axis.
 
     Raises:
-        ArrowTypeError, ArrowValueError: epsilon is not a positive number.
+        ArrowTypeError, ArrowValueError: epsilon is not a positive number, or above 1.
         ShapeError: when types are checked, the input is not a floating tensor whose last axis has elements.
 
     >>> import arrows as ar
@@ -39,6 +41,13 @@ class LayerNorm(Layer[Any, Any]):
     def __init__(self, epsilon: float = 1e-5, *, name: str | None = None) -> None:
         super().__init__(name=name)
         self.epsilon = positive("epsilon", "LayerNorm", epsilon)
+        if self.epsilon > 1:
+            raise ArrowValueError(
+                message(
+                    f"the epsilon of LayerNorm is at most 1, got {epsilon}",
+                    hint="ar.LayerNorm(): the size of the input is inferred, not given",
+                )
+            )
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = input.element if isinstance(input, T.Sequence) else input

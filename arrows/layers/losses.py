@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Apply, lazy_context_of, set_name, spread_items
+from arrows.combinators import Apply, lazy_context_of, set_name, spread_items, written_call
 from arrows.layers.arguments import class_weights, positive, smoothing_of
 from arrows.ops import ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
+from arrows.typesys.foreign_names import LOSS
 from arrows.typesys.static import Tensor
 
 
@@ -27,8 +28,18 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
 
     example = "(prediction & target)"
 
+    _words: str
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        self = super().__new__(cls, *args, **keywords)
+        self.__dict__["_words"] = written_call(cls, args, keywords, LOSS)
+        return self
+
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
+
+    def arguments(self, depth: int = 2) -> str:
+        return self._words
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         """The loss of one example, a scalar."""

@@ -108,6 +108,8 @@ def _element(input: T.Type) -> T.Tensor:
         hint = "convert the elements first: ar.Map(ar.Function(lambda x: x.cast('float32')))"
     elif isinstance(input, T.Tensor) and input.ndim == 1:
         hint = "it stands behind the Map, not in it: ar.Map(f) >> ar.MultiHeadAttention(heads)"
+    elif isinstance(input, T.Tuple) and any(isinstance(item, T.Sequence) for item in input.items):
+        hint = "it attends within one sequence; from one to another: ar.Attention beside a Broadcast"
     elif isinstance(vector, T.Tuple):
         hint = "make a vector of each element first: ar.Map(ar.Concat())"
     raise ShapeError(

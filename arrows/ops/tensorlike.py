@@ -320,5 +320,5 @@ class TensorLike:
         """The error for a function of NumPy that takes no tensors."""
         return ShapeError(
             f"numpy.{name} does not take a tensor of a Function ({self.type})",
-            hint="use the functions of arrows.ops",
+            hint=f"use arrows.ops.{name}" if name in ops.__all__ else "use the functions of arrows.ops",
         )

@@ -128,15 +128,27 @@ TRAIN: Mapping[str, str] = {
 """Arguments of `train`."""
 
 LAYER: Mapping[str, str] = {
+    "attention_dropout": "ar.Dropout(rate) behind the layer",
+    "batch_first": "no such argument: a layer computes on one example",
     "bidirectional": "ar.Bidirectional around cells",
+    "dropout": "ar.Dropout(rate) behind the layer",
+    "embed_dim": "heads= alone: the size of the input is inferred",
     "embedding_dim": "size=",
+    "eps": "epsilon=",
+    "filters": "size=",
     "hidden_size": "size=",
+    "in_channels": "size= alone: the size of the input is inferred",
     "in_features": "size= alone: the size of the input is inferred",
     "input_dim": "buckets= in an Embedding; elsewhere the size of the input is inferred",
     "input_shape": "size= alone: the size of the input is inferred",
     "input_size": "size= alone: the size of the input is inferred",
     "kernel_initializer": "initializer=",
+    "key_dim": "heads= alone: each head has its share of the vectors",
+    "nonlinearity": "activation=",
+    "normalized_shape": "epsilon= alone: the size of the input is inferred",
     "num_embeddings": "buckets=",
+    "num_heads": "heads=",
+    "out_channels": "size=",
     "out_features": "size=",
     "output_dim": "size=",
     "p": "rate=",
@@ -144,6 +156,19 @@ LAYER: Mapping[str, str] = {
     "use_bias": "bias=",
 }
 """Arguments of layers."""
+
+LOSS: Mapping[str, str] = {
+    "beta": "delta=",
+    "class_weight": "weight=",
+    "class_weights": "weight=",
+    "from_logits": "the scores themselves: the loss takes their softmax or sigmoid",
+    "ignore_index": "ar.OneOf or ar.Optional, which leave out the places that have no label",
+    "pos_weight": "pos_weight= of ar.SigmoidCrossEntropy",
+    "reduction": "the loss as it is, of one example: a model takes the mean over its batch",
+    "size_average": "the loss as it is, of one example: a model takes the mean over its batch",
+    "smoothing": "label_smoothing=",
+}
+"""Arguments of losses."""
 
 
 def did_you_mean(name: str, names: Mapping[str, str], foreign: Mapping[str, str]) -> str:
@@ -254,6 +279,31 @@ def check_keywords(
     hint = f"did you mean {likely}?" if likely else ""
     raise ArrowTypeError(
         message(f"{call} has no argument {name!r}", reason=f"it takes {', '.join(names)}", hint=hint)
+    )
+
+
+def check_positions(call: str, function: Callable[..., object], count: int) -> None:
+    """Refuses more arguments by position than a constructor takes, and says which there are.
+
+    Raises:
+        ArrowTypeError: there are too many.
+
+    >>> check_positions("f", lambda self, size: None, 1)
+    """
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return
+    first = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    if count <= len(first):
+        return
+    by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    got = f"{count} argument{'s' if count > 1 else ''}"
+    raise ArrowTypeError(
+        message(
+            f"{call} takes {' and '.join(first) or 'nothing'} by position, and got {got}",
+            reason=f"it takes by keyword {', '.join(by_keyword)}" if by_keyword else "",
+            hint="the sizes of the input are inferred, not given",
+        )
     )
 
 

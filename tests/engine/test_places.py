@@ -65,7 +65,7 @@ def test_windows_batch() -> None:
 
 
 def convolution(padding: Any, stride: int, dilation: int, device: str = "cpu") -> ar.Model:
-    layer = ar.Conv1d(5, 3, stride, padding, dilation, name="filters")
+    layer = ar.Conv1d(5, 3, stride=stride, padding=padding, dilation=dilation, name="filters")
     squares = ar.Map(ar.Function(lambda x: ar.ops.sum(x * x))) >> ar.Sum() >> ar.Metric("loss")
     block = ar.Map(ar.Vector(3, name="x")) >> layer >> (ar.Identity() & squares)
     random = np.random.default_rng(1)

@@ -18,9 +18,8 @@ def test_its_parameters_go_by_its_kind():
 
 def test_it_is_printed_as_it_is_written():
     assert str(ar.Conv1d(2, 3)) == "Conv1d(2, 3)"
-    assert str(ar.Conv1d(2, 3, 2, "valid", 4, activation=ar.ops.tanh, bias=False)) == (
-        "Conv1d(2, 3, padding='valid', stride=2, dilation=4, activation=tanh, bias=False)"
-    )
+    block = ar.Conv1d(2, 3, stride=2, padding="valid", dilation=4, activation=ar.ops.tanh, bias=False)
+    assert str(block) == ("Conv1d(2, 3, padding='valid', stride=2, dilation=4, activation=tanh, bias=False)")
     assert str(ar.Conv1d(2, 3, name="own")) == "Conv1d(2, 3, name='own')"
 
 

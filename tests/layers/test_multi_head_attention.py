@@ -141,6 +141,7 @@ def test_heads_that_cannot_share_a_vector() -> None:
             "convert the elements first: ar.Map(ar.Function(lambda x: x.cast(",
         ),
         (ar.Vector(4), "it stands behind the Map, not in it"),
+        (ar.Map(ar.Vector(4)) & ar.Map(ar.Vector(4)), "it attends within one sequence; from one to another"),
         (ar.Map(ar.Vector(2) & ar.Vector(2)), "make a vector of each element first: ar.Map(ar.Concat())"),
     ],
 )

@@ -137,12 +137,37 @@ ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, 
         ),
         (lambda: make(ar.Embedding, num_embeddings=3, embedding_dim=4), "did you mean buckets=?"),
         (lambda: make(ar.Dropout, p=0.5), "did you mean rate=?"),
+        (lambda: make(ar.MultiHeadAttention, num_heads=4), "did you mean heads=?"),
+        (
+            lambda: make(ar.MultiHeadAttention, 4, dropout=0.1),
+            "did you mean ar.Dropout(rate) behind",
+        ),
+        (
+            lambda: make(ar.MultiHeadAttention, 64, 4),
+            "MultiHeadAttention takes heads by position, and got 2 arguments it takes by keyword causal",
+        ),
+        (
+            lambda: make(ar.Conv1d, 3, 4, 3),
+            "Conv1d takes size and kernel_size by position, and got 3",
+        ),
+        (lambda: make(ar.Conv1d, in_channels=3, out_channels=4), "did you mean size= alone: the size"),
+        (lambda: make(ar.LSTMCell, 3, 4), "LSTMCell takes size by position, and got 2 arguments"),
+        (lambda: make(ar.SoftmaxCrossEntropy, class_weights=[1, 2]), "did you mean weight=?"),
+        (lambda: make(ar.SoftmaxCrossEntropy, reduction="sum"), "did you mean the loss as it is"),
+        (lambda: make(ar.Huber, beta=2.0), "did you mean delta=?"),
+        (lambda: make(ar.SquaredError, 3), "SquaredError takes nothing by position, and got 1 argument"),
+        (lambda: make(ar.At, 3), "hint where it is known: ar.GetItem(3)"),
     ],
 )
 def test_arguments(call: Any, text: str) -> None:
     with pytest.raises(ar.ArrowTypeError) as caught:
         call()
     assert text in " ".join(str(caught.value).split())
+
+
+def test_the_size_of_the_input_is_no_epsilon() -> None:
+    with pytest.raises(ar.ArrowValueError, match=r"the size of the input is inferred"):
+        ar.LayerNorm(64)
 
 
 def test_arguments_that_nobody_knows_have_no_hint() -> None:
