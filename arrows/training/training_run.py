@@ -78,7 +78,7 @@ class TrainingRun:
         progress, checkpointer = self.checkpointer.run, self.checkpointer
         self._take_steps()
         while progress.position < len(self.prepared):
-            self._evaluate()
+            self._evaluate_within_epoch()
             if self._stops():
                 break
             self._take_steps()
@@ -193,6 +193,17 @@ class TrainingRun:
             progress.evaluations.append(evaluation)
             self.ranks.from_first(partial(self._show, evaluation))
         self._set_rates()
+
+    def _evaluate_within_epoch(self) -> None:
+        """Evaluates; if a long evaluation is interrupted, the steps before it are not lost."""
+        evaluations = self.checkpointer.run.evaluations
+        count = len(evaluations)
+        try:
+            self._evaluate()
+        except KeyboardInterrupt:
+            del evaluations[count:]  # a callback may not have been told of it: a resumed run evaluates anew
+            self.checkpointer.save()  # of this process alone: others wait for the evaluation's figures
+            raise
 
     def _show(self, evaluation: Evaluation) -> None:
         for callback in self.callbacks:

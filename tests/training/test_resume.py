@@ -113,10 +113,10 @@ def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatc
 def states(folder: Path, **more: Any) -> tuple[Any, list[Any]]:
     """A run of four steps, which saves its state after each."""
     model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2))
-    settings: dict[str, Any] = {"epochs": 1, "keep_last": 3, **more}
+    settings: dict[str, Any] = {"epochs": 1, "keep_last": 3, "checkpoint_every": 1, **more}
     history = train(
         model, [[1.0], [2.0], [3.0], [4.0]], Adam(0.1), batch_size=1, checkpoint_path=folder / "run",
-        checkpoint_every=1, progress=False, **settings,
+        progress=False, **settings,
     )  # fmt: skip
     return model, history
 
@@ -187,6 +187,40 @@ def test_a_new_run_does_not_go_on_from_an_older_one(tmp_path):
     states(tmp_path, seed=2, callbacks=[Fails(at=9)])
     with pytest.raises(ArrowValueError, match="seed: 2 in the saved state, 1 now"):
         states(tmp_path, seed=1, resume=True)
+
+
+class InterruptsEvaluation(Callback):
+    """Ctrl-C while a callback is told of the evaluation after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step, self.seen, self.steps = step, list[int](), list[int]()
+
+    def after_step(self, step: Any) -> None:
+        self.steps.append(step.step)
+
+    def after_evaluation(self, evaluation: Any) -> None:
+        if evaluation.step == self.step:
+            raise KeyboardInterrupt
+        self.seen.append(evaluation.step)
+
+
+def test_an_interrupted_evaluation_loses_no_steps(tmp_path):
+    """Within an epoch; the resumed run evaluates anew, so that callbacks are told."""
+
+    def figures() -> dict[str, float]:
+        return {"f": 1.0}
+
+    more: dict[str, Any] = {"evaluate": figures, "evaluate_every": 2, "checkpoint_every": 99, "epochs": 2}
+    (tmp_path / "whole").mkdir()
+    expected, history = states(tmp_path / "whole", **more)
+    with pytest.raises(KeyboardInterrupt):
+        states(tmp_path, callbacks=[InterruptsEvaluation(6)], **more)
+    told = InterruptsEvaluation(0)
+    model, again = states(tmp_path, callbacks=[told], resume=True, **more)
+    assert told.steps == [7, 8] and told.seen == [6, 8] and again.evaluations == history.evaluations
+    assert {name: a.tobytes() for name, a in model.params.items()} == {
+        name: a.tobytes() for name, a in expected.params.items()
+    }
 
 
 def test_one_state_is_kept_if_one_is_wanted(tmp_path):
