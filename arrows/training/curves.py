@@ -9,17 +9,19 @@ from typing import Any
 from arrows.files import replacing, require_path, require_replaceable
 from arrows.training.callbacks import Log
 from arrows.training.progress import Epoch
+from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import MissingExtraError
 
 
 class CurvePlot(Log):
-    """Draws loss, learning rate and figures by step, anew after each epoch.
+    """Draws loss, learning rate and figures by step, anew after each epoch; of a resumed run what came since.
 
     Args:
         path: the picture, in a folder that exists; the suffix says which format: `.png`, `.svg`, `.pdf`.
         every: of the steps, only each so-manieth is drawn.
 
     Raises:
+        ArrowValueError: Matplotlib does not write such pictures.
         MissingExtraError: Matplotlib is missing: pip install 'arrows[plot]'.
         OSError: the picture cannot be written.
 
@@ -33,8 +35,17 @@ class CurvePlot(Log):
         super().__init__(every=every)
         self.path = require_path("CurvePlot: path", path)
         require_replaceable(self.path)
-        _figure()  # better known now than after an epoch
+        formats = _figure()().canvas.get_supported_filetypes()  # better known now than after an epoch
+        if self._format not in formats:
+            raise ArrowValueError(
+                f"CurvePlot: {self.path} should end in the name of a format of pictures, such as .png; there "
+                f"are {', '.join(sorted(formats))}"
+            )
         self.curves: dict[str, list[tuple[int, float]]] = {}
+
+    @property
+    def _format(self) -> str:
+        return self.path.suffix.lstrip(".").lower() or "png"
 
     def write(self, step: int, numbers: Mapping[str, float], /) -> None:
         for name, number in numbers.items():
@@ -61,7 +72,7 @@ class CurvePlot(Log):
             axes.grid(alpha=0.3)
             axes.set_xlabel("steps" if axes is all_axes[-1] else "")
         with replacing(self.path) as file:
-            figure.savefig(file, format=self.path.suffix.lstrip(".") or "png")
+            figure.savefig(file, format=self._format)
 
 
 def _figure() -> Any:

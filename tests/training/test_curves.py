@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import arrows as ar
 from arrows.training import SGD, CurvePlot, train
 from tests.training.test_loop import Bookkeeper
 
@@ -24,6 +25,13 @@ def test_a_picture_after_each_epoch(tmp_path, suffix, start):
     plot.curves.clear()
     plot.draw()  # nothing to draw is an empty picture
     assert 0 < plot.path.stat().st_size < first
+
+
+def test_a_format_that_is_none_is_refused_at_once(tmp_path):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(ar.ArrowValueError, match=r"curves\.gof should end .* png"):
+        CurvePlot(tmp_path / "curves.gof")
+    assert CurvePlot(tmp_path / "curves.PNG") and CurvePlot(tmp_path / "curves")
 
 
 def test_a_picture_without_matplotlib(tmp_path, monkeypatch):
