@@ -116,7 +116,7 @@ def require_replaceable(path: Path) -> None:
     with naming(path):
         file, temporary = _temporary(target, 0o666)
         file.close()
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)  # without its lock, another process may take it for a leftover
     _remove_leftovers(target)
 
 

@@ -237,3 +237,17 @@ def test_a_temporary_file_that_another_process_takes_away_is_made_again(tmp_path
     monkeypatch.setattr(files, "_locked", late)
     write(tmp_path / "m")
     assert taken and (tmp_path / "m").read_bytes() == b"new" and os.listdir(tmp_path) == ["m"]
+
+
+@posix
+def test_a_probe_whose_temporary_file_another_process_takes_away_says_nothing(tmp_path, monkeypatch):
+    temporary = files._temporary
+
+    def taken_once_it_is_unlocked(target, mode):
+        file, path = temporary(target, mode)
+        path.unlink()  # as another process does that removes leftovers
+        return file, path
+
+    monkeypatch.setattr(files, "_temporary", taken_once_it_is_unlocked)
+    require_replaceable(tmp_path / "file")
+    assert not [*tmp_path.iterdir()]

@@ -218,7 +218,10 @@ def _value(expression: Expression, names: Mapping[str, object]) -> object:
 
 def _block(value: object) -> AnyBlock:
     if not isinstance(value, Block):
-        raise InputError(f"this is not the program of a block: it gives a {type(value).__name__}")
+        kind = type(value).__name__
+        raise InputError(
+            f"this is not the program of a block: expected a block, got an object of type {kind}"
+        )
     return value
 
 

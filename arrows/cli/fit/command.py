@@ -22,6 +22,7 @@ from arrows.cli.fit.measured import BATCH, Measured, Result, prepared_on_disk
 from arrows.cli.fit.page import page
 from arrows.cli.fit.report import Report, text_report
 from arrows.cli.fit.task import Classes, Task, figure_text, figures_text, task_of
+from arrows.cli.job import is_first
 from arrows.cli.option_types import OPTIMIZERS
 from arrows.cli.table_columns import METADATA, ColumnType, types_text
 from arrows.cli.train_command import (
@@ -85,7 +86,8 @@ def run(options: argparse.Namespace) -> int:
         f"{parameter_count(model)}",
         flush=True,
     )
-    _write(folder / "block.py", proposal.source)
+    if is_first():
+        _write(folder / "block.py", proposal.source)
     sets = folder if options.on_disk else None
     results: dict[str, Result] = {}
 
