@@ -25,7 +25,7 @@ from arrows.cli import (
     train_tagger,
 )
 from arrows.cli.exit_codes import LINE, exit_status, open_streams
-from arrows.cli.job import first_prints, own_device
+from arrows.cli.job import finished, first_prints, own_device
 from arrows.cli.option_types import positive
 from arrows.cli.predict import any_model, sentiment, tagger
 from arrows.machine import limited_to, set_threads
@@ -69,13 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with nullcontext() if threads is None else limited_to(threads):
         if options.threads is not None:
             set_threads(options.threads)  # it warns where none can be set
-        return exit_status(program, lambda: _run(options))
+        if options.command not in TRAINING:
+            return exit_status(program, lambda: int(options.run(options)))
+        return finished(lambda: exit_status(program, lambda: _train(options)))
 
 
-def _run(options: argparse.Namespace) -> int:
-    """Runs a command; of several processes that train together, one prints."""
-    if options.command not in TRAINING:
-        return int(options.run(options))
+def _train(options: argparse.Namespace) -> int:
+    """Runs a command that trains; of several processes that train together, one prints."""
     with first_prints():
         options.device = own_device(options.device)
         return int(options.run(options))

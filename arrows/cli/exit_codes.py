@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from arrows.training import RankError
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError, NotFiniteError
 from arrows.typesys.quoting import printable_lines, shortened
@@ -24,9 +25,9 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
         work: runs the command and returns the status if it succeeds.
 
     Returns:
-        The result of `work`; 1 if memory ran out or numbers were not finite; 2 if a file, an option or an
-        example was wrong, a package is missing, or standard output cannot be written; 130 if the user
-        interrupted the command; 141 if the reader of the output has gone.
+        The result of `work`; 1 if memory ran out, numbers were not finite or another rank failed; 2 if a
+        file, an option or an example was wrong, a package is missing, or standard output cannot be written;
+        130 if the user interrupted the command; 141 if the reader of the output has gone.
 
     >>> exit_status("arrows demo", lambda: 0)
     0
@@ -45,7 +46,7 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
     except MemoryError as error:
         _tell(f"{program}: out of memory{f': {error}' if str(error) else ''}")
         return 1
-    except NotFiniteError as error:
+    except (NotFiniteError, RankError) as error:
         _tell(f"{program}: {error}")
         return 1
     except KeyboardInterrupt as interrupt:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from arrows.engine.device import Device, get_device
 from arrows.training.parallel import launched, require_connected
+from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import MissingExtraError
 
 
@@ -56,6 +59,33 @@ def own_device(device: Device) -> Device:
         return get_device(f"cuda:{number}")
     except RuntimeError:  # the launcher shows each rank a GPU of its own, or there are fewer GPUs than ranks
         return device
+
+
+def finished(work: Callable[[], int]) -> int:
+    """Runs a command, and returns its exit status; ends the whole job if it fails on this rank.
+
+    The other ranks would wait for this one for ever, and this one for them before it exits.
+    """
+    try:
+        status = work()
+    except BaseException:
+        if in_job():
+            traceback.print_exc()
+            _abort(1)
+        raise
+    if status and in_job():
+        _abort(status)
+    return status
+
+
+def _abort(status: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        comm = world()
+    except (ArrowValueError, MissingExtraError):  # there is no job to end
+        return
+    comm.Abort(status)
 
 
 @contextmanager

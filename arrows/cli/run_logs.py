@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from arrows.cli.job import is_first
 from arrows.files import require_replaceable
 from arrows.training import Callback, CurvePlot, JsonLines, TensorBoard, WeightsAndBiases
 from arrows.typesys.errors import MissingExtraError
@@ -33,13 +34,16 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def run_logs(options: argparse.Namespace) -> Iterator[list[Callback]]:
-    """The callbacks that `options` ask for; what they write to is closed at the end.
+    """The callbacks that `options` ask for, on the first rank alone; what they write to is closed at the end.
 
     Raises:
         MissingExtraError: a package is missing; the message says how it is installed.
         OSError: a file cannot be written.
     """
     callbacks: list[Callback] = []
+    if not is_first():
+        yield callbacks
+        return
     if options.log is not None:
         require_replaceable(options.log)
         callbacks.append(JsonLines(options.log))

@@ -101,3 +101,23 @@ def test_commands_train_on_all_ranks(tmp_path):
 
     assert told(together.stdout) == told(alone.stdout)
     assert read_metadata(tmp_path / "together").keys() == read_metadata(tmp_path / "alone").keys()
+
+
+def test_a_command_that_fails_on_one_rank_ends_the_job(tmp_path):
+    """Else the others would wait for it: here rank 1 finds no such folder, since it is started elsewhere."""
+    folder = tmp_path / "trees"
+    folder.mkdir()
+    for name in ("train", "dev", "test"):
+        (folder / f"{name}.txt").write_text("(3 (2 good) (2 film))\n" * 8, encoding="utf-8")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "from mpi4py import MPI\n"
+        "from arrows import cli\n"
+        "data = sys.argv[1] if MPI.COMM_WORLD.rank == 0 else '/nowhere'\n"
+        "model = sys.argv[2]\n"
+        "sys.exit(cli.main(['train', 'sentiment', '--data', data, '--save', model, '--epochs', '1']))\n",
+        encoding="utf-8",
+    )
+    ended = mpirun(2, program, folder, tmp_path / "model")
+    assert ended.returncode == 2 and "/nowhere/train.txt" in ended.stderr
