@@ -44,8 +44,10 @@ def parse_python(source: str | bytes, *, name: str = "source") -> SyntaxTree:
     except SyntaxError as error:
         column = f":{error.offset}" if error.offset is not None and error.offset > 0 else ":1"
         raise InputError(f"{name}:{error.lineno or 1}{column}: {error.msg}") from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{name}:1:1: {str(error) or 'the source is nested too deeply'}") from error
+    except (RecursionError, MemoryError) as error:
+        raise InputError(f"{name}:1:1: the source is nested too deeply") from error
+    except ValueError as error:
+        raise InputError(f"{name}:1:1: {error}") from error
     root = _node(module)
     waiting: list[tuple[ast.AST, SyntaxTree]] = [(module, root)]
     while waiting:  # no recursion: a chain of a thousand operators is a tree of that depth
