@@ -148,6 +148,8 @@ def _word(x: object) -> str:
     """Writes an argument in a word; empty if a word does not suffice."""
     if isinstance(x, np.generic):
         x = x.item()
+    if isinstance(x, np.ndarray) and x.ndim == 1:
+        x = x.tolist()
     if isinstance(x, (bool, int, float, str, T.Type, type(None))):
         return repr(x)
     if isinstance(x, (list, tuple)) and len(x) <= 4 and all(isinstance(i, (int, float, str)) for i in x):

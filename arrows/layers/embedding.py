@@ -205,6 +205,8 @@ class Attend(Apply[A, B]):
         if vector.ndim not in (1, 2) or vector.shape[-1] != embedding.size or vector.dtype != table.dtype:
             wanted = T.Tensor((embedding.size,), table.dtype)
             hint = f"put ar.FC({embedding.size}) before it"
+            if not vector.shape and not vector.type.floating:
+                hint = f"the row of an integer is {embedding.label} itself, without attend"
             if vector.shape[-1:] == wanted.shape:
                 hint = f'cast it: x.cast("{table.dtype}")'
             raise ShapeError(

@@ -119,4 +119,4 @@ def _element(input: T.Type) -> T.Tensor:
 
 def _within_root(generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
     """Uniform within 1 / sqrt(n), as a linear layer of PyTorch's begins."""
-    return initializers.uniform(shape[-1] ** -0.5)(generator, shape, dtype)
+    return initializers.uniform(max(shape[-1], 1) ** -0.5)(generator, shape, dtype)

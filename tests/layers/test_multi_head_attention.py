@@ -116,6 +116,11 @@ def test_large_scores_do_not_overflow() -> None:
     assert np.isfinite(float(loss)) and all(np.isfinite(np.asarray(g)).all() for g in grads.values())
 
 
+def test_vectors_without_numbers() -> None:
+    model = ar.compile(ar.Map(ar.Vector(0)) >> ar.MultiHeadAttention(1) >> ar.Sum(), seed=0)
+    assert model([[[], []], []]).shape == (2, 0)
+
+
 def test_it_stands_at_a_sequence_on_the_fly_and_in_a_function() -> None:
     layer = ar.MultiHeadAttention(HEADS, name="heads")
     doubled = ar.Map(ar.Vector(WIDTH)) >> ar.Function(lambda xs: layer(xs * 2.0) * 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -132,6 +133,13 @@ def test_pytorch(choice: dict[str, Any]) -> None:
 def test_bad_arguments(make: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         make()
+
+
+def test_they_are_printed_as_they_are_written() -> None:
+    loss = ar.SoftmaxCrossEntropy(weight=np.array([1.0, 2.5]), label_smoothing=0.1)
+    assert str(loss) == "SoftmaxCrossEntropy(weight=[1.0, 2.5], label_smoothing=0.1)"
+    assert str(ar.Hinge(2.0, weight=[1, 2])) == "Hinge(2.0, weight=[1, 2])"
+    assert str(pickle.loads(pickle.dumps(loss))) == str(loss)
 
 
 def test_weights_are_as_many_as_the_scores() -> None:
