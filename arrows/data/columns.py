@@ -155,10 +155,10 @@ class _TableRow:
 
     def place(self, number: int) -> str:
         """File, line and column where a field begins."""
-        one = re.compile(f'"(?:[^"]|"")*"|[^{re.escape(self.separator)}]*')
+        field_pattern = re.compile(f'"(?:[^"]|"")*"|[^{re.escape(self.separator)}]*')
         start = 0
         for _ in range(number):
-            match = one.match(self.text, start)
+            match = field_pattern.match(self.text, start)
             start = match.end() + 1 if match else start
         before = self.text[:start]
         return f"{self.path}:{self.line + before.count(chr(10))}:{start - before.rfind(chr(10))}"

@@ -88,6 +88,6 @@ def test_attention_is_two_launches_forwards_and_two_backwards() -> None:
         return (model.device.counts - before).launches, float(ar.to_numpy(loss))
 
     fused, loss = launches()
-    with without_passes("fuse_sequences"):
+    with without_passes("fuse_across"):
         apart, same = launches()
     assert (apart - fused, loss) == (2, same)

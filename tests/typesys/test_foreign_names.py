@@ -196,3 +196,9 @@ def test_no_foreign_name_is_a_name_of_ours() -> None:
                     thing = ar
                     for part in word.split(".")[1:]:
                         thing = getattr(thing, part)
+
+
+def test_a_mode_that_is_switched_as_in_pytorch():
+    with pytest.raises(ar.ArrowTypeError, match=r"eval takes an argument.* there is no mode to switch"):
+        MODEL.eval()
+    assert MODEL.eval([1.0, 2.0, 3.0]).shape == ()

@@ -45,7 +45,7 @@ from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.foreign_names import no_model_attribute
+from arrows.typesys.foreign_names import explains_empty_call, no_model_attribute
 
 
 class Model(Placed, Preparing, Observed):
@@ -258,6 +258,7 @@ class Model(Placed, Preparing, Observed):
         with self._lock.mutex:
             return self._runner.first_not_finite(self._call(examples, ids, at_once=at_once))
 
+    @explains_empty_call("there is no mode to switch: dropout acts in training steps, not in model(examples)")
     def eval(self, example: object, *, id: int = 0, step: int | None = None) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
 

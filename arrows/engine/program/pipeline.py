@@ -22,8 +22,8 @@ from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
+from arrows.engine.program.passes.fuse_across import fuse_across
 from arrows.engine.program.passes.fuse_kernels import fuse_kernels
-from arrows.engine.program.passes.fuse_sequences import fuse_sequences
 from arrows.engine.program.passes.halve import halve
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
@@ -40,7 +40,7 @@ FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
 BACKWARD: tuple[Pass, ...] = (join_slices, push_sums, defer, place)
 LAST: tuple[Pass, ...] = (deduplicate, copy_transposes, fuse)
 # A product takes a transposed matrix as it is, there, and has rows to spare.
-KERNELS: tuple[Pass, ...] = (fuse_kernels, fuse_sequences)
+KERNELS: tuple[Pass, ...] = (fuse_kernels, fuse_across)
 
 OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""

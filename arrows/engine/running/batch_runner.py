@@ -157,10 +157,10 @@ class BatchRunner:
         for each in self._runs(self.executors.get(training=True, gradients=True), batch, call):
             origin = first_not_finite(each.run)
             if origin is not None:
-                what, example = origin
+                subject, example = origin
                 number = int(batch.numbers[first + example])
                 place = place_of(call.examples, number)
-                return f"{what} of example {number}{place and f' ({place})'} is not finite"
+                return f"{subject} of example {number}{place and f' ({place})'} is not finite"
             first += len(each.part)
         return None
 

@@ -48,7 +48,7 @@ from arrows.ops.arrays import Array, HostArray
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class WordColumn:
     """What a word is at each step: ``first + stride * numbers[step, by]``.
 
     Attributes:
@@ -87,9 +87,9 @@ class RegionColumns:
             self.numbers[:, 2 * place + 1] = cuts[1:] - cuts[:-1]
         # A step has one offset more than rows.
         self.numbers[:, -1] = self.numbers[:, 0] + np.arange(len(self.numbers))
-        self._columns: dict[Argument, Column] = {}
+        self._columns: dict[Argument, WordColumn] = {}
 
-    def words(self, columns: Sequence[Column]) -> HostArray:
+    def words(self, columns: Sequence[WordColumn]) -> HostArray:
         """The table: int64 [steps, columns]."""
         strides = np.zeros((self.numbers.shape[1], len(columns)), np.int64)
         strides[[column.by for column in columns], range(len(columns))] = [
@@ -99,13 +99,13 @@ class RegionColumns:
         words += np.array([column.first for column in columns], np.int64)
         return words
 
-    def column(self, argument: Argument) -> Column:
+    def column(self, argument: Argument) -> WordColumn:
         """What a word is."""
         if argument not in self._columns:
             self._columns[argument] = self._column(argument)
         return self._columns[argument]
 
-    def _column(self, argument: Argument) -> Column:
+    def _column(self, argument: Argument) -> WordColumn:
         address, arrays, program = self._device.address, self._arrays, self._program
         match argument:
             case RowCount(level):
@@ -113,7 +113,7 @@ class RegionColumns:
             case OnceValue(var):
                 value = arrays.once[program.once_numbers[var]]
                 assert value.flags.c_contiguous, "the executor makes them so"
-                return Column(address(value))
+                return WordColumn(address(value))
             case RowsOf(var):
                 return self._rows(var)
             case SlabRows(number):
@@ -121,11 +121,11 @@ class RegionColumns:
                 if gather.first is None:
                     assert gather.rows is not None
                     return self._at(gather.rows, var)
-                return Column(address(gather.slab))
+                return WordColumn(address(gather.slab))
             case SlabIndex(number):
                 gather, instruction = arrays.gathers[number], program.gathers[number][1]
                 if gather.first is None:
-                    return Column(0)
+                    return WordColumn(0)
                 assert gather.index is not None
                 width = len(instruction.operands)
                 return self._starts(address(gather.index), 4 * width, instruction.result.rows)
@@ -139,7 +139,7 @@ class RegionColumns:
             case DeliveryOffsets(number) | DeliveryPlaces(number) | DeliveredRows(number):
                 return self._places(argument, number, arrays.delivered.get(number))
             case SegmentOffsets(level):
-                return Column(self._segments(level, 0), 4, self.numbers.shape[1] - 1)
+                return WordColumn(self._segments(level, 0), 4, self.numbers.shape[1] - 1)
             case SegmentRows(level):
                 return self._starts(self._segments(level, 1), 4, level)
             case DropoutKeys():
@@ -152,19 +152,19 @@ class RegionColumns:
                 type, level = program.results[number]
                 return self._at(arrays.results[number], Var(0, type, max(level, ROW)))
 
-    def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> Column:
+    def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> WordColumn:
         """The address of offsets, of places or of what they number; 0 where no row of a result has any."""
         if places is None:
-            return Column(0)
+            return WordColumn(0)
         match argument:
             case PullOffsets() | DeliveryOffsets():
                 return self._starts(places.offsets, 4, max(self._program.results[result][1], ROW))
             case PullPlaces() | DeliveryPlaces():
-                return Column(places.places)
+                return WordColumn(places.places)
             case _:
-                return Column(self._device.address(places.values))
+                return WordColumn(self._device.address(places.values))
 
-    def _rows(self, var: Var) -> Column:
+    def _rows(self, var: Var) -> WordColumn:
         """The address of the rows of a value that has memory of its own."""
         arrays, memory = self._arrays, self._program.memory[var]
         number = self._program.gather_numbers.get(var)
@@ -175,7 +175,7 @@ class RegionColumns:
                 return self._at(rows, var)
         match memory:
             case Scratch(slot):
-                return Column(self._device.address(arrays.scratch[slot]))
+                return WordColumn(self._device.address(arrays.scratch[slot]))
             case ResultRows(number):
                 return self._at(arrays.results[number], var)
             case Held(number, backward):
@@ -189,23 +189,23 @@ class RegionColumns:
         assert held is not None
         return self._at(held, var)
 
-    def _at(self, array: Array, var: Var) -> Column:
+    def _at(self, array: Array, var: Var) -> WordColumn:
         """The address of each step's rows in an array of all rows."""
         return self._starts(self._device.address(array), prod(var.type.shape) * array.itemsize, var.rows)
 
-    def first(self, rows: RowMatrix) -> Column:
+    def first(self, rows: RowMatrix) -> WordColumn:
         """The address of the first row of each step."""
         column = self.column(rows.argument)
         before = rows.offset * np.dtype(rows.array_dtype).itemsize
         return replace(column, first=column.first + before) if before else column
 
-    def lengths(self, level: int, times: int = 1) -> Column:
+    def lengths(self, level: int, times: int = 1) -> WordColumn:
         """How many rows each step has, times a number."""
-        return Column(0, times, self._levels[level] + 1)
+        return WordColumn(0, times, self._levels[level] + 1)
 
-    def _starts(self, first: int, stride: int, level: int) -> Column:
+    def _starts(self, first: int, stride: int, level: int) -> WordColumn:
         """What grows with each row of the steps before."""
-        return Column(first, stride, self._levels[level])
+        return WordColumn(first, stride, self._levels[level])
 
     def _segments(self, level: int, part: int) -> int:
         """The address of the offsets, or of the rows, of all steps, which lie one after another."""

@@ -158,10 +158,10 @@ class _LaunchWriter(RegionWriter):
         vectors = None if rows is None else flat(rows, x.type.size)
         if vectors is None or vectors.stored is not None:
             return otherwise
-        known = f"{gather}, {self._constant(vectors)}, {instruction.result.type.shape}"
+        operands = f"{gather}, {self._constant(vectors)}, {instruction.result.type.shape}"
         if instruction.sparse:
-            return f"launches.sum_by_row({known}) or {otherwise}"
-        return f"launches.add_by_row({known}, {self._targets(instruction)}, lambda: {otherwise})"
+            return f"launches.sum_by_row({operands}) or {otherwise}"
+        return f"launches.add_by_row({operands}, {self._targets(instruction)}, lambda: {otherwise})"
 
     def _constant(self, rows: RowMatrix) -> str:
         name = f"rows{len(self.kernels.namespace)}"

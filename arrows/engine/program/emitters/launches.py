@@ -8,7 +8,7 @@ from functools import partial
 from arrows.engine.device import Launch, ProductLayout
 from arrows.engine.program.emitters.arrays import DistinctIndices, RegionArrays
 from arrows.engine.program.emitters.c import CKernel, segment_sum_kernel
-from arrows.engine.program.emitters.columns import Column, RegionColumns
+from arrows.engine.program.emitters.columns import RegionColumns, WordColumn
 from arrows.engine.program.emitters.products import StepProduct
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import Program
@@ -80,10 +80,10 @@ class RegionLaunches:
         words = self._columns.words(
             [
                 self._columns.lengths(rows.level, rows.height),
-                Column(matrix.shape[1]),
-                Column(matrix.shape[0]),
+                WordColumn(matrix.shape[1]),
+                WordColumn(matrix.shape[0]),
                 self._columns.first(rows),
-                Column(self._device.address(matrix)),
+                WordColumn(self._device.address(matrix)),
                 self._columns.first(result),
             ]
         )
@@ -139,7 +139,7 @@ class RegionLaunches:
             layout,
             1,
             rows.width,
-            Column(self._device.address(ones)),
+            WordColumn(self._device.address(ones)),
             self._columns.first(rows),
             rows.level,
             array,
@@ -189,13 +189,13 @@ class RegionLaunches:
         kernel = segment_sum_kernel(rows.width, rows.dtype, adds=adds)
         words = self._columns.words(
             [
-                Column(indices.rows.shape[0]),
-                Column(address(target)),
-                Column(address(indices.rows)),
+                WordColumn(indices.rows.shape[0]),
+                WordColumn(address(target)),
+                WordColumn(address(indices.rows)),
                 self._columns.first(rows),
-                Column(rows.stride),
-                Column(indices.order),
-                Column(indices.starts),
+                WordColumn(rows.stride),
+                WordColumn(indices.order),
+                WordColumn(indices.starts),
             ]
         )
         self._device.compile([kernel])[kernel.name].bind(words)(0)
@@ -205,13 +205,13 @@ class RegionLaunches:
         layout: ProductLayout,
         height: int,
         width: int,
-        a: Column,
-        b: Column,
+        a: WordColumn,
+        b: WordColumn,
         level: int,
         out: Array,
     ) -> None:
-        size = [Column(height), Column(width), self._columns.lengths(level)]
-        words = self._columns.words([*size, a, b, Column(self._device.address(out))])
+        size = [WordColumn(height), WordColumn(width), self._columns.lengths(level)]
+        words = self._columns.words([*size, a, b, WordColumn(self._device.address(out))])
         self._device.products(layout, words)(0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from arrows import ops
 from arrows.engine.program.instructions import Compute, RowMap, View
-from arrows.engine.program.passes.fuse_sequences import fuse_sequences
+from arrows.engine.program.passes.fuse_across import fuse_across
 from arrows.engine.program.pipeline import KERNELS
 from arrows.engine.program.program import Program
 from arrows.engine.program.text import parse_program
@@ -31,7 +31,7 @@ QUERY = T.Tensor((4,), "float32")
 
 def fused(body: str, level: str = "row") -> str:
     head = HEAD.format(level=level)
-    program = fuse_sequences(parse_program(head + "step\n" + body))
+    program = fuse_across(parse_program(head + "step\n" + body))
     verify_program(program)
     return renumbered(program).removeprefix(head + "step\n")
 
@@ -96,7 +96,7 @@ def test_what_others_read_is_made_once() -> None:
   result 0 = %2
   result 1 = %1"""
     program = parse_program(HEAD.format(level="row") + head + body)
-    assert str(fuse_sequences(program)) == str(program)
+    assert str(fuse_across(program)) == str(program)
 
 
 def pooled(pairs: Any) -> Any:

@@ -28,7 +28,7 @@ from arrows.ops import INVARIANT, ROW, Equation, Var
 _MOST = 200
 
 
-def fuse_sequences(program: Program) -> Program:
+def fuse_across(program: Program) -> Program:
     """Fuses instructions of different levels; see the head of this file."""
     readers: dict[Var, set[int]] = {}
     for _, instruction in program:
