@@ -94,7 +94,7 @@ from arrows.layers import (
 )
 from arrows.machine import set_threads, show_config
 from arrows.onthefly import LazyBatch, LazyTensor, OnTheFly
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, foreign_names, types
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, foreign_names, types
 from arrows.version import __version__
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ else:
             return _room(name)
         if name in _ELSEWHERE:
             return getattr(_room(_ELSEWHERE[name]), name)
-        error = foreign_names.no_attribute("module 'arrows'", name, _likely(name))
-        raise foreign_names.as_import_error(error, "arrows", name, sys._getframe(1))
+        error = did_you_mean.no_attribute("module 'arrows'", name, _likely(name))
+        raise did_you_mean.as_import_error(error, "arrows", name, sys._getframe(1))
 
     def _likely(name: str) -> str:
         """What may be meant by a name that the package does not have."""
@@ -142,7 +142,7 @@ else:
         for room in ("models", "documents", "data", "metrics", "initializers", "training", "ops"):
             names |= {inner: f"ar.{room}.{inner}" for inner in _room(room).__all__}
         names |= {own: f"ar.{own}" for own in __all__}
-        return foreign_names.did_you_mean(name, names, foreign_names.PACKAGE)
+        return did_you_mean.did_you_mean(name, names, foreign_names.PACKAGE)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_LATER, *_ELSEWHERE})

@@ -15,7 +15,8 @@ from arrows.combinators.base.block import A, B
 from arrows.combinators.base.recorder import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.foreign_names import LAYER, check_keywords, check_positions
+from arrows.typesys.did_you_mean import check_keywords, check_positions
+from arrows.typesys.foreign_names import LAYER
 
 
 class Layer(Apply[A, B]):

@@ -22,9 +22,9 @@ from arrows.ops.arrays import Array, HostArray
 from arrows.ops.innermost import enter_lazy, leave_lazy
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
-from arrows.typesys.foreign_methods import BATCH
-from arrows.typesys.foreign_names import answers
+from arrows.typesys.foreign_names import BATCH
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly

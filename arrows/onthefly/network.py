@@ -22,9 +22,9 @@ from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
-from arrows.typesys.foreign_methods import NETWORK
-from arrows.typesys.foreign_names import answers
+from arrows.typesys.foreign_names import NETWORK
 
 
 class Trials:

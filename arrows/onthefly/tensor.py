@@ -11,9 +11,9 @@ from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
-from arrows.typesys.foreign_methods import TENSOR
-from arrows.typesys.foreign_names import answers
+from arrows.typesys.foreign_names import TENSOR
 
 if TYPE_CHECKING:
     from arrows.onthefly.values import LazyValues

@@ -27,7 +27,8 @@ from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.saving import STATE
 from arrows.training.training_run import TrainingRun
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.foreign_names import TRAIN, explains_keywords
+from arrows.typesys.did_you_mean import explains_keywords
+from arrows.typesys.foreign_names import TRAIN
 
 NAN = ("stop", "ignore")
 

@@ -71,6 +71,7 @@ class TrainingRun:
             while progress.epoch <= self.epochs and not self._stops():
                 self._finish_epoch()
         finally:
+            self.ranks.listen()  # wishes hold losses, and these the ranks: a cycle would keep the model alive
             if self.plateau is not None:
                 optimizer.rate_factor = factor
 

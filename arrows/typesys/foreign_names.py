@@ -1,23 +1,11 @@
-"""Names that users of PyTorch and Keras type, what they are called here, and "did you mean" in errors.
+"""Names that users of PyTorch, Keras and DyNet type, and what they are called here.
 
 Only texts: nothing here makes a foreign name work, so that type checkers go on refusing it.
 """
 
 from __future__ import annotations
 
-import difflib
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from opcode import opname
-from types import FrameType
-from typing import NoReturn, ParamSpec, TypeVar
-
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-
-P = ParamSpec("P")
-R = TypeVar("R")
-C = TypeVar("C")
+from collections.abc import Mapping
 
 PACKAGE: Mapping[str, str] = {
     "BCEWithLogitsLoss": "ar.SigmoidCrossEntropy",
@@ -170,192 +158,65 @@ LOSS: Mapping[str, str] = {
 }
 """Arguments of losses."""
 
+NETWORK: Mapping[str, str] = {
+    "backward": "g.value_and_grad(loss), in `with net.batch() as g`",
+    "cuda": 'ar.OnTheFly(device="cuda")',
+    "eval": "net.batch(), in which dropout does not act",
+    "fit": "ar.training.train(net.learner(function), examples, optimizer)",
+    "forward": "`with net.batch() as g`, and g.numpy(value)",
+    "load": "ar.training.load(net, path)",
+    "load_state_dict": "ar.training.load(net, path)",
+    "parameters": "net.params",
+    "predict": "`with net.batch() as g`, and g.numpy(value)",
+    "renew_cg": "net.batch()",
+    "save": "ar.training.save(net, path)",
+    "state_dict": "net.params",
+    "to": "ar.OnTheFly(device=...)",
+    "train": "ar.training.train(net.learner(function), examples, optimizer)",
+    "train_step": "g.train_step(loss, optimizer), in `with net.batch() as g`",
+    "value_and_grad": "g.value_and_grad(loss), in `with net.batch() as g`",
+    "zero_grad": "g.value_and_grad(loss), whose gradients are new at each call",
+}
+"""Methods of networks on the fly: those of PyTorch's modules, DyNet's graphs and our models."""
 
-def did_you_mean(name: str, names: Mapping[str, str], foreign: Mapping[str, str]) -> str:
-    """Says what may have been meant by a name; empty where nothing is alike.
+BATCH: Mapping[str, str] = {
+    "array": "g.tensor(value)",
+    "average": "g.mean(tensors)",
+    "backward": "g.value_and_grad(loss), or g.train_step(loss, optimizer)",
+    "compute": "g.numpy(value)",
+    "concatenate": "ar.ops.concat(tensors)",
+    "esum": "g.sum(tensors)",
+    "eval": "g.numpy(value)",
+    "forward": "g.numpy(value)",
+    "gradient": "g.value_and_grad(loss)",
+    "input": "g.tensor(value)",
+    "inputTensor": "g.tensor(value)",
+    "inputVector": "g.tensor(value)",
+    "lookup": "embed(number), of embed = ar.Embedding(buckets, size)",
+    "ones": "g.constant(np.ones(shape))",
+    "params": "net.params",
+    "run": "g.numpy(value)",
+    "stack": "ar.ops.stack(tensors)",
+    "step": "g.train_step(loss, optimizer)",
+    "to_numpy": "g.numpy(value)",
+    "value": "g.numpy(value)",
+}
+"""Methods of batches on the fly: what DyNet's graphs and other libraries have."""
 
-    Args:
-        name: the name that there is not.
-        names: those that there are, each with what is written for it.
-        foreign: what the names of other libraries are called here.
-
-    >>> did_you_mean("LSTM", {"Length": "ar.Length"}, PACKAGE)
-    'ar.RNN(ar.LSTMCell(size))'
-    >>> did_you_mean("Lenght", {"Length": "ar.Length"}, PACKAGE), did_you_mean("x", {"y": "y"}, {})
-    ('ar.Length', '')
-    """
-    if name in foreign:
-        return foreign[name]
-    by_case = {own.lower(): written for own, written in names.items()}
-    close = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.75)
-    return by_case[close[0]] if close else ""
-
-
-def no_attribute(owner: str, name: str, likely: str) -> AttributeError:
-    """The error for an attribute that there is not.
-
-    >>> no_attribute("module 'arrows'", "LSTM", "ar.RNN(cell)")
-    AttributeError("module 'arrows' has no attribute 'LSTM'; did you mean ar.RNN(cell)?")
-    """
-    hint = f"; did you mean {likely}?" if likely else ""
-    return AttributeError(f"{owner} has no attribute {name!r}{hint}")
-
-
-def as_import_error(error: AttributeError, module: str, name: str, caller: FrameType) -> Exception:
-    """The error for `from module import name`, if the caller is at such a line; else the error itself.
-
-    Python drops an `AttributeError` there, and with it the hint.
-    """
-    instruction = opname[caller.f_code.co_code[caller.f_lasti]] if caller.f_lasti >= 0 else ""
-    if instruction != "IMPORT_FROM":
-        return error
-    words = str(error).removeprefix(f"module {module!r} has no attribute {name!r}")
-    return ImportError(f"cannot import name {name!r} from {module!r}{words}", name=module)
-
-
-def no_model_attribute(model: object, name: str) -> NoReturn:
-    """Raises the error for an attribute that a model has not."""
-    names = {own: f"model.{own}" for own in dir(model) if not own.startswith("_")}
-    likely = "" if name.startswith("_") else did_you_mean(name, names, MODEL)
-    raise no_attribute(f"{type(model).__name__!r} object", name, likely)
-
-
-class _Elsewhere:
-    """An attribute that objects of a class lack, with a hint.
-
-    A `__getattr__` could answer for all names, but it makes every read of a slot take 27 ns, not 8.
-    """
-
-    def __init__(self, owner: str, name: str, likely: str) -> None:
-        self._error = owner, name, likely
-
-    def __get__(self, instance: object, owner: type) -> NoReturn:
-        subject, name, likely = self._error
-        raise AttributeError(
-            message(
-                f"cannot find {name} at {SourceLine.here()}",
-                reason=f"{subject} has no attribute {name!r}",
-                hint=likely,
-            )
-        )
-
-
-def answers(owner: str, foreign: Mapping[str, str]) -> Callable[[type[C]], type[C]]:
-    """A class decorator: attributes that the class lacks say what is written instead.
-
-    >>> @answers("a box", {"backward": "forward"})
-    ... class Box:
-    ...     __slots__ = ()
-    >>> hasattr(Box(), "backward")
-    False
-    """
-
-    def decorate(cls: type[C]) -> type[C]:
-        for name, likely in foreign.items():
-            setattr(cls, name, _Elsewhere(owner, name, likely))
-        return cls
-
-    return decorate
-
-
-def check_keywords(
-    call: str, function: Callable[..., object], keywords: Iterable[str], foreign: Mapping[str, str]
-) -> None:
-    """Refuses keyword arguments that a function does not have, and says which may be meant.
-
-    Raises:
-        ArrowTypeError: there is no such argument.
-
-    >>> check_keywords("f", lambda learning_rate: None, ["learning_rate"], OPTIMIZER)
-    """
-    names = _keywords_of(function)
-    unknown = [] if names is None else [name for name in keywords if name not in names]
-    if names is None or not unknown:
-        return
-    name, written = unknown[0], {keyword: f"{keyword}=" for keyword in names}
-    likely = did_you_mean(name, written, foreign)
-    if likely.endswith("=") and likely.split("=")[0] not in names:  # another function of this kind has it
-        likely = did_you_mean(name, written, {})
-    hint = f"did you mean {likely}?" if likely else ""
-    raise ArrowTypeError(
-        message(f"{call} has no argument {name!r}", reason=f"it takes {', '.join(names)}", hint=hint)
-    )
-
-
-def check_positions(call: str, function: Callable[..., object], count: int) -> None:
-    """Refuses more arguments by position than a constructor takes, and says which there are.
-
-    Raises:
-        ArrowTypeError: there are too many.
-
-    >>> check_positions("f", lambda self, size: None, 1)
-    """
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return
-    first = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
-    if count <= len(first):
-        return
-    by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    got = f"{count} argument{'s' if count > 1 else ''}"
-    raise ArrowTypeError(
-        message(
-            f"{call} takes {' and '.join(first) or 'nothing'} by position, and got {got}",
-            reason=f"it takes by keyword {', '.join(by_keyword)}" if by_keyword else "",
-            hint="the sizes of the input are inferred, not given",
-        )
-    )
-
-
-@functools.cache
-def _keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
-    """The names that a function takes by keyword; None if it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    return tuple(name for name in named if name != "self")
-
-
-def explains_keywords(foreign: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a function says what may be meant by a keyword argument that it does not have.
-
-    >>> @explains_keywords({"lr": "learning_rate="})
-    ... def step(learning_rate):
-    ...     return learning_rate
-    >>> step(learning_rate=3)
-    3
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def call(*args: P.args, **keywords: P.kwargs) -> R:
-            if keywords:
-                check_keywords(function.__name__, function, keywords, foreign)
-            return function(*args, **keywords)
-
-        return call
-
-    return decorate
-
-
-def explains_empty_call(hint: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a method says what may be meant by a call without arguments, which it does not take.
-
-    >>> @explains_empty_call("there is no mode to switch")
-    ... def eval(model, example):
-    ...     return example
-    >>> eval("a model", 3)
-    3
-    """
-
-    def decorate(method: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(method)
-        def call(*args: P.args, **keywords: P.kwargs) -> R:
-            if len(args) == 1 and not keywords:
-                raise ArrowTypeError(f"{method.__name__} takes an argument, and got none; {hint}")
-            return method(*args, **keywords)
-
-        return call
-
-    return decorate
+TENSOR: Mapping[str, str] = {
+    "backward": "loss, grads = g.value_and_grad(loss), or g.train_step(loss, optimizer)",
+    "cpu": "x.numpy()",
+    "cuda": 'ar.OnTheFly(device="cuda"): a network computes on one device',
+    "detach": "ar.ops.stop_gradient(x); its numbers are x.numpy()",
+    "dim": "x.shape",
+    "grad": "loss, grads = g.value_and_grad(loss)",
+    "npvalue": "x.numpy()",
+    "requires_grad": "ar.ops.stop_gradient(x) where no gradient is wanted",
+    "scalar_value": "float(x)",
+    "to": 'x.cast("float64"); a network computes on one device',
+    "tolist": "x.numpy().tolist()",
+    "value": "float(x), or x.numpy()",
+    "vec_value": "x.numpy()",
+    "view": "x.reshape(shape)",
+}
+"""Attributes of tensors of PyTorch and expressions of DyNet, and what a lazy tensor has for them."""

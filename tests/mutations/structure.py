@@ -86,7 +86,8 @@ def of_unpacking(build: Build) -> Pair:
     )
 
 
-@mutation("arity", "f * g takes a pair", r"\*|pair", r"float32\[3\]")
+# Where the type of the item is solved later, the tuple is told as (?,).
+@mutation("arity", "f * g takes a pair", r"\*|pair", r"float32\[3\]|\(\?,\)")
 def of_two_side_by_side(build: Build) -> Pair:
     f, g = reader(build), reader(build)
     bad = build.one_of(f & g & f, f, ar.AllOf(f))

@@ -9,7 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows.training import SGD, Adam, RMSprop, train
-from arrows.typesys import foreign_methods, foreign_names
+from arrows.typesys import foreign_names
 
 MODEL: Any = ar.compile(ar.Vector(3) >> ar.FC([]))
 PACKAGE: Any = ar
@@ -84,9 +84,9 @@ def test_names_that_are_imported(line: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("cls", "table"),
     [
-        (ar.OnTheFly, foreign_methods.NETWORK),
-        (ar.LazyBatch, foreign_methods.BATCH),
-        (ar.LazyTensor, foreign_methods.TENSOR),
+        (ar.OnTheFly, foreign_names.NETWORK),
+        (ar.LazyBatch, foreign_names.BATCH),
+        (ar.LazyTensor, foreign_names.TENSOR),
     ],
 )
 def test_methods_on_the_fly(cls: Any, table: Any) -> None:
@@ -189,7 +189,7 @@ def test_no_foreign_name_is_a_name_of_ours() -> None:
     assert not [name for name in foreign_names.MODEL if hasattr(type(MODEL), name)]
     assert not foreign_names.TRAIN.keys() & inspect.signature(train).parameters.keys()
     assert not foreign_names.OPTIMIZER.keys() & inspect.signature(Adam).parameters.keys()
-    for table in (foreign_names.PACKAGE, foreign_names.MODEL, foreign_methods.NETWORK, foreign_methods.BATCH):
+    for table in (foreign_names.PACKAGE, foreign_names.MODEL, foreign_names.NETWORK, foreign_names.BATCH):
         for text in table.values():
             for word in text.replace("(", " ").replace(",", " ").replace(")", " ").split():
                 if word.startswith("ar."):

@@ -65,7 +65,10 @@ def run(options: argparse.Namespace) -> int:
                     print(best, CLASSES[best], f"{shares[best]:.3f}", sentence, sep="\t", file=output)
     if trees and all("label" in tree for tree in trees):
         fine, binary = accuracies(np.array(roots), np.array([tree["label"] for tree in trees]))
-        print(f"{len(trees)} trees: fine-grained {fine:.3f}, binary {binary:.3f}", file=sys.stderr)
+        print(
+            f"{len(trees)} tree{'s' * (len(trees) != 1)}: fine-grained {fine:.3f}, binary {binary:.3f}",
+            file=sys.stderr,
+        )
     return 0
 
 

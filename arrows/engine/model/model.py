@@ -45,7 +45,7 @@ from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.foreign_names import explains_empty_call, no_model_attribute
+from arrows.typesys.did_you_mean import explains_empty_call, no_model_attribute
 
 
 class Model(Placed, Preparing, Observed):

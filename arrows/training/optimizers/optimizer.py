@@ -18,7 +18,8 @@ from arrows.training.optimizers.update import Change, Gradient, Rows, Updater, o
 from arrows.training.optimizers.update_rule import Rule, StepCount
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.foreign_names import OPTIMIZER, check_keywords
+from arrows.typesys.did_you_mean import check_keywords
+from arrows.typesys.foreign_names import OPTIMIZER
 
 
 class Optimizer:
@@ -33,15 +34,14 @@ class Optimizer:
             networks", ICML 2013, algorithm 1). Rows that occur more than once in a sparse gradient are added
             up first. Weight decay is added after clipping. None: no clipping.
         rates: separate learning rates for the parameters whose names match a pattern (as `fnmatch` reads it;
-            the first match counts): `{"embed/*": 0.1, "classify/*": 0}`. The number 0 freezes a parameter: it
-            stays as it is, gets no state, and its gradient does not count for `clip_norm`.
+            the first match counts): `{"embed/*": 0.1, "classify/*": 0}`. 0 freezes a parameter: it stays as
+            it is, gets no state, and its gradient does not count for `clip_norm`.
         average: the decay of parameter averages over the steps (`Averages`): 1.0 for Polyak's plain mean,
             0.999 for an exponential one. See `use_averages`. None: no averages.
         dense: moments fade, and weights decay, in all rows of a table at each step, as PyTorch's do.
 
     Attributes:
-        learning_rate: for the parameters that match no pattern of `rates`, a number or a schedule; starts as
-            the rule's, and may be changed between steps.
+        learning_rate: of parameters that match no pattern of `rates`; the rule's, or what it is changed to.
         steps: how many steps have been taken.
         state: parameter name -> slot name -> array of the parameter's shape, on the model's device. A
             parameter has state from its first gradient on.
