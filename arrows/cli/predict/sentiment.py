@@ -64,11 +64,9 @@ def run(options: argparse.Namespace) -> int:
                     best, sentence = int(shares.argmax()), printable(" ".join(words([tree])))
                     print(best, CLASSES[best], f"{shares[best]:.3f}", sentence, sep="\t", file=output)
     if trees and all("label" in tree for tree in trees):
+        noun = "tree" if len(trees) == 1 else "trees"
         fine, binary = accuracies(np.array(roots), np.array([tree["label"] for tree in trees]))
-        print(
-            f"{len(trees)} tree{'s' * (len(trees) != 1)}: fine-grained {fine:.3f}, binary {binary:.3f}",
-            file=sys.stderr,
-        )
+        print(f"{len(trees)} {noun}: fine-grained {fine:.3f}, binary {binary:.3f}", file=sys.stderr)
     return 0
 
 
