@@ -170,6 +170,14 @@ RECURSION = [
         data=TREES,
     ),
     Law(
+        "fix(output=its type)(f) == fix(f)",
+        ("fix",),
+        (change, join),
+        lambda h, j: ar.fix(output=[WIDTH])(tree(ar.Vector(WIDTH) >> h, j)),
+        lambda h, j: ar.fix(tree(ar.Vector(WIDTH) >> h, j)),
+        data=TREES,
+    ),
+    Law(
         "a declaration resolved to f(itself) == fix(f)",
         ("ForwardDeclaration", "fix", "Reference"),
         (change, join),

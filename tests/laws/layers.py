@@ -44,6 +44,12 @@ def behind(build: Build) -> Any:
     return ar.GRUCell(WIDTH, reset_after=True)
 
 
+def _is_likely(x: Any) -> Any:
+    uniform, normal = ops.uniform_like(x), ops.normal_like(x)
+    return ops.logical_and(ops.logical_and(uniform >= 0.0, uniform < 1.0), ops.abs(normal) < 10.0)
+
+
+LABEL = ar.Constant(1, "int32")
 NOT_ZERO = ar.Function(lambda b: b * b + 0.37)
 APART = ar.Function(parts.moved(1))
 
@@ -62,6 +68,23 @@ LAWS = [
         (sequence, table),
         lambda s, e: s >> ar.Map(e.attend),
         lambda s, e: s >> ar.Function(lambda rows: e.attend(rows)),
+    ),
+    Law(
+        "smoothed by e == 1 - e of the loss, and e of its mean over all classes",
+        ("SoftmaxCrossEntropy",),
+        (reader,),
+        lambda f: (f & LABEL) >> ar.SoftmaxCrossEntropy(label_smoothing=0.25),
+        lambda f: (
+            (f & (f & LABEL) >> ar.SoftmaxCrossEntropy())
+            >> ar.Function(lambda scores, loss: 0.75 * loss - 0.25 * ops.mean(ops.log_softmax(scores)))
+        ),
+    ),
+    Law(
+        "uniform numbers are from 0 to 1, and normal ones within 10 of 0",
+        ("Function",),
+        (reader,),
+        lambda f: f >> ar.Function(lambda x: ops.where(_is_likely(x), x, -x)),
+        lambda f: f,
     ),
     Law(
         "Shift(1) >> Conv1d == Conv1d >> Shift(1)",
