@@ -103,3 +103,22 @@ def test_programs_of_random_models_are_read_back(record_property):
     with checked_passes(check):
         settings = [("cpu", "strata"), *([("fake-kernels", "strata")] if host_compiler() else [])]
         compare(record_property, "read back", (8, 300), settings)
+
+
+def test_programs_are_made_at_the_first_batch_that_needs_them() -> None:
+    passed: list[Program] = []
+    words = ar.Map(ar.Scalar("int32") >> ar.Embedding(9, 4)) >> ar.RNN(ar.LSTMCell(5)) >> ar.GetItem(1)
+    model = ar.compile(words >> ar.GetItem(0) >> ar.FC([]) >> ar.Function(lambda x: x * x))
+    with checked_passes(lambda program, *_: passed.append(program)):
+        model([[1, 2], [3]])
+        inference = len(passed)
+        assert inference > 0
+        model([[4, 5, 6, 7], [8, 1], []])
+        assert len(passed) == inference
+        model.value_and_grad([[1, 2], [3]])
+        both = len(passed)
+        assert both > inference
+        for batch in ([[8] * 20], [[], [1]], [[1, 2], [3], [4] * 9]):
+            model.value_and_grad(batch)
+            model(batch)
+        assert len(passed) == both
