@@ -26,6 +26,7 @@ def did_you_mean(name: str, names: Mapping[str, str], foreign: Mapping[str, str]
         names: those that there are, each with what is written for it.
         foreign: what the names of other libraries are called here.
 
+    >>> from arrows.typesys.foreign_names import PACKAGE
     >>> did_you_mean("LSTM", {"Length": "ar.Length"}, PACKAGE)
     'ar.RNN(ar.LSTMCell(size))'
     >>> did_you_mean("Lenght", {"Length": "ar.Length"}, PACKAGE), did_you_mean("x", {"y": "y"}, {})
@@ -113,7 +114,7 @@ def check_keywords(
     Raises:
         ArrowTypeError: there is no such argument.
 
-    >>> check_keywords("f", lambda learning_rate: None, ["learning_rate"], OPTIMIZER)
+    >>> check_keywords("f", lambda learning_rate: None, ["learning_rate"], {"lr": "learning_rate="})
     """
     names = _keywords_of(function)
     unknown = [] if names is None else [name for name in keywords if name not in names]
