@@ -160,7 +160,7 @@ class Decider:
         fields = {key: self.plan(schema) for key, schema in values.fields.items()}
         nested = ", nested in one another" if values.recursive else ""
         words = f"{_counted(values.count, 'object')} of {_counted(len(fields), 'field')}{nested}"
-        fields |= {key: LeftOutPlan(path=key, reason="ignore") for key in values.ignored}
+        fields |= {key: LeftOutPlan(path=key, reason="named in ignore") for key in values.ignored}
         if all(isinstance(plan, (LeftOutPlan, RepeatPlan)) for plan in fields.values()) and not any(
             isinstance(plan, RepeatPlan) for plan in fields.values()
         ):

@@ -107,7 +107,7 @@ def test_the_report_is_whole_and_safe(tmp_path, capsys):
     path = written(tmp_path / "posts.jsonl", posts)
     out = fit(capsys, path, "--label", "class", "--epochs", 2, "--width", 4)
     assert "\x1b" not in out and "baseline" in out and "The most wrong examples" in out
-    assert re.search(r"posts.jsonl:\d+: ", out) and "left out" in out
+    assert re.search(r"posts.jsonl:\d+: ", out) and re.search(r"class +left out +the label", out)
     page = (tmp_path / "posts.fit" / "report.html").read_text(encoding="utf-8")
     assert "\x1b" not in page and "<script" not in page and "http" not in page and str(tmp_path) not in page
     assert "&lt;script&gt;" in page and "<svg" in page

@@ -31,7 +31,7 @@ from arrows.cli.train_command import (
     require_writable,
     train_best,
 )
-from arrows.documents import Proposal, infer_block
+from arrows.documents import Decision, Proposal, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.files import replacing, require_replaceable
 from arrows.training import Epoch, History, load
@@ -60,6 +60,9 @@ def run(options: argparse.Namespace) -> int:
         ignore=[path, *options.ignore],
         kinds=dict(options.kind),
     )
+    decisions = [
+        replace(each, reason="the label") if each.path == path else each for each in proposal.decisions
+    ]
     warnings = [
         f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
         f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
@@ -116,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if history is not None:
         warnings += _weaknesses(task, results)
-        report = _report(options, split, task, proposal, warnings, history, results)
+        report = _report(options, split, task, decisions, warnings, history, results)
         _write_report(folder, report, history)
     return 0
 
@@ -225,7 +228,7 @@ def _report(
     options: argparse.Namespace,
     split: DataSplit,
     task: Task,
-    proposal: Proposal,
+    decisions: Sequence[Decision],
     warnings: Sequence[str],
     history: History,
     results: dict[str, Result],
@@ -244,7 +247,7 @@ def _report(
         part=name,
         matrix=task.matrix(last.scores, last.examples) if isinstance(task, Classes) else None,
         misses=tuple(task.misses(last.scores, last.examples)[:MOST_MISSES]),
-        decisions=proposal.decisions,
+        decisions=decisions,
         epochs=tuple(history),
         best=best.epoch,
     )
