@@ -71,9 +71,10 @@ def measure(options: argparse.Namespace) -> int:
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
     if options.plot is not None:
         plot.check(options.plot)
+    module = benchmark(options.name)
     if options.threads is not None:
-        set_threads(options.threads)
-    module, machine = benchmark(options.name), describe()
+        set_threads(options.threads)  # once PyTorch, which brings a BLAS of its own, has been imported
+    machine = describe()
     if options.name == "gpu":
         machine |= module.described(options.device)
     print("\n".join(summary(machine)), flush=True)

@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from benchmarks import command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,3 +53,16 @@ def test_data_that_cannot_be_read_is_one_line(content, words, tmp_path):
     assert done.returncode == 2
     assert words in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_threads_are_set_once_a_benchmark_has_imported_its_libraries(monkeypatch):
+    order: list[object] = []
+
+    def imported(_: str) -> SimpleNamespace:
+        order.append("imported")
+        return SimpleNamespace(run=lambda **_: [])
+
+    monkeypatch.setattr(command, "benchmark", imported)
+    monkeypatch.setattr(command, "set_threads", order.append)
+    assert command.measure(command.parser().parse_args(["infer", "--threads", "1"])) == 0
+    assert order == ["imported", 1]
