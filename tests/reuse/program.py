@@ -266,6 +266,25 @@ def layer(draft: Draft) -> Statement:
     return draft.add("change", text)
 
 
+def layer_of_sequences(draft: Draft) -> Statement:
+    """A layer from a sequence to one as long; it is shared as soon as it is picked twice."""
+    text = draft.one_of(
+        "ar.MultiHeadAttention(3)",
+        "ar.MultiHeadAttention(1, causal=True, bias=False)",
+        'ar.Conv1d(3, 2, padding="causal")',
+        'ar.Conv1d(3, 3, padding="same", activation=ops.tanh)',
+        "ar.Shift(1)",
+        "ar.Shift(-1, default=0.5)",
+    )
+    return draft.add("elements", text)
+
+
+def element_at(draft: Draft) -> Statement:
+    """The element of a sequence at a computed place, which may lie beyond its end."""
+    s, index = draft.pick("sequence"), draft.pick("integer")
+    return draft.add("vector", f"({s} & {index}) >> ar.At(default=0.25)", s, index)
+
+
 def layer_in_function(draft: Draft) -> Statement:
     """A layer inside of a function, once or twice."""
     fc = draft.pick("change")
@@ -285,7 +304,7 @@ def join_of_layers(draft: Draft) -> Statement:
     if kind == "concat":
         return draft.add("join", "ar.Concat() >> ar.FC(3, activation=ops.tanh)")
     if kind == "gru":
-        return draft.add("join", "ar.GRUCell(3)")
+        return draft.add("join", draft.one_of("ar.GRUCell(3)", "ar.GRUCell(3, reset_after=True)"))
     a, b = draft.pick("change"), draft.pick("join")
     if kind == "twice":
         return draft.add("join", f"(ar.GetItem(0) >> {a} & ar.GetItem(1) >> {a}) >> {b}", a, a, b)
@@ -511,6 +530,8 @@ KINDS: tuple[Callable[[Draft], Statement], ...] = (
     change,
     embedded_in_function,
     layer_in_function,
+    layer_of_sequences,
+    element_at,
     join_of_layers,
     constant,
     other_integer,
