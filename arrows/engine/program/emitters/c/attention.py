@@ -44,7 +44,7 @@ def write_attention(
         at: the number of the item.
         write: writes a number of the result.
     """
-    scores = _Attention(writer, scope, equation, at)
+    scores = _ScoreWriter(writer, scope, equation, at)
     if equation.primitive.name == "segment_attention":
         scores.forward(scope, write)
         return
@@ -61,7 +61,7 @@ def _heads(equation: Equation) -> int:
     return heads
 
 
-class _Attention:
+class _ScoreWriter:
     """What the items of an equation share: the bounds of the element's sequence, and how a score is made."""
 
     def __init__(self, writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str) -> None:
