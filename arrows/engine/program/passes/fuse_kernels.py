@@ -14,8 +14,8 @@ that a thread keeps them to itself, or where each reduces all of a row, whose nu
 share.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows what it
 hands over.
 
-A training step of a binary Tree-LSTM cell is four launches; without this pass it is 33
-(`tests/training/test_launches.py` counts them).
+A training step of a binary Tree-LSTM cell is 4 launches; without this pass it is 13, and without
+`fuse_across` either 33 (`tests/training/test_launches.py` counts them).
 """
 
 from __future__ import annotations

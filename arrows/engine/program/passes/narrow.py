@@ -8,6 +8,9 @@ back through element-wise equations to the product that made it, whose matrix is
     %2: float32[3] row = gather 0                 %5: float32[3, 4] = index(%1, key=((0, 3, 1), (2, 6, 1)))
     %3: float32[8] row = matmul(%2, %1)      ->   %2: float32[3] row = gather 0
     %4: float32[4] row = index(%3, key=((2, 6, 1),))    %4: float32[4] row = matmul(%2, %5)
+
+Without it a training step takes 1.08 times as long (Tree-LSTM, state 300, batch 64: `python -m
+benchmarks.passes`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ So sums, joins and padded slices at the end of the region ``deferred`` are taken
     gradient of FC_1/weight[0:5, 0:4] += %3                    ->  gradient of FC_1/weight[0:3, 0:4] += %2
 
 A gradient that is made of nothing but rows of a table stays row-sparse.
+
+Without it a training step takes 1.1 times as long (Tree-LSTM, state 128, batch 25: `python -m
+benchmarks.passes`).
 """
 
 from __future__ import annotations
