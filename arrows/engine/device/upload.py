@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from arrows.engine.device.device import Device
@@ -19,20 +22,17 @@ class Upload:
     >>> from arrows.engine.device import get_device
     >>> upload = Upload(get_device("fake"))
     >>> rows, weights = upload.add(np.array([1, 2])), upload.add_values(np.array([[0.5]]))
-    >>> upload.send()
-    >>> upload.get(rows), upload.get(weights)
+    >>> uploaded = upload.send()
+    >>> uploaded.get(rows), uploaded.get(weights)
     (FakeArray(int32[2]), FakeArray(float64[1, 1]))
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._arrays: list[HostArray] = []
-        self._starts: list[int] = []  # where each array begins in what is sent, in bytes
-        self._sent: Array | None = None
-        self._views: dict[int, Array] = {}
 
     def add(self, array: HostArray) -> int:
-        """Adds an array of indices and returns the number by which `get` gives it back."""
+        """Adds an array of indices and returns the number by which `Uploaded.get` gives it back."""
         return self.add_values(array.astype(self.device.index_dtype, copy=False))
 
     def add_values(self, array: HostArray) -> int:
@@ -40,41 +40,60 @@ class Upload:
         self._arrays.append(array)
         return len(self._arrays) - 1
 
-    def send(self) -> None:
+    def send(self) -> Uploaded:
         """Sends all arrays to the device in one copy."""
         if self.device.name == "cpu":
-            self._views = dict(enumerate(self._arrays))
-            return
-        size = 0
+            return Uploaded(self.device, None, self._arrays, (), dict(enumerate(self._arrays)))
+        starts, size = [], 0
         for array in self._arrays:
-            self._starts.append(size)
+            starts.append(size)
             size += -(-array.nbytes // _ALIGNED) * _ALIGNED
         staged = self.device.staging(size)
-        for start, array in zip(self._starts, self._arrays, strict=True):
+        for start, array in zip(starts, self._arrays, strict=True):
             part = staged[start : start + array.nbytes].view(array.dtype)
             part.reshape(array.shape)[...] = array
-        self._sent = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
+        memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
+        return Uploaded(self.device, memory, self._arrays, starts)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Uploaded:
+    """What an `Upload` has sent.
+
+    Attributes:
+        device: where it is.
+        memory: all of it; None on the CPU, which reads the arrays where they are.
+        arrays: those of the host, by number.
+        starts: where each begins in ``memory``, in bytes.
+        views: those of the device that have been asked for, by number.
+    """
+
+    device: Device
+    memory: Array | None
+    arrays: Sequence[HostArray]
+    starts: Sequence[int]
+    views: dict[int, Array] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
-        """The device's memory for what has been sent; 0 on the CPU, which reads the arrays where they are."""
-        return 0 if self._sent is None else self._sent.nbytes
+        """The device's memory for what has been sent; 0 on the CPU."""
+        return 0 if self.memory is None else self.memory.nbytes
 
     def get(self, number: int) -> Array:
-        """The array of that number, on the device; after `send`."""
-        view = self._views.get(number)
+        """The array of that number, on the device."""
+        view = self.views.get(number)
         if view is None:
-            array, start = self._arrays[number], self._starts[number]
-            assert self._sent is not None
-            view = self._sent[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-            self._views[number] = view
+            array, start = self.arrays[number], self.starts[number]
+            assert self.memory is not None
+            view = self.memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+            self.views[number] = view
         return view
 
     def address(self, number: int) -> int:
-        """Where the array of that number begins on the device; after `send`, without making the array.
+        """Where the array of that number begins on the device, without making the array.
 
-        The memory lives as long as the upload or an array that `get` gave.
+        The memory lives as long as this object or an array that `get` gave.
         """
-        if self._sent is None:
+        if self.memory is None:
             return self.device.address(self.get(number))
-        return self.device.address(self._sent) + self._starts[number]
+        return self.device.address(self.memory) + self.starts[number]

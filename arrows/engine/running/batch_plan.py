@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arrows.engine.device import Upload
+from arrows.engine.device import Upload, Uploaded
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.running.distinct import PlannedDistinct, plan_distinct
 from arrows.engine.running.gathers import (
@@ -130,7 +130,7 @@ class PlannedBatch:
         sent: what was sent beside the index arrays of the operations.
         waiting: where gradients wait until rows pull them, on a device with kernels.
         deliveries: which rows are written where later steps read them, on a device with kernels.
-        upload: all that was sent.
+        uploaded: all that was sent.
     """
 
     merged: Merged
@@ -139,7 +139,7 @@ class PlannedBatch:
     sent: SentValues
     waiting: WaitingRows
     deliveries: PlannedDeliveries
-    upload: Upload
+    uploaded: Uploaded
 
 
 def plan_batch(
@@ -204,7 +204,7 @@ def plan_batch(
         if seeds is None or not upload.device.has_kernels
         else _send_terms(plan, merged, seeds, upload),
     )
-    upload.send()
+    uploaded = upload.send()
     spans = step_ranges(merged, {o: operation.first_steps for o, operation in planned.items()})
     return PlannedBatch(
         merged=merged,
@@ -213,7 +213,7 @@ def plan_batch(
         sent=sent,
         waiting=waiting,
         deliveries=deliveries,
-        upload=upload,
+        uploaded=uploaded,
     )
 
 

@@ -119,7 +119,7 @@ def bind_backward(
         tick: notes that gradients have been added to other rows, for a profile.
     """
     planned, batch = operation.planned, operation.batch
-    code, device, arena, upload = planned.code, batch.device, batch.arena, batch.upload
+    code, device, arena, uploaded = planned.code, batch.device, batch.arena, batch.uploaded
     index = code.operation.index
     saved = held_arrays(planned, arena, ("saved", index), code.saved)
     sums: Sequence[Array] = ()
@@ -128,11 +128,11 @@ def bind_backward(
         summed = code.distinct.summed
         sums = [array for number in summed if (array := saved[number]) is not None]
         if planned.distinct is not None:
-            sums, add_up = planned.distinct.bind_sums(device, arena, upload, saved)
+            sums, add_up = planned.distinct.bind_sums(device, arena, uploaded, saved)
             saved_late = list(saved)
             for number, total in zip(summed, sums, strict=True):
                 saved_late[number] = total
-    pulled = {each.result: each.bind(upload, waiting.arrays) for each in planned.flow.pulled}
+    pulled = {each.result: each.bind(uploaded, waiting.arrays) for each in planned.flow.pulled}
     arrays = _BackwardArrays(
         operation=operation,
         gradients=gradients,
@@ -148,14 +148,14 @@ def bind_backward(
             target = gradients[each.result]
             if target is not None:
                 scattered = scatters[each.reader].groups[each.group]
-                pulls.append(each.pulls.bind(device, arena, upload, target, scattered))
+                pulls.append(each.pulls.bind(device, arena, uploaded, target, scattered))
         run_steps = code.step_back.make(
             arrays.of("step_back", planned.bounds, operation.segments, saved, pulls)
         )
     if code.late is not None:
         run_late = code.late.make(arrays.of("late", planned.parts, {}, saved_late))
     if code.deferred is not None:
-        whole = {domain: segments.bind(upload) for domain, segments in planned.whole_segments.items()}
+        whole = {domain: segments.bind(uploaded) for domain, segments in planned.whole_segments.items()}
         run_deferred = code.deferred.make(arrays.of("deferred", [0, planned.rows.count], whole, saved))
     finish = _finish(add_up, run_late, _bind_sums(operation, scatters[index], gradient_slabs), tick)
     return BoundBackward(run_steps=run_steps, finish=finish, run_deferred=run_deferred)
@@ -171,7 +171,7 @@ def _bind_sums(
     for group, values, sums in groups:
         target = gradient_slabs[group.slab]
         if sums is not None and target is not None:
-            added.append(sums.add_to(batch.device, batch.arena, batch.upload, target, values))
+            added.append(sums.add_to(batch.device, batch.arena, batch.uploaded, target, values))
     return added
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from arrows.engine.device import Arena, Device, Upload
+from arrows.engine.device import Arena, Device, Uploaded
 from arrows.engine.program.emitters.arrays import GatherArrays, RegionArrays, SegmentBounds, StepRefused
 from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedOperation
@@ -31,14 +31,14 @@ class BatchArrays:
     Attributes:
         device: where the arrays are.
         arena: gives memory.
-        upload: has the index arrays.
+        uploaded: has the index arrays.
         slabs: the rows of all operations.
         delivered: by slab, those that later steps read together, on a device with kernels.
     """
 
     device: Device
     arena: Arena
-    upload: Upload
+    uploaded: Uploaded
     slabs: Sequence[Array]
     delivered: Mapping[int, Array]
 
@@ -107,18 +107,18 @@ def bind_forward(
         keys: the dropout keys of all rows, if the program reads them.
         places: where the rows of results are delivered.
     """
-    code, arena, upload = planned.code, batch.arena, batch.upload
+    code, arena, uploaded = planned.code, batch.arena, batch.uploaded
     gathers = {
-        number: gather.bind(arena, upload, batch.slabs[gather.layout.slab], memory, number, batch.delivered)
+        number: gather.bind(arena, uploaded, batch.slabs[gather.layout.slab], memory, number, batch.delivered)
         for number, gather in enumerate(planned.gathers)
     }
-    segments = {domain: segments.bind(upload) for domain, segments in planned.segments.items()}
+    segments = {domain: segments.bind(uploaded) for domain, segments in planned.segments.items()}
     kept = held_arrays(planned, arena, ("kept", memory), code.kept)
     run_early = None
     if code.early is not None:
         kept_early, spread = kept, None
         if planned.distinct is not None:
-            kept_early, spread = planned.distinct.bind_spread(batch.device, arena, upload, kept)
+            kept_early, spread = planned.distinct.bind_spread(batch.device, arena, uploaded, kept)
         run_component = code.early.make(
             RegionArrays(
                 once=once,
@@ -144,7 +144,7 @@ def bind_forward(
             scratch=scratch_arrays(planned, arena, "step"),
             device=batch.device,
             keys=keys,
-            delivered={each.result: each.bind(upload, batch.delivered) for each in places},
+            delivered={each.result: each.bind(uploaded, batch.delivered) for each in places},
         )
     )
     return BoundOperation(

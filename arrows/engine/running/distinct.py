@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.device import Arena, Device, Upload
+from arrows.engine.device import Arena, Device, Upload, Uploaded
 from arrows.engine.reading import largest_first, lengths_of, stable_order, with_stop
 from arrows.engine.running.operation_code import DistinctLayout
 from arrows.engine.running.scatters import RowSums, UploadedSums, plan_sums
@@ -104,17 +104,17 @@ class PlannedDistinct:
     rest: UploadedSums | None
 
     def bind_spread(
-        self, device: Device, arena: Arena, upload: Upload, kept: Sequence[Array | None]
+        self, device: Device, arena: Arena, uploaded: Uploaded, kept: Sequence[Array | None]
     ) -> tuple[list[Array | None], Callable[[], None]]:
         """What ``early`` writes to, and a function that copies it to all places.
 
         Args:
             device: where the arrays are.
             arena: gives memory.
-            upload: has the index arrays.
+            uploaded: has the index arrays.
             kept: the kept values of all places.
         """
-        row_of = upload.get(self.row_of)
+        row_of = uploaded.get(self.row_of)
         distinct = list(kept)
         pairs = []
         for number in self.layout.spread:
@@ -130,22 +130,22 @@ class PlannedDistinct:
         return distinct, spread
 
     def bind_sums(
-        self, device: Device, arena: Arena, upload: Upload, saved: Sequence[Array | None]
+        self, device: Device, arena: Arena, uploaded: Uploaded, saved: Sequence[Array | None]
     ) -> tuple[list[Array], Callable[[], None]]:
         """Arrays for the sums of what is saved at all places, and a function that makes them.
 
         Args:
-            device, arena, upload: as for `bind_spread`.
+            device, arena, uploaded: as for `bind_spread`.
             saved: the saved values of all places.
         """
-        rounds = upload.get(self.rounds)
+        rounds = uploaded.get(self.rounds)
         sums, pairs = [], []
         for number in self.layout.summed:
             values = saved[number]
             assert values is not None
             sums.append(_array(arena, ("sums", self.operation, number), self.count, values))
             pairs.append((values, sums[-1]))
-        rest = None if self.rest is None else self.rest.bind(upload)
+        rest = None if self.rest is None else self.rest.bind(uploaded)
 
         def add_up() -> None:
             for values, total in pairs:

@@ -179,7 +179,7 @@ def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
 def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
     """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
     sizes = arena_sizes(executor, planned)
-    need = executor.arena.bytes_with(sizes) + planned.upload.bytes
+    need = executor.arena.bytes_with(sizes) + planned.uploaded.bytes
     held, count = executor.arena.bytes, planned.merged.examples
     if isinstance(error, ArenaFull):
         reason = f"memory ran out at {in_words(error.bytes)} for {describe(executor, error.name)}"

@@ -240,7 +240,7 @@ class Executor:
         arrays = BatchArrays(
             device=self.device,
             arena=arena,
-            upload=planned.upload,
+            uploaded=planned.uploaded,
             slabs=self._slabs(planned.merged, arena),
             delivered={
                 slab: slab_array(
@@ -285,7 +285,7 @@ class Executor:
                     assert carry is not None
                     carry(rows, merged.raw[operation.stream])
                 else:
-                    values = planned.upload.get(planned.sent.streams[operation.index])
+                    values = planned.uploaded.get(planned.sent.streams[operation.index])
                     writes.append(ArrayWrite(rows, values))
         return writes
 
@@ -309,7 +309,7 @@ class Executor:
             memory=self.memory.operations[o],
             once=self._values_without_rows(operation.code, operation.rows),
             results=results,
-            keys=None if keys is None else planned.upload.get(keys),
+            keys=None if keys is None else planned.uploaded.get(keys),
             places=planned.deliveries.places.get(o, ()),
         )
 

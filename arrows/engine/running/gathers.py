@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from arrows.engine.device import Arena, Upload
+from arrows.engine.device import Arena, Upload, Uploaded
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import GatherArrays, SegmentBounds
 from arrows.engine.reading import lengths_of, range_of, ranges_of
@@ -78,7 +78,7 @@ class PlannedGather:
     def bind(
         self,
         arena: Arena,
-        upload: Upload,
+        uploaded: Uploaded,
         slab: Array,
         memory: int,
         number: int,
@@ -88,14 +88,14 @@ class PlannedGather:
 
         Args:
             arena: gives memory.
-            upload: has the index arrays.
+            uploaded: has the index arrays.
             slab: the rows.
             memory: the number of the memory for what the operation keeps.
             number: that of the gather in the program.
             delivered: by slab, where rows are delivered.
         """
         layout, held, copied = self.layout, None, None
-        indices = None if self.indices is None else self.indices.bind(upload)
+        indices = None if self.indices is None else self.indices.bind(uploaded)
         if self.delivery is not None:
             first, copied = self.delivery.first, self.delivery.copied
             held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
@@ -124,7 +124,7 @@ class PlannedGather:
             # Nobody reads the rows after the step, so all operations share these arrays.
             shape = (self.buffered, *layout.type.shape)
             buffer = arena.array(("gather", number), shape, layout.type.dtype)
-        index = None if self.index is None else upload.get(self.index)
+        index = None if self.index is None else uploaded.get(self.index)
         return GatherArrays(
             slab=slab,
             index=index,
@@ -194,9 +194,9 @@ class PlannedSegments:
         """The most elements of a step."""
         return max((stop - start for start, stop in pairwise(self.elements)), default=0)
 
-    def bind(self, upload: Upload) -> list[SegmentBounds]:
+    def bind(self, uploaded: Uploaded) -> list[SegmentBounds]:
         """The bounds at each step."""
-        offsets, ids = upload.get(self.offsets), upload.get(self.ids)
+        offsets, ids = uploaded.get(self.offsets), uploaded.get(self.ids)
         bound = []
         for step, (first, last) in enumerate(pairwise(self.bounds)):
             start, stop = self.elements[step], self.elements[step + 1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.engine.device import Arena, Device, Launch, Upload
+from arrows.engine.device import Arena, Device, Launch, Upload, Uploaded
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program.emitters.arrays import DistinctIndices, PlacesOfRows
 from arrows.engine.program.emitters.c import segment_sum_kernel
@@ -38,9 +38,9 @@ class PlannedPlaces:
     offsets: int
     places: int
 
-    def bind(self, upload: Upload, arrays: Mapping[int, Array]) -> PlacesOfRows:
+    def bind(self, uploaded: Uploaded, arrays: Mapping[int, Array]) -> PlacesOfRows:
         """Where the index arrays are on the device, with the array of the slab."""
-        return PlacesOfRows(upload.address(self.offsets), upload.address(self.places), arrays[self.slab])
+        return PlacesOfRows(uploaded.address(self.offsets), uploaded.address(self.places), arrays[self.slab])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -58,13 +58,15 @@ class KernelSums:
     rows: int
     starts: int
 
-    def add_to(self, device: Device, arena: Arena, upload: Upload, target: Array, gradients: Array) -> Launch:
+    def add_to(
+        self, device: Device, arena: Arena, uploaded: Uploaded, target: Array, gradients: Array
+    ) -> Launch:
         """The launch of each part.
 
         Args:
             device: where the arrays are.
             arena: not asked for memory.
-            upload: has the index arrays.
+            uploaded: has the index arrays.
             target: the rows that are added to.
             gradients: what is summed, by place.
         """
@@ -74,11 +76,11 @@ class KernelSums:
         words = np.empty((len(bounds) - 1, 7), np.int64)
         words[:, 0] = lengths_of(bounds)
         words[:, 1] = device.address(target)
-        words[:, 2] = upload.address(self.rows) + 4 * bounds[:-1]
+        words[:, 2] = uploaded.address(self.rows) + 4 * bounds[:-1]
         words[:, 3] = device.address(gradients)
         words[:, 4] = width
-        words[:, 5] = upload.address(self.order)
-        words[:, 6] = upload.address(self.starts) + 4 * bounds[:-1]
+        words[:, 5] = uploaded.address(self.order)
+        words[:, 6] = uploaded.address(self.starts) + 4 * bounds[:-1]
         return device.compile([kernel])[kernel.name].bind(words)
 
 
@@ -118,9 +120,11 @@ class PlannedIndices:
     order: int
     starts: int
 
-    def bind(self, upload: Upload) -> DistinctIndices:
+    def bind(self, uploaded: Uploaded) -> DistinctIndices:
         """The arrays on the device."""
-        return DistinctIndices(upload.get(self.rows), upload.address(self.order), upload.address(self.starts))
+        return DistinctIndices(
+            uploaded.get(self.rows), uploaded.address(self.order), uploaded.address(self.starts)
+        )
 
 
 def plan_indices(

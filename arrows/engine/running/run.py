@@ -71,12 +71,12 @@ class Run:
 
     def result_values(self, leaf: int) -> Array:
         """Copies what a leaf of the result has, over all examples."""
-        rows = self.arrays.upload.get(self.planned.sent.results[leaf])
+        rows = self.arrays.uploaded.get(self.planned.sent.results[leaf])
         return self.executor.device.take(self.slabs[self.executor.plan.results[leaf]], rows)
 
     def metric_values(self, metric: int) -> Array:
         """Copies the values of a metric stream, over all examples."""
-        rows = self.arrays.upload.get(self.planned.sent.metrics[metric])
+        rows = self.arrays.uploaded.get(self.planned.sent.metrics[metric])
         return self.executor.device.take(self.slabs[self.executor.plan.metrics[metric]], rows)
 
     @quiet
@@ -90,7 +90,7 @@ class Run:
         terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
             terms.append((self.result_values(0), seeds.result))
-        sent = [self.arrays.upload.get(number) for number in self.planned.sent.terms]
+        sent = [self.arrays.uploaded.get(number) for number in self.planned.sent.terms]
         matmul = self.executor.device.xp.matmul
         if sent:
             total, *rest = (matmul(values, weights) for (values, _), weights in zip(terms, sent, strict=True))
@@ -130,7 +130,7 @@ class Run:
         writes = []
         for s, array in zip(slabs, arena.side_by_side("gradients", shapes), strict=True):
             gradients[s] = array
-            writes.append(ArrayWrite(array, self.arrays.upload.get(seeds[s]) if s in seeds else None))
+            writes.append(ArrayWrite(array, self.arrays.uploaded.get(seeds[s]) if s in seeds else None))
         return gradients, writes
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.device import Arena, Device, Upload
+from arrows.engine.device import Arena, Device, Upload, Uploaded
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.ops.arrays import Array, HostArray
 
@@ -65,15 +65,17 @@ class UploadedSums:
     rows: int
     starts: int
 
-    def bind(self, upload: Upload) -> BoundSums:
+    def bind(self, uploaded: Uploaded) -> BoundSums:
         """The sums, with index arrays on the device."""
-        return BoundSums(self.plan, *(upload.get(number) for number in (self.order, self.rows, self.starts)))
+        return BoundSums(
+            self.plan, *(uploaded.get(number) for number in (self.order, self.rows, self.starts))
+        )
 
     def add_to(
-        self, device: Device, arena: Arena, upload: Upload, target: Array, gradients: Array
+        self, device: Device, arena: Arena, uploaded: Uploaded, target: Array, gradients: Array
     ) -> Callable[[int], None]:
         """A function that adds the sums of one part to rows; its arguments as for `BoundSums.add`."""
-        return partial(self.bind(upload).add, device, arena, target, gradients)
+        return partial(self.bind(uploaded).add, device, arena, target, gradients)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -199,19 +201,19 @@ class UploadedPulls:
     more: UploadedSums | None
 
     def bind(
-        self, device: Device, arena: Arena, upload: Upload, gradients: Array, scattered: Array
+        self, device: Device, arena: Arena, uploaded: Uploaded, gradients: Array, scattered: Array
     ) -> Callable[[int], None]:
         """A function that pulls the gradients of the rows of one step.
 
         Args:
             device: where the arrays are.
             arena: gives memory.
-            upload: has the index arrays.
+            uploaded: has the index arrays.
             gradients: of the output's rows; what is pulled is added here.
             scattered: what the reader has left.
         """
-        index, spans = upload.get(self.index), self.spans
-        more = None if self.more is None else self.more.bind(upload)
+        index, spans = uploaded.get(self.index), self.spans
+        more = None if self.more is None else self.more.bind(uploaded)
         most = max((stop - start for start, stop, place in spans if place < 0), default=0)
         scratch = arena.array("pull", (most, *gradients.shape[1:]), gradients.dtype)
 

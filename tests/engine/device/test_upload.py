@@ -36,24 +36,24 @@ def test_arrays_of_any_type(device: Device) -> None:
     upload = Upload(device)
     index = upload.add(np.arange(5))
     numbers = [upload.add_values(array) for array in ARRAYS]
-    upload.send()
-    assert upload.get(index).dtype == device.index_dtype
+    uploaded = upload.send()
+    assert uploaded.get(index).dtype == device.index_dtype
     for number, array in zip(numbers, ARRAYS, strict=True):
-        result = device.to_numpy(upload.get(number))
+        result = device.to_numpy(uploaded.get(number))
         assert (result.dtype, result.shape) == (array.dtype, array.shape)
         np.testing.assert_array_equal(result, array)
-        assert upload.get(number) is upload.get(number)
+        assert uploaded.get(number) is uploaded.get(number)
 
 
 def test_addresses() -> None:
     device = get_device("fake-kernels")
     upload = Upload(device)
     numbers = [upload.add_values(array) for array in ARRAYS]
-    upload.send()
+    uploaded = upload.send()
     for number in numbers:
-        assert upload.address(number) % 16 == upload.address(numbers[0]) % 16
-        if upload.get(number).size:
-            assert upload.address(number) == device.address(upload.get(number))
+        assert uploaded.address(number) % 16 == uploaded.address(numbers[0]) % 16
+        if uploaded.get(number).size:
+            assert uploaded.address(number) == device.address(uploaded.get(number))
 
 
 def test_one_copy() -> None:
@@ -61,9 +61,9 @@ def test_one_copy() -> None:
     upload, before = Upload(fake), fake.counts
     for array in ARRAYS:
         upload.add_values(array)
-    upload.send()
+    uploaded = upload.send()
     for number in range(len(ARRAYS)):
-        upload.get(number)
+        uploaded.get(number)
     assert fake.counts - before == Counts(uploads=1)
 
 
@@ -72,9 +72,9 @@ def test_nothing_is_sent_if_there_is_nothing(device: Device, arrays: list[Any]) 
     upload = Upload(device)
     numbers = [upload.add_values(array) for array in arrays]
     before = device.counts if device.name == "fake" else None
-    upload.send()
+    uploaded = upload.send()
     for number in numbers:
-        assert upload.get(number).shape == (0, 2)
+        assert uploaded.get(number).shape == (0, 2)
     if before is not None:
         assert device.counts == before
 
@@ -83,6 +83,6 @@ def test_the_cpu_copies_nothing() -> None:
     upload = Upload(get_device("cpu"))
     index = np.arange(3)
     numbers = [upload.add(index), *(upload.add_values(array) for array in ARRAYS)]
-    upload.send()
+    uploaded = upload.send()
     for number, array in zip(numbers, [index, *ARRAYS], strict=True):
-        assert upload.get(number) is array
+        assert uploaded.get(number) is array

@@ -65,7 +65,7 @@ def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     seeds = model._runner._seeds(len(batch)) if gradients else None  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
     sizes = arena_sizes(executor, planned)
-    sent = planned.upload.bytes
+    sent = planned.uploaded.bytes
     return Arena(model.device).bytes_with(sizes) + sent + executor.parameter_gradients.dense_bytes
 
 
@@ -74,7 +74,7 @@ def sent_bytes(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     executor = model.executors.get(training=gradients, gradients=gradients)
     wired = model.prepare(batch)[:].wired
     seeds = model._runner._seeds(len(batch)) if gradients else None
-    return executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds).upload.bytes
+    return executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds).uploaded.bytes
 
 
 @devices
@@ -157,7 +157,7 @@ def test_gradients_of_inputs_in_parts(device: str) -> None:
     wired, seeds = whole.prepare(batch[:1])[:].wired, whole._runner._seeds(1)
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(1)), seeds)
     sizes = arena_sizes(executor, planned)
-    cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.upload.bytes
+    cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.uploaded.bytes
     got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
     assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
     assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()

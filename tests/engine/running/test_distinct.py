@@ -59,13 +59,13 @@ def test_every_place_is_summed_to_its_row(name: str, data: st.DataObject) -> Non
         patch.setattr(distinct, "_ROUNDS", rounds)
         planned = plan_distinct(LAYOUT, 0, rows, upload)
     assert planned is not None
-    upload.send()
+    uploaded = upload.send()
     numbers = planned.rows.ports[0].rows
     assert sorted(set(read)) == sorted(numbers.tolist())
     assert planned.count == len(numbers)
 
     kept = [None, device.to_device(np.zeros((len(read), 1)))]
-    kept_early, spread = planned.bind_spread(device, arena, upload, kept)
+    kept_early, spread = planned.bind_spread(device, arena, uploaded, kept)
     assert kept_early[0] is None and kept_early[1] is not None
     kept_early[1][...] = device.to_device(numbers[:, None].astype(float))
     spread()
@@ -74,7 +74,7 @@ def test_every_place_is_summed_to_its_row(name: str, data: st.DataObject) -> Non
 
     values = np.arange(1.0, len(read) + 1)[:, None]
     saved = [device.to_device(values), None, device.to_device(10 * values)]
-    sums, add_up = planned.bind_sums(device, arena, upload, saved)
+    sums, add_up = planned.bind_sums(device, arena, uploaded, saved)
     add_up()
     wanted = np.zeros((6, 1))
     np.add.at(wanted, read, values)

@@ -50,9 +50,9 @@ def bound_gather(
     upload = Upload(device)
     rows = operation_rows(*ports, bounds=bounds)
     planned = plan_gather(layout, rows, rows.bounds, upload, kernels=False)
-    upload.send()
+    uploaded = upload.send()
     slab = np.arange(40, dtype=np.float32).reshape(20, 2)
-    return planned.bind(Arena(device), upload, device.to_device(slab), memory=0, number=0), slab
+    return planned.bind(Arena(device), uploaded, device.to_device(slab), memory=0, number=0), slab
 
 
 def read_step(arrays: GatherArrays, bounds: list[int], step: int, width: int) -> HostArray:
@@ -136,8 +136,8 @@ def test_the_bounds_of_a_sequence(lengths: list[int], cuts: set[int], name: str)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     upload = Upload(device)
     planned = plan_segments(offsets, np.array(bounds), upload)
-    upload.send()
-    steps = planned.bind(upload)
+    uploaded = upload.send()
+    steps = planned.bind(uploaded)
     assert len(steps) == len(bounds) - 1
     assert planned.most == max(sum(lengths[a:z]) for a, z in pairwise(bounds))
     for (first, last), (start, stop, segments) in zip(pairwise(bounds), steps, strict=True):

@@ -24,10 +24,10 @@ def add_sums(sums: RowSums, target: HostArray, gradients: HostArray, part: int, 
     """The target with the sums of one part, as a device adds them."""
     device = get_device(name)
     upload = Upload(device)
-    uploaded = sums.send(upload)
-    upload.send()
+    sent = sums.send(upload)
+    uploaded = upload.send()
     on_device = device.to_device(target.copy())
-    uploaded.bind(upload).add(device, Arena(device), on_device, device.to_device(gradients), part)
+    sent.bind(uploaded).add(device, Arena(device), on_device, device.to_device(gradients), part)
     return device.to_numpy(on_device)
 
 
@@ -35,10 +35,10 @@ def pull(pulls: RowPulls, gradients: HostArray, scattered: HostArray, step: int,
     """The gradients with what the rows of one step pull, as a device adds it."""
     device = get_device(name)
     upload = Upload(device)
-    uploaded = pulls.send(upload)
-    upload.send()
+    sent = pulls.send(upload)
+    uploaded = upload.send()
     on_device = device.to_device(gradients.copy())
-    uploaded.bind(device, Arena(device), upload, on_device, device.to_device(scattered))(step)
+    sent.bind(device, Arena(device), uploaded, on_device, device.to_device(scattered))(step)
     return device.to_numpy(on_device)
 
 
