@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
 from types import CodeType
 from typing import Any
 
 from arrows import combinators as core
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
-from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, make_plan, slabs_by_type
+from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name, make_plan, slabs_by_type
 from arrows.engine.program import Clock, Profile, profile
 from arrows.engine.running import Executor, ExecutorChoices, OperationCode
 from arrows.engine.scheduling import Merged
@@ -210,7 +211,7 @@ class OnTheFly:
         with self.lock.mutex:
             kept = self._executors, self._codes, self._clock
             self._executors, self._codes = {}, {}
-            self._clock = Clock(self.device.synchronize)
+            self._clock = Clock(self.device.synchronize, partial(layer_name, self.params))
             try:
                 function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from arrows.engine.device import Device, ParameterLock
-from arrows.engine.planning import LossWeights, Plan, SupportsStep
+from arrows.engine.planning import LossWeights, Plan, SupportsStep, layer_name
 from arrows.engine.program import Clock, Profile, Programs, profile
 from arrows.engine.running import Executors, Records
 from arrows.engine.scheduling import Examples, Prepared, Timeline, merge, timeline
@@ -85,7 +85,8 @@ class Observed(Protocol):
         else:
             mode, call = "inference", partial(self, examples)
         with self._lock.mutex:
-            clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
+            clock = Clock(self.device.synchronize, partial(layer_name, self.executors.params))
+            step, record = self.step, self._records.latest
             try:
                 with self.executors.set_aside(clock):
                     return profile(mode, call, clock, self.plan, len(examples), runs)

@@ -17,7 +17,7 @@ from arrows.engine.planning.differentiation import (
     read_sites,
 )
 from arrows.engine.planning.gradient_slabs import moving_slabs, receiving_slabs
-from arrows.engine.planning.layer_names import LayerNames, named_parameters
+from arrows.engine.planning.layer_names import LayerNames, layer_name, named_parameters
 from arrows.engine.planning.operations import (
     ApplyOperation,
     CarriedOperation,
@@ -52,6 +52,7 @@ __all__ = [
     "check_slab_types",
     "components",
     "input_names",
+    "layer_name",
     "make_params",
     "make_plan",
     "moving_slabs",

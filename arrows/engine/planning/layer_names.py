@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from arrows.combinators import Block
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
+
+if TYPE_CHECKING:
+    from arrows.engine.planning.parameters import Params
 
 Key = tuple[int, str]
 """The identity of a layer, and the name of a parameter in it."""
@@ -32,6 +36,12 @@ def owned_parameters(typed: Typed) -> dict[str, tuple[object, Parameter]]:
     """
     names = LayerNames()
     return {f"{names.of(owner)}/{spec.name}": (owner, spec) for owner, spec in _parameters(typed)}
+
+
+def layer_name(params: Params, owner: object) -> str:
+    """The name of a layer, with which those of its parameters begin."""
+    owned = ((name, *params.owner(name)) for name in params)
+    return next(name.removesuffix(f"/{spec.name}") for name, each, spec in owned if each is owner)
 
 
 def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:

@@ -7,7 +7,7 @@ Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it i
 from __future__ import annotations
 
 from arrows.engine.program.listing import Programs, RowCounts, row_counts
-from arrows.engine.program.pipeline import ProgramCode, make_code, make_program
+from arrows.engine.program.pipeline import ProgramCode, ProgramTick, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.program.program import Program
 
@@ -16,6 +16,7 @@ __all__ = [
     "Profile",
     "Program",
     "ProgramCode",
+    "ProgramTick",
     "Programs",
     "RowCounts",
     "make_code",

@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 
 from arrows.engine.device import Device, KernelSource
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
 from arrows.engine.program.emitters.cuda import emit_kernels
-from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, Tick, emit, emit_once
+from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, emit, emit_once
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.copy_transposes import copy_transposes
 from arrows.engine.program.passes.deduplicate import deduplicate
@@ -32,8 +33,13 @@ from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
+from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import quoted
 
 Pass = Callable[[Program], Program]
+
+ProgramTick = Callable[[Program, str, int], None]
+"""Called with a program, a region and the position of the instruction in it that has just run."""
 
 # Each list in the order in which its passes run; `differentiate` runs between the first two.
 FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
@@ -56,10 +62,28 @@ _checks: ContextVar[Callable[[Program, str], None] | None] = ContextVar("checks"
 def without_passes(*names: str) -> Iterator[None]:
     """Leaves passes out of all programs that are made inside: what they do changes no number.
 
+    A model keeps the programs that it has made, so it has to be compiled inside, or not to have run before.
+
     Args:
-        names: of `OPTIONAL`, ``"reuse"``, or ``"halve"``, which alone changes numbers.
+        names: of the files in `arrows/engine/program/passes`; or ``"reuse"``, of scratch memory.
+            ``"halve"`` alone changes numbers; nothing runs without ``"differentiate"`` and ``"allocate"``.
+
+    Raises:
+        ArrowValueError: there is no such pass, or nothing runs without it.
+
+    Example:
+        >>> import arrows as ar
+        >>> block = ar.Map(ar.Vector(2)) >> ar.RNN(ar.LSTMCell(2)) >> ar.GetItem(0) >> ar.Sum()
+        >>> with without_passes("split"):
+        ...     print("\\nearly\\n" in str(ar.compile(block).program()))
+        False
+        >>> print("\\nearly\\n" in str(ar.compile(block).program()))
+        True
     """
-    assert set(names) <= {*OPTIONAL, "reuse", _STORES}, names
+    there = (*OPTIONAL, "reuse", _STORES)
+    for name in names:
+        if name not in there:
+            raise ArrowValueError(f"no pass {quoted(name)} can be left out; these can: {', '.join(there)}")
     token = _left_out.set(_left_out.get() | set(names))
     try:
         yield
@@ -69,7 +93,13 @@ def without_passes(*names: str) -> Iterator[None]:
 
 @contextmanager
 def checked_passes(check: Callable[[Program, str], None]) -> Iterator[None]:
-    """Calls ``check(program, name of the pass)`` after each pass of all programs that are made inside."""
+    """Calls ``check(program, name of the pass)`` after each pass of all programs that are made inside.
+
+    Example:
+        >>> import arrows as ar
+        >>> with checked_passes(ar.testing.verify_program):
+        ...     _ = ar.compile(ar.Vector(2) >> ar.FC(3)).program()
+    """
     token = _checks.set(check)
     try:
         yield
@@ -160,7 +190,7 @@ def make_code(
     jit: bool = False,
     precision: str = "float32",
     storage: str = "float32",
-    tick: Tick | None = None,
+    tick: ProgramTick | None = None,
 ) -> ProgramCode:
     """Makes the program of an operation, and its functions.
 
@@ -169,7 +199,7 @@ def make_code(
         device: what it runs on.
         precision: of matrix products on a device with kernels.
         storage: as for `make_program`.
-        tick: called as ``tick(region, position)`` after each instruction, for a profile.
+        tick: called as ``tick(program, region, position)`` after each instruction, for a profile.
     """
     kernels = device.has_kernels
     program = make_program(
@@ -181,10 +211,11 @@ def make_code(
         kernels=kernels,
         storage=storage,
     )
+    own_tick = None if tick is None else partial(tick, program)
     emitted = {
-        name: emit_kernels(program, name, device, precision=precision, tick=tick)
+        name: emit_kernels(program, name, device, precision=precision, tick=own_tick)
         if kernels
-        else emit(program, name, device.xp, tick=tick, jit=jit)
+        else emit(program, name, device.xp, tick=own_tick, jit=jit)
         for name in REGIONS
         if name != "once"
     }

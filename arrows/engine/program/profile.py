@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from arrows.engine.planning import Plan
+from arrows.engine.program.format import OwnerName
 from arrows.engine.program.instructions import (
     Call,
     Gather,
@@ -149,16 +150,16 @@ class Clock:
 
     Attributes:
         synchronize: waits for the device.
+        layer: names layers as the model does.
         spent: seconds by operation (None: no operation's) and part.
-        instructions: seconds by operation, region and position in the region.
+        instructions: seconds by operation, program, region and position in the region.
         counts: steps and rows by operation.
-        programs: by operation.
     """
 
     synchronize: Callable[[], None]
-    programs: dict[int, Program] = field(default_factory=dict)
+    layer: OwnerName
     spent: dict[tuple[int | None, str], float] = field(default_factory=dict)
-    instructions: dict[tuple[int, str, int], float] = field(default_factory=dict)
+    instructions: dict[tuple[int, Program, str, int], float] = field(default_factory=dict)
     counts: dict[int, tuple[int, int]] = field(default_factory=dict)
     _last: float = 0.0
 
@@ -175,12 +176,12 @@ class Clock:
         self.spent[key] = self.spent.get(key, 0.0) + now - self._last
         self._last = time.perf_counter()
 
-    def tick_instruction(self, operation: int, region: str, position: int) -> None:
+    def tick_instruction(self, operation: int, program: Program, region: str, position: int) -> None:
         """Counts the time since the last tick as spent on one instruction of an operation."""
-        part = part_of(self.programs[operation].region(region)[position])
+        part = part_of(program.region(region)[position])
         before = self.spent.get((operation, part), 0.0)
         self.tick(part, operation)
-        key = (operation, region, position)
+        key = (operation, program, region, position)
         spent = self.spent[operation, part] - before
         self.instructions[key] = self.instructions.get(key, 0.0) + spent
 
@@ -271,8 +272,8 @@ def profile(
 
 def _instruction_times(clock: Clock, operation: int, runs: int) -> tuple[InstructionTime, ...]:
     timed = [
-        InstructionTime(region, clock.programs[operation].line(region, position), seconds / runs)
-        for (o, region, position), seconds in clock.instructions.items()
+        InstructionTime(region, program.line(region, position, clock.layer), seconds / runs)
+        for (o, program, region, position), seconds in clock.instructions.items()
         if o == operation
     ]
     return tuple(sorted(timed, key=lambda line: -line.seconds))

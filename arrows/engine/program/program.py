@@ -255,10 +255,16 @@ class Program:
                 lines += [region, *(f"  {line}" for line in body)]
         return "\n".join(lines)
 
-    def line(self, region: str, position: int) -> str:
-        """One instruction as a line of text; of a `RowMap` of many equations, what it reads and makes."""
+    def line(self, region: str, position: int, owner: OwnerName) -> str:
+        """One instruction as a line of text; of a `RowMap` of many equations, what it reads and makes.
+
+        Args:
+            region: where it stands.
+            position: its place there.
+            owner: names the layers.
+        """
         instruction = self.region(region)[position]
-        lines = format_instruction(instruction, self.format_value, LayerNames().of)
+        lines = format_instruction(instruction, self.format_value, owner)
         if len(lines) == 1:
             return lines[0]
         return f"map of {len(lines) - 2} equations on {names(instruction.reads)} {lines[-1]}"

@@ -20,8 +20,7 @@ from arrows.engine.planning import (
     moving_slabs,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, make_code
-from arrows.engine.program.emitters.numpy import Tick
+from arrows.engine.program import Clock, ProgramTick, make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
@@ -140,12 +139,10 @@ class Executor:
                 storage=choices.storage,
                 tick=self._tick(operation.index),
             )
-            if self.clock is not None:
-                self.clock.programs[operation.index] = code.program
             codes[key] = OperationCode.of(operation, code)
         return codes[key]
 
-    def _tick(self, operation: int) -> Tick | None:
+    def _tick(self, operation: int) -> ProgramTick | None:
         return None if self.clock is None else partial(self.clock.tick_instruction, operation)
 
     @property

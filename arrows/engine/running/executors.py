@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.device import Arena, Device
-from arrows.engine.planning import LossWeights, Params, Plan, read_sites
+from arrows.engine.planning import LossWeights, Params, Plan, layer_name, read_sites
 from arrows.engine.program import Clock, Programs, RowCounts, row_counts
 from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
@@ -96,12 +97,8 @@ class Executors:
             # As the executor does.
             share = not self.plan.lowered.draws and not (differentiated and self.plan.has_dropout)
             counts = (row_counts(merge(self.plan, batch, share=share)),)
-        layers: dict[int, str] = {}
-        for parameter in self.params:
-            owner, spec = self.params.owner(parameter)
-            layers[id(owner)] = parameter.removesuffix(f"/{spec.name}")
         programs = {number: code.code.program for number, code in codes.items()}
-        listed = Programs(programs, lambda owner: layers[id(owner)], counts)
+        listed = Programs(programs, partial(layer_name, self.params), counts)
         return listed if name is None else listed.named(name)
 
     def _seeds(self) -> set[int]:

@@ -78,6 +78,13 @@ def test_each_pass_can_be_left_out(model, kind, left_out):
         assert list(programs(MODELS[model](), kind))
 
 
+@pytest.mark.parametrize("name", ["differentiate", "allocate", "fusion", ""])
+def test_a_pass_that_cannot_be_left_out(name):
+    with pytest.raises(ar.ArrowValueError, match=f"no pass '{name}' can be left out; these can: fold, "):
+        with without_passes("fold", name):
+            raise AssertionError("it was left out")
+
+
 @pytest.mark.parametrize("model", MODELS)
 @kinds
 def test_programs_are_read_back(model, kind):
