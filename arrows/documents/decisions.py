@@ -86,7 +86,10 @@ class Decider:
             plan = self._of_type(types[0], schema, forced)
         else:
             cases = {name: self._of_type(name, schema, None) for name in types}
-            words = ", ".join(_counted(_size(name, schema), name) for name in types)
+            words = ", ".join(
+                f"{_counted(_size(name, schema), name)}{' too deep' * (name in schema.deeper)}"
+                for name in types
+            )
             plan = MixedPlan(path=schema.path, reason=words, cases=cases)
             if all(isinstance(case, LeftOutPlan) for case in cases.values()):
                 plan = LeftOutPlan(path=schema.path, reason=plan.reason)
@@ -98,7 +101,7 @@ class Decider:
         return replace(plan, nullable=schema.nulls > 0)
 
     def _require_kind(self, kind: str, schema: Schema) -> None:
-        fits = {name for type_ in schema.types for name in KINDS[type_]}
+        fits = {name for type_ in schema.types if type_ not in schema.deeper for name in KINDS[type_]}
         if len(schema.types) > 1:
             scalars = {"boolean", "number", "text"}.issuperset(schema.types)
             fits = {"category"} if scalars else set()
@@ -112,6 +115,8 @@ class Decider:
     def _of_type(self, name: str, schema: Schema, forced: str | None) -> PathPlan:
         """How the values of one JSON type are read."""
         path = schema.path
+        if name in schema.deeper:
+            return LeftOutPlan(path=path, reason=f"{_counted(schema.deeper[name], name)} too deep")
         if name == "boolean":
             return BooleanPlan(path=path, reason=_counted(len(schema.booleans), "truth value"))
         if name == "number":
@@ -169,8 +174,6 @@ class Decider:
 
 
 def _nothing(schema: Schema) -> str:
-    if schema.deeper:
-        return f"{schema.deeper:,} objects and arrays that lie too deep"
     return "never there" if not schema.count else "always null"
 
 
@@ -178,6 +181,8 @@ def _size(name: str, schema: Schema) -> int:
     values = {"boolean": schema.booleans, "number": schema.numbers, "text": schema.texts}
     if name in values:
         return len(values[name])
+    if name in schema.deeper:
+        return schema.deeper[name]
     part = schema.arrays if name == "array" else schema.objects
     return len(part.lengths) if isinstance(part, ArraySchema) else part.count if part is not None else 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from arrows.documents.recursion import (
@@ -90,7 +90,7 @@ class Schema:
         nulls: how many values are null.
         booleans, numbers, texts: the values.
         objects, arrays: what is in them; None if there are none.
-        deeper: how many objects and arrays were not read, because they lie too deep.
+        deeper: how many objects and arrays were not read, because they lie too deep, by JSON type.
     """
 
     path: str
@@ -102,7 +102,7 @@ class Schema:
     texts: Sequence[str] = ()
     objects: ObjectSchema | ArraySchema | RepeatedSchema | None = None
     arrays: ArraySchema | RepeatedSchema | None = None
-    deeper: int = 0
+    deeper: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -111,8 +111,8 @@ class Schema:
             "boolean": self.booleans,
             "number": self.numbers,
             "text": self.texts,
-            "array": self.arrays,
-            "object": self.objects,
+            "array": self.arrays or "array" in self.deeper,
+            "object": self.objects or "object" in self.deeper,
         }
         return tuple(name for name, values in present.items() if values)
 
@@ -209,7 +209,11 @@ class SchemaReader:
                 if arrays and not stops
                 else None
             ),
-            deeper=(len(objects) * (dict not in repeated) + len(arrays) * (list not in repeated)) * stops,
+            deeper={
+                name: len(nested)
+                for name, kind, nested in (("array", list, arrays), ("object", dict, objects))
+                if stops and nested and kind not in repeated
+            },
         )
 
     def _fields(self, objects: list[JsonObject], path: str, depth: int, above: Places) -> ObjectSchema:

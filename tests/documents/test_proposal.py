@@ -45,21 +45,24 @@ def block_of_source(source):
     return names["document"]
 
 
-def is_empty(value):
-    """Whether nothing but nulls, arrays and objects is in a value."""
+def is_empty(value, depth):
+    """Whether nothing but nulls, arrays and objects is in a value, or in what lies no deeper."""
     if isinstance(value, dict):
-        return is_empty([*value.values()])
-    return value is None or (isinstance(value, list) and all(map(is_empty, value)))
+        return is_empty([*value.values()], depth)
+    nested = isinstance(value, list) and (depth < 0 or all(is_empty(item, depth - 1) for item in value))
+    return value is None or nested
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(DOCUMENTS, min_size=1, max_size=6))
-@example([[LARGEST, -1.7973e308]])  # whose deviation is larger than any float once it is rounded
-def test_any_documents_give_a_block_that_reads_them(samples):
+@given(st.lists(DOCUMENTS, min_size=1, max_size=6), st.sampled_from([1, 2, 3, 12]))
+@example([[LARGEST, -1.7973e308]], 12)  # whose deviation is larger than any float once it is rounded
+@example([{"a": 1}, {"a": {"b": 2}}, {"a": [3]}], 1)
+@example([[1, [2, [3]]], [1, {"a": 2}]], 2)
+def test_any_documents_give_a_block_that_reads_them(samples, depth):
     try:
-        proposal = ar.infer_block(samples, width=5)
+        proposal = ar.infer_block(samples, width=5, depth=depth)
     except ar.InputError:  # checked below: there is nothing in these
-        assert is_empty(samples)
+        assert is_empty(samples, depth)
         return
     model = ar.compile(proposal.block >> ar.FC([], name="head of the test"), seed=3)
     together = ar.to_numpy(model(samples))
@@ -77,7 +80,7 @@ def test_any_documents_give_a_block_that_reads_them(samples):
         other = ar.compile(block >> ar.FC([], name="head of the test"), seed=3)
         assert list(other.params) == list(model.params)
         assert np.array_equal(ar.to_numpy(other(samples)), together)
-    assert ar.infer_block(samples, width=5).source == proposal.source
+    assert ar.infer_block(samples, width=5, depth=depth).source == proposal.source
 
 
 def posts(count, seed=0):
