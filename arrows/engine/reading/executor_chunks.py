@@ -65,7 +65,7 @@ def read_by_executor(
     Raises:
         InputError: an example does not fit.
         ArrowTypeError: the block, or an example, cannot be pickled.
-        ArrowValueError: a worker failed otherwise.
+        ArrowValueError: a worker failed otherwise, or the executor takes no work.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -77,11 +77,15 @@ def read_by_executor(
     try:
         for chunk in blocks(examples, _CHUNK):
             last = first + len(chunk) - 1
-            if threads:
-                future = executor.submit(reader.read_chunk, chunk, first)
-            else:
-                words = f"one of the examples {first} to {last}"
-                future = executor.submit(_read, sent, _pickled(chunk, words), first)
+            packed = b"" if threads else _pickled(chunk, f"one of the examples {first} to {last}")
+            try:
+                future = (
+                    executor.submit(reader.read_chunk, chunk, first)
+                    if threads
+                    else executor.submit(_read, sent, packed, first)
+                )
+            except Exception as error:  # noqa: BLE001 (it was shut down, or a worker has died)
+                _refuse(error, first, last)
             pending.append((future, chunk, first))
             first += len(chunk)
             if len(pending) >= most:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,39 @@ def test_a_worker_that_dies_is_said() -> None:
             ar.ArrowValueError, match=r"(?s)examples 0 to 1 in the executor.*BrokenProcessPool"
         ):
             model.prepare([1, 2], executor=executor)
+
+
+@pytest.mark.parametrize("made", [ThreadPoolExecutor, lambda n: ProcessPoolExecutor(n, get_context("spawn"))])
+def test_an_executor_that_takes_no_work_is_said(made: Any, tmp_path: Path) -> None:
+    executor = made(1)
+    executor.shutdown()
+    with pytest.raises(ar.ArrowValueError, match=r"(?s)examples 0 to 1 in the executor.*after shutdown"):
+        make_model().prepare([["w1"], ["w2"]], executor=executor, cache=tmp_path / "set")
+    assert not [*tmp_path.iterdir()]
+
+
+class Dying(Inline):
+    """Takes so many chunks, and then no more."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        if len(self.sent) == self.most:
+            raise BrokenExecutor("a worker has died")
+        return super().submit(function, *arguments, **named)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 20, 39])
+def test_an_executor_that_breaks_on_the_way_is_said(most: int, tmp_path: Path) -> None:
+    model, examples = make_model(), make_examples(256 * 40)
+    reason = rf"(?s)examples {256 * most} to \d+ in the executor.*BrokenExecutor: a worker has died"
+    for arguments in ({}, {"cache": tmp_path / "set"}):
+        with pytest.raises(ar.ArrowValueError, match=reason):
+            model.prepare(examples, executor=Dying(most), **arguments)  # type: ignore[arg-type]
+    assert not [*tmp_path.iterdir()]
+    assert len(model.prepare(examples[:9])) == 9
 
 
 def test_a_worker_with_another_version_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
