@@ -288,6 +288,19 @@ def test_tables_whose_rows_are_not_there() -> None:
         one(pandas.DataFrame([[1, 2]], columns=["x", "x"]))
     with pytest.raises(ar.ArrowTypeError, match=r"(?s)LazyFrame.*table\.collect\(\) computes its rows"):
         one(polars.DataFrame({"x": [1.0]}).lazy())
+    arrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    twice = arrow.Table.from_arrays([arrow.array([1.0]), arrow.array([2.0])], names=["x", "x"])
+    reader = arrow.RecordBatchReader.from_batches(twice.schema, twice.to_batches())
+    for table in (twice, twice.to_batches()[0], reader, dataset.dataset(twice)):
+        with pytest.raises(ar.ArrowTypeError, match="two columns have the name 'x'"):
+            one(table)
+    frames = pytest.importorskip("dask.dataframe", reason="Dask's data frames are not installed")
+    frame = frames.from_pandas(pandas.DataFrame({"x": [1.0, 2.0]}), npartitions=1)
+    for table in (frame, frame["x"]):
+        with pytest.raises(ar.ArrowTypeError, match=r"(?s)a table of columns.*table\.compute\(\) computes"):
+            one(table)
+    assert one(frame.compute()).tolist() == [1.0, 2.0]
 
 
 def test_lines_of_a_file_are_examples() -> None:

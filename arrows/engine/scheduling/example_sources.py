@@ -10,10 +10,7 @@ from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
 
 _ROWS = 1024  # of a table that become Python objects at once
-_OF_TABLES = {
-    False: "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are",
-    True: "table.collect() computes its rows",
-}
+_ROWS_OF_TABLE = "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are"
 
 
 def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
@@ -49,11 +46,12 @@ def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
     if getattr(examples, "shape", None) == ():
         raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
     if hasattr(examples, "columns"):
-        lazy = callable(getattr(examples, "collect", None))
+        lazy = next(
+            (name for name in ("collect", "compute") if callable(getattr(examples, name, None))), None
+        )
         if lazy or hasattr(examples, "shape") or hasattr(examples, "num_rows"):
-            raise _no_batch(
-                purpose, f"{_short_type(examples)}, which is a table of columns", _OF_TABLES[lazy]
-            )
+            hint = f"table.{lazy}() computes its rows" if lazy else _ROWS_OF_TABLE
+            raise _no_batch(purpose, f"{_short_type(examples)}, which is a table of columns", hint)
     if not listed and hasattr(examples, "__len__"):
         return (examples[number] for number in range(len(examples)))
     return iter(examples)
@@ -93,14 +91,13 @@ def table_rows(table: Any) -> Iterator[Any] | None:
     if callable(getattr(table, "iter_rows", None)) and hasattr(table, "columns"):  # Polars
         rows: Iterator[Any] = table.iter_rows(named=True)
         return rows
-    if hasattr(table, "iloc") and hasattr(table, "columns"):  # pandas
-        if not table.columns.is_unique:
-            double = table.columns[table.columns.duplicated()][0]
-            raise ArrowTypeError(
-                message("cannot read the rows of a table", reason=f"two columns have the name {double!r}")
-            )
+    # A table of Dask looks like one of pandas, but its rows are still to be computed.
+    if hasattr(table, "iloc") and hasattr(table, "columns") and not hasattr(table, "__dask_graph__"):
+        _require_unique(table.columns.tolist())
         parts: Iterator[Any] = (table.iloc[n : n + _ROWS] for n in range(0, len(table), _ROWS))
         return (row for part in parts for row in part.to_dict("records"))
+    if hasattr(table, "schema") and callable(getattr(table.schema, "get_all_field_indices", None)):  # PyArrow
+        _require_unique(table.schema.names)
     if hasattr(table, "read_next_batch"):  # PyArrow's RecordBatchReader
         return _batch_rows(table)
     if callable(getattr(table, "to_batches", None)) and hasattr(table, "schema"):
@@ -108,6 +105,15 @@ def table_rows(table: Any) -> Iterator[Any] | None:
     if callable(getattr(table, "to_pylist", None)) and hasattr(table, "slice"):
         return _batch_rows([table])
     return None
+
+
+def _require_unique(names: list[Any]) -> None:
+    """Refuses columns of which two have one name: a row as a dict would lack one of them."""
+    if len(set(names)) < len(names):
+        double = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ArrowTypeError(
+            message("cannot read the rows of a table", reason=f"two columns have the name {double!r}")
+        )
 
 
 def _batch_rows(batches: Any) -> Iterator[Any]:
