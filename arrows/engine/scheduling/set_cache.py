@@ -78,10 +78,14 @@ class SetCache:
             raise self._refusal(f"it is damaged, or something else: {error}") from None
         if texts.get("kind") != _KIND:
             raise self._refusal("it is something else than a prepared set")
-        version, examples = texts.get("version", ""), int(texts.get("examples", -1))
+        version = texts.get("version", "")
         if version != __version__:
             raise self._refusal(f"arrows {version} has written it, and this is arrows {__version__}")
         self._require_same_model(texts)
+        try:
+            examples = int(texts["examples"])
+        except (KeyError, ValueError):
+            raise self._refusal("it is damaged: it does not say how many examples it has") from None
         if count is not None and count != examples:
             raise self._refusal(f"it has {examples:,} examples, and there are {count:,} now")
         if texts.get("data") != data:

@@ -267,6 +267,9 @@ def test_a_file_whose_columns_do_not_belong_together_is_refused(tmp_path: Path) 
     assert "it is damaged" in refused(path)
     write({}, fingerprint=json.dumps({"block": 1}))
     assert "does not say how its examples were read" in refused(path)
+    for count in ("", "many", "9" * 5000):
+        write({}, examples=count)
+        assert "does not say how many examples it has" in refused(path)
 
 
 def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
