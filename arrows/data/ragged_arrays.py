@@ -16,6 +16,8 @@ from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import MissingExtraError
 from arrows.typesys.types import Tensor
 
+_NUMBERS = "biuf"  # kinds of element types of NumPy
+
 
 def to_awkward(result: object) -> Any:
     """A result as an array of Awkward Array; on the CPU the numbers are shared, not copied.
@@ -46,7 +48,7 @@ def from_awkward(array: object) -> Any:
     """The inverse of `to_awkward`, for arrays of numbers without missing values.
 
     Raises:
-        ArrowTypeError: texts, unions, or missing values.
+        ArrowTypeError: texts, dates, complex numbers, unions, or missing values.
 
     Example, where Awkward Array is installed::
 
@@ -160,7 +162,7 @@ def _require_numbers(part: object) -> None:
             _require_numbers(item)
     elif not isinstance(part, np.ndarray):
         raise ArrowTypeError(f"a result of the type {type(part).__name__} has no numbers to hand on")
-    elif part.dtype.kind not in "biuf":
+    elif part.dtype.kind not in _NUMBERS:
         raise ArrowTypeError(f"an array of the type {part.dtype} has no numbers to hand on")
 
 
@@ -178,7 +180,12 @@ def _awkward_layout(contents: Any, index: Any, part: Any) -> Any:
 
 
 def _from_awkward(layout: Any) -> Any:
-    if layout.is_numpy:
+    # Values may be missing by their type, as all that come from Arrow, or lie in another order.
+    if layout.is_option or layout.is_indexed:
+        present = layout.project()
+        if present.length == layout.length:
+            return _from_awkward(present)
+    if layout.is_numpy and layout.dtype.kind in _NUMBERS:
         return np.asarray(layout.data)
     if layout.is_unknown:  # of lists that are all empty
         return np.zeros(0)

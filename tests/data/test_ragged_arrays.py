@@ -158,6 +158,23 @@ def test_arrays_of_odd_kinds():
     assert from_awkward(to_awkward(np.zeros((3, 0)))).shape == (3, 0)
 
 
+def test_arrays_that_might_have_missing_values():
+    awkward, arrow = pytest.importorskip("awkward"), pytest.importorskip("pyarrow")
+    for lists in ([[1, 2], [], [3]], [{"x": [1.5]}, {"x": []}], [[[1]], []]):
+        for array in (awkward.from_arrow(arrow.array(lists)), awkward.Array([*lists, None])[:-1]):
+            assert awkward.to_list(to_awkward(from_awkward(array))) == lists
+            turned = awkward.to_list(to_awkward(from_awkward(array[::-1][[1, 0]])))
+            assert turned == lists[::-1][1::-1]
+    shared = np.arange(3)
+    option = awkward.Array(awkward.contents.UnmaskedArray(awkward.contents.NumpyArray(shared)))
+    assert np.shares_memory(from_awkward(option), shared)
+    for values in (np.array(["2024-01-01"], "M8[D]"), np.array([3], "m8[s]"), np.array([1j])):
+        with pytest.raises(ar.ArrowTypeError, match="no numbers to read"):
+            from_awkward(awkward.Array([[value] for value in values]))
+        with pytest.raises(ar.ArrowTypeError, match="no numbers to read"):
+            from_awkward(awkward.Array(values))
+
+
 def test_a_model_reads_what_it_has_given():
     pytest.importorskip("awkward")
     states = ar.compile(ar.Map(ar.Vector(2) >> ar.FC(3)))([[[1.0, 2.0]], [], [[0.0, 1.0]] * 2])
