@@ -213,7 +213,7 @@ def service(model: ar.Model, *, body: int = BODY, arrival: float = ARRIVAL, **op
             examples = _examples(await _body(request, body, arrival), batcher.room)
             rows = await batcher.results(examples)
             _require_all(rows)
-            content = json.dumps({"results": rows}, default=np.ndarray.tolist, allow_nan=False)
+            content = _content(rows)
         except RefusedError as refused:
             return JSONResponse(refused.content, refused.status)
         except ClientDisconnect:
@@ -221,8 +221,6 @@ def service(model: ar.Model, *, body: int = BODY, arrival: float = ARRIVAL, **op
         except FullError as full:
             headers = {"Retry-After": str(full.seconds)}
             return JSONResponse({"error": {"message": str(full)}}, 503, headers)
-        except ValueError:
-            return JSONResponse({"error": {"message": "a result is not finite, which JSON lacks"}}, 500)
         except Exception as error:  # noqa: BLE001 - what the model raises is answered; no details leave
             print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
             return JSONResponse({"error": {"message": "the model failed"}}, 500)
@@ -267,7 +265,7 @@ async def _body(request: Request, most: int, seconds: float) -> bytes:
 def _examples(content: bytes, most: int) -> list[Any]:
     """The examples of a request."""
     try:
-        request = json.loads(content)
+        request = json.loads(content, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, f"the request is no JSON: {error}") from None
     examples = request.get("examples") if isinstance(request, dict) else None
@@ -276,6 +274,18 @@ def _examples(content: bytes, most: int) -> list[Any]:
     if len(examples) > most:
         raise RefusedError(413, f"a request may have {most:,} examples, and this one has {len(examples):,}")
     return examples
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name}, which Python reads though JSON does not have it")
+
+
+def _content(rows: list[Any]) -> str:
+    """The answer with the results."""
+    try:
+        return json.dumps({"results": rows}, default=np.ndarray.tolist, allow_nan=False)
+    except ValueError:
+        raise RefusedError(500, "a result is not finite, which JSON lacks") from None
 
 
 def _require_all(rows: list[Any]) -> None:

@@ -82,7 +82,20 @@ def test_a_bad_request_does_not_spoil_the_batch_that_it_is_in():
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[1]", b'"x"', b"{}", b'{"examples": 3}', b'{"examples": {"a": 1}}', b"\xff", b"[" * 99999],
+    [
+        *(
+            b"",
+            b"{",
+            b"[1]",
+            b'"x"',
+            b"{}",
+            b'{"examples": 3}',
+            b'{"examples": {"a": 1}}',
+            b"\xff",
+            b"[" * 99999,
+        ),
+        *(b'{"examples": [NaN]}', b'{"examples": [-Infinity]}', b'{"examples": [' + b"9" * 5000 + b"]}"),
+    ],
 )
 def test_what_is_no_request_is_400(body):
     async def work(client: Any, batcher: Any) -> None:
