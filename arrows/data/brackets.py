@@ -16,6 +16,7 @@ from typing import Any
 
 from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
+from arrows.files import require_path
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
@@ -104,7 +105,7 @@ def read_trees(path: str | Path, *, classes: int = 5, errors: str = "stop") -> F
     ...     [tree["label"] for tree in read_trees(path)]
     [2, 4]
     """
-    path = Path(path)
+    path = require_path("read_trees: path", path)
     return collected(path, _trees(lines_of(path), classes, str(path), labelled=True), errors)
 
 
@@ -120,7 +121,7 @@ def iterate_trees(path: str | Path, *, classes: int = 5, errors: str = "stop") -
     ...     [tree["label"] for tree in iterate_trees(path)]
     [2, 4]
     """
-    path = Path(path)
+    path = require_path("iterate_trees: path", path)
     return FileStream(path, _trees(lines_of(path), classes, str(path), labelled=True), errors)
 
 

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
+from arrows.data.file_examples import FileExamples, FileStream, UnreadableRestError, collected, lines_of
 from arrows.data.json_lines import type_names
 from arrows.data.utf8 import decoded
+from arrows.files import require_path
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -46,17 +47,17 @@ def read_csv(
             `{"smiles": str, "solubility": float}`; `(int, type(None))` is None where the field is blank.
             Or a function of the text, such as `parse_smiles`, which raises a ValueError if it is wrong.
             None: all, as texts.
-        separator: the character between fields: "\\t" for tables with tabs.
+        separator: the character between fields, no quote and no line end: "\\t" for tables with tabs.
         errors: "stop" at the first error; or "skip": leave out the rows with errors, and list these in the
             result's `skipped`.  Behind quotes that are wrong nobody knows where a row begins, so reading
-            stops there all the same.
+            stops there, and that is the last of `skipped`.
 
     Returns:
         A list of rows, each a dict; it also knows the `places` where they stood.
 
     Raises:
-        ArrowTypeError, ArrowValueError: a column of a type that no text stands for, or a separator of more
-            than one character.
+        ArrowTypeError, ArrowValueError: a column of a type that no text stands for, or a separator that is
+            none.
         InputError: no column of a name that is wanted, two of one name, a row of more or fewer fields, a
             field that is no number, quotes that are wrong, or bytes that are not UTF-8; it names file, line
             and column (in characters, from 1), and the field.
@@ -69,7 +70,7 @@ def read_csv(
     ...     read_csv(path, columns={"smiles": str, "solubility": float})
     [{'smiles': 'CCO', 'solubility': 1.1}]
     """
-    path = Path(path)
+    path = require_path("read_csv: path", path)
     return collected(path, _rows(path, columns, separator), errors)
 
 
@@ -87,15 +88,17 @@ def iterate_csv(
     ...     sum(row["n"] for row in iterate_csv(path, columns={"n": int}))
     3
     """
-    path = Path(path)
+    path = require_path("iterate_csv: path", path)
     return FileStream(path, _rows(path, columns, separator), errors)
 
 
 def _rows(
     path: Path, columns: ColumnReaders | None, separator: str
 ) -> Iterator[tuple[int, Callable[[], dict[str, Any]]]]:
-    if not isinstance(separator, str) or len(separator) != 1:
-        raise ArrowValueError(f"read_csv: the separator should be one character, not {separator!r}")
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n\0':
+        raise ArrowValueError(
+            f"read_csv: the separator should be one character, no quote and no line end, not {separator!r}"
+        )
     types = _checked_columns(columns)
     records = _records(path, separator)
     header = next(records, _TableRow(path=path, separator=separator))
@@ -188,7 +191,7 @@ def _records(path: Path, separator: str) -> Iterator[_TableRow]:
         except csv.Error as error:
             hint = "; csv.field_size_limit(2**31 - 1) raises the limit" if "limit" in str(error) else ""
             words = f"{error}; the row begins in line {record.line}{hint}"
-            raise InputError(f"{path}:{reader.line_num}:1: {words}") from error
+            raise UnreadableRestError(f"{path}:{reader.line_num}:1: {words}") from error
         if record.fields:
             yield record
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
+from arrows.files import require_path
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
@@ -83,7 +84,7 @@ def read_conllu(
     ...     read_conllu(path)
     [[{'word': 'Trees', 'tag': 'NOUN'}, {'word': 'grow', 'tag': 'VERB'}]]
     """
-    path = Path(path)
+    path = require_path("read_conllu: path", path)
     columns = Columns(trees=trees, lemmas=lemmas, features=features)
     return collected(path, _sentences(lines_of(path), path, columns), errors)
 
@@ -107,7 +108,7 @@ def iterate_conllu(
     ...     next(iterate_conllu(path))
     [{'word': 'Trees', 'tag': 'NOUN'}]
     """
-    path = Path(path)
+    path = require_path("iterate_conllu: path", path)
     columns = Columns(trees=trees, lemmas=lemmas, features=features)
     return FileStream(path, _sentences(lines_of(path), path, columns), errors)
 

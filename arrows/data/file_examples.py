@@ -9,6 +9,7 @@ import warnings
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
@@ -21,6 +22,10 @@ ERRORS = ("stop", "skip")
 
 Parsed: TypeAlias = Iterable[tuple[int | Path, Callable[[], T]]]
 """For each example the line where it begins, or the file that it is, and a function that reads it."""
+
+
+class UnreadableRestError(InputError):
+    """An error behind which nothing of a file can be read: data that are cut off, a quote that stays open."""
 
 
 class FileExamples(list[T]):
@@ -115,7 +120,8 @@ def collected(path: Path, parsed: Parsed[T], errors: str) -> FileExamples[T]:
         path: the file.
         parsed: its examples.
         errors: "stop": an `InputError` goes on to the caller; "skip": the example is left out, and a warning
-            says at the end how many were, and why the first.
+            says at the end how many were, and why the first.  An `UnreadableRestError` ends the examples
+            then, and is the last that is listed; it goes on to the caller if nothing came before it.
     """
     stream = FileStream(path, parsed, errors, stacklevel=4)
     examples = list(stream)
@@ -144,21 +150,28 @@ class FileStream(Iterator[T]):
         self.skipped: list[InputError] = []
 
     def __next__(self) -> T:
-        for where, read in self._parsed:
-            try:
-                example = read()
-            except InputError as error:
-                if not self._skip:
-                    raise
-                self.skipped.append(error)
-            else:
-                self.places.append(where)
-                return example
+        try:
+            for where, read in self._parsed:
+                try:
+                    example = read()
+                except InputError as error:
+                    if not self._skip:
+                        raise
+                    self.skipped.append(error)
+                else:
+                    self.places.append(where)
+                    return example
+        except UnreadableRestError as error:
+            if not self._skip or not (self.places or self.skipped):
+                raise
+            self.skipped.append(UnreadableRestError(f"{error}; nothing behind it was read"))
         skipped, self._skip = self.skipped if self._skip else [], False  # it is said once
         if skipped:
+            ends = isinstance(skipped[-1], UnreadableRestError)
             warnings.warn(
-                f"{self._path}: left out {len(skipped)} of {len(skipped) + len(self.places)} examples, which "
-                f"are listed in .skipped; the first: {skipped[0]}",
+                f"{self._path}: left out {len(skipped)} of {len(skipped) + len(self.places)} examples"
+                f"{', and all that comes after the last of these' if ends else ''}, which are listed in "
+                f".skipped; the first: {skipped[0]}{f'; the last: {skipped[-1]}' if ends else ''}",
                 stacklevel=self._stacklevel,
             )
         raise StopIteration
@@ -170,22 +183,24 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     A file whose name ends in `.gz` or `.zst` is decompressed while it is read.
 
     Raises:
-        InputError: compressed data that are damaged or cut off; it names the file and the line.
+        UnreadableRestError: compressed data that are damaged or cut off; it names the file and the line.
         MissingExtraError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
         OSError: the file cannot be read.
     """
     number = 0
     with path.open("rb") as raw, _decompressed(path, raw) as file:
         try:
+            if file is not raw and not raw.peek(1):
+                raise EOFError("there is nothing in the file")
             for number, line in enumerate(file, start=1):
                 yield number, line.removesuffix(b"\n")
         except _damage(path) as error:
-            raise InputError(
+            raise UnreadableRestError(
                 f"{path}:{number + 1}: the compressed data are damaged or cut off ({error})"
             ) from error
 
 
-def _decompressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
+def _decompressed(path: Path, raw: BufferedReader) -> IO[bytes]:
     if path.suffix == ".gz":
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
     if path.suffix == ".zst":

@@ -11,6 +11,7 @@ from typing import Any
 
 from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
+from arrows.files import require_path
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -47,7 +48,7 @@ def read_json_lines(
     ...     read_json_lines(path, fields={"text": str, "stars": int})
     [{'text': 'good', 'stars': 5}, {'text': 'bad', 'stars': 1}]
     """
-    path, fields = Path(path), _checked_fields(fields)
+    path, fields = require_path("read_json_lines: path", path), _checked_fields(fields)
     return collected(path, _values(path, fields), errors)
 
 
@@ -65,7 +66,7 @@ def iterate_json_lines(
     ...     sum(iterate_json_lines(path))
     3
     """
-    path, fields = Path(path), _checked_fields(fields)
+    path, fields = require_path("iterate_json_lines: path", path), _checked_fields(fields)
     return FileStream(path, _values(path, fields), errors)
 
 

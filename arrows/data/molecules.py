@@ -10,6 +10,7 @@ from typing import Any
 
 from arrows.data.file_examples import FileExamples, FileStream, collected, lines_of
 from arrows.data.utf8 import decoded
+from arrows.files import require_path
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.errors import MissingExtraError
 from arrows.typesys.quoting import quoted
@@ -109,7 +110,7 @@ def read_smiles(path: str | Path, *, errors: str = "stop") -> FileExamples[Molec
     ...     read_smiles(Path(folder, "none.smi"))
     []
     """
-    path = Path(path)
+    path = require_path("read_smiles: path", path)
     return collected(path, _molecules(path), errors)
 
 
@@ -126,7 +127,7 @@ def iterate_smiles(path: str | Path, *, errors: str = "stop") -> FileStream[Mole
     ...     list(iterate_smiles(Path(folder, "none.smi")))
     []
     """
-    path = Path(path)
+    path = require_path("iterate_smiles: path", path)
     return FileStream(path, _molecules(path), errors)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from arrows.data.file_examples import FileExamples, FileStream, collected
-from arrows.typesys import ArrowTypeError, InputError
+from arrows.files import require_path
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 
 SyntaxTree = dict[str, Any]
 """A node of a syntax tree: a dict with "kind", "text", "line" and "children"."""
@@ -75,6 +76,7 @@ def read_python(
         A list of trees as `parse_python` gives them; it also knows the `places`, their files.
 
     Raises:
+        ArrowValueError: a pattern that is none, such as one that begins at the root.
         InputError: see `parse_python`.
         OSError: a file cannot be read, or there is none.
 
@@ -84,7 +86,7 @@ def read_python(
     ...     read_python(folder)[0]["children"][0]["kind"]
     'Pass'
     """
-    path = Path(folder_or_file)
+    path = require_path("read_python: folder_or_file", folder_or_file)
     return collected(path, _files(path, pattern), errors)
 
 
@@ -101,13 +103,16 @@ def iterate_python(
     ...     [tree["kind"] for tree in iterate_python(folder)]
     ['Module']
     """
-    path = Path(folder_or_file)
+    path = require_path("iterate_python: folder_or_file", folder_or_file)
     return FileStream(path, _files(path, pattern), errors)
 
 
 def _files(path: Path, pattern: str) -> Iterator[tuple[Path, Callable[[], SyntaxTree]]]:
     """For each file, in the order of their names, a function that reads it."""
-    files = sorted(path.glob(pattern)) if path.is_dir() else [path]
+    try:
+        files = sorted(file for file in path.glob(pattern) if not file.is_dir()) if path.is_dir() else [path]
+    except (NotImplementedError, ValueError) as error:
+        raise ArrowValueError(f"read_python: the pattern {pattern!r} is none: {error}") from error
     if not files:
         raise FileNotFoundError(f"no file {pattern} in {path}")
     for file in files:
@@ -130,7 +135,10 @@ def _node(node: ast.AST) -> SyntaxTree:
 def _text(node: ast.AST) -> str | None:
     """The texts that a node holds itself: of ``import numpy as np``, "numpy np"."""
     if isinstance(node, ast.Constant):
-        return repr(node.value)
+        try:
+            return repr(node.value)
+        except ValueError:  # 0x... of more digits than Python writes as a decimal number
+            return hex(node.value) if isinstance(node.value, int) else None
     texts: list[str] = []
     for _, value in ast.iter_fields(node):
         texts += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]

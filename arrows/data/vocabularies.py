@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
-from arrows.files import replacing
+from arrows.files import replacing, require_path
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted
 
@@ -170,7 +170,7 @@ class Vocabulary:
         Raises:
             OSError: the file cannot be written.
         """
-        with replacing(Path(path)) as file:
+        with replacing(require_path("Vocabulary.save: path", path)) as file:
             file.write((json.dumps(self.content(), indent=0) + "\n").encode("ascii"))
 
     @classmethod
@@ -188,7 +188,7 @@ class Vocabulary:
             ...     Vocabulary.load(f"{folder}/words.json")
             Vocabulary(words=('<unknown>', 'a'), unknown='<unknown>')
         """
-        path = Path(path)
+        path = require_path("Vocabulary.load: path", path)
         try:
             content = json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:

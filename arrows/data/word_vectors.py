@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrows.data.utf8 import decoded
+from arrows.files import require_path
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
@@ -48,7 +49,7 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
     ...     {word: vector.tolist() for word, vector in read_vectors(path, ["film", "cast", ". . ."]).items()}
     {'film': [-1.0, 2.0], '. . .': [3.0, 4.0]}
     """
-    path = Path(path)
+    path = require_path("read_vectors: path", path)
     wanted = set(words)
     vectors: dict[str, Vector] = {}
     size = 0

@@ -107,6 +107,15 @@ def test_lines_may_be_skipped_and_are_told(folder, capsys):
     assert not (set("\x1b\x07") & set(err))
 
 
+@pytest.mark.parametrize("errors", ["stop", "skip"])
+def test_a_file_that_is_cut_off_gives_what_came_before_and_ends_with_an_error(errors, folder, capsys):
+    content = gzip.compress(b"".join(b'["good", "w%d"]\n' % n**9 for n in range(20_000)))
+    (folder / "cut.jsonl.gz").write_bytes(content[: len(content) // 2])
+    status, rows, err = predict(capsys, "m", "cut.jsonl.gz", *TRUST, "--errors", errors)
+    assert status == 2 and 5000 < len(rows) < 15_000
+    assert err.startswith(f"arrows predict: cut.jsonl.gz:{len(rows) + 1}: ") and "cut off" in err
+
+
 def test_numbers_that_json_does_not_have(folder, capsys):
     ar.save_model(ar.compile(builders.reader(1)), "r")
     (folder / "n.jsonl").write_text("1\n1e300\n2.5\n", encoding="utf-8")

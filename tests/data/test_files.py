@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import gzip
 import io
@@ -11,6 +12,8 @@ import pickle
 import random
 import re
 import sys
+import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,7 @@ from arrows.data import (
     read_python,
     read_smiles,
     read_trees,
+    read_vectors,
 )
 from arrows.typesys.errors import NotFiniteError
 
@@ -76,8 +80,53 @@ def test_compressed_files_that_are_cut_off(tmp_path, suffix, cut):
     path = tmp_path / f"x.jsonl{suffix}"
     path.write_bytes(compressors()[suffix](b"".join(b"%d\n" % (n * n) for n in range(5000)))[:cut])
     with pytest.raises(ar.InputError, match="damaged or cut off") as refusal:
-        read_json_lines(path, errors="skip")
+        read_json_lines(path)
     assert str(refusal.value).startswith(f"{path}:")
+
+
+def row(number: int) -> bytes:
+    return b"\t".join([b"%d" % number, b"word", b"_", b"NOUN", *[b"_"] * 6])
+
+
+CUTS: dict[str, tuple[Any, Callable[[int], bytes]]] = {
+    "x.jsonl": (read_json_lines, lambda n: b"[%d" % n**9 + b"]" * (n != 9) + b"\n"),
+    "x.csv": (read_csv, lambda n: b"%d" % n**9 + b",x" * (n != 9) + b"\n"),
+    "x.txt": (read_trees, lambda n: b"(%d w%d)\n" % (n % 10 // 2, n**9) if n != 9 else b"(9 w)\n"),
+    "x.conllu": (read_conllu, lambda n: b"# %d\n" % n**9 + row(1 + (n == 9)) + b"\n\n"),
+}
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("name", CUTS)
+def test_what_comes_before_a_cut_is_read_and_the_cut_is_listed(tmp_path, name, suffix):
+    """Wherever a file is cut, the first examples are there, and nothing else is lost in silence."""
+    (read, example), path, draw = CUTS[name], tmp_path / f"{name}{suffix}", random.Random(f"{name}{suffix}")
+    content = compressors()[suffix](b"".join(map(example, range(10_000))))
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match="left out 1 of"):
+        whole = read(path, errors="skip")
+    parts: list[Any] = []
+    for place in [0, 5, *(draw.randrange(len(content)) for _ in range(5)), len(content) - 1]:
+        path.write_bytes(content[:place])
+        before = len(parts)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            with contextlib.suppress(ar.InputError):
+                parts.append(read(path, errors="skip"))
+        if len(parts) == before:  # nothing comes before the cut
+            with pytest.raises(ar.InputError, match=rf"^{re.escape(str(path))}:1: .*damaged or cut off"):
+                read(path, errors="skip")
+            assert not warned
+            continue
+        part = parts[-1]
+        assert part == whole[: len(part)] and part.places == whole.places[: len(part)]
+        last = str(part.skipped[-1])
+        assert len(part.skipped) == 2 and last.endswith("; nothing behind it was read")
+        assert int(last.removeprefix(f"{path}:").partition(":")[0]) > int(part.places[-1].rpartition(":")[2])
+        (warning,) = warned
+        assert "and all that comes after the last of these" in str(warning.message)
+        assert str(warning.message).endswith(last) and warning.filename == __file__
+    assert max(map(len, parts)) > 1000
 
 
 def test_a_file_that_is_not_compressed(tmp_path):
@@ -176,12 +225,13 @@ def test_rows_that_are_wrong(tmp_path, row, words):
     path.write_bytes(b"\n".join([b"name,n", b"x,1", row, b"y,2"]))
     with pytest.raises(ar.InputError, match=words):
         read_csv(path, columns={"name": str, "n": int})
-    if "begins in line" not in words and "expected after" not in words and "limit" not in words:
-        with pytest.warns(UserWarning, match="left out 1 of 3"):
-            assert [row["n"] for row in read_csv(path, columns={"n": int, "name": str}, errors="skip")] == [
-                1,
-                2,
-            ]
+    ends = any(reason in words for reason in ("begins in line", "expected after", "limit"))
+    with pytest.warns(
+        UserWarning, match="and all that comes after" if ends else "left out 1 of 3 examples, w"
+    ):
+        read = read_csv(path, columns={"n": int, "name": str}, errors="skip")
+    assert [row["n"] for row in read] == ([1] if ends else [1, 2])
+    assert re.search(words, str(read.skipped[0])) and len(read.skipped) == 1
 
 
 def test_tables_without_their_columns(tmp_path):
@@ -196,20 +246,27 @@ def test_tables_without_their_columns(tmp_path):
             read_csv(path, columns={"c": str})
     with pytest.raises(ar.ArrowTypeError, match="str, int, float or bool"):
         read_csv(path, columns={"c": (int, str)})
-    with pytest.raises(ar.ArrowValueError, match="one character"):
-        read_csv(path, separator="::")
+    path.write_bytes(b'a,"b\n1,2\n')
+    with pytest.raises(ar.InputError, match=":2:1: unexpected end of data; the row begins in line 1"):
+        read_csv(path, errors="skip")
+    for separator in ("::", "", '"', "\r", "\n", "\0", 3):
+        with pytest.raises(ar.ArrowValueError, match="one character"):
+            read_csv(path, separator=separator)
     for read in (read_csv, read_json_lines):
         with pytest.raises(ar.ArrowValueError, match="'stop' or 'skip'"):
             read(path, errors="ignore")
 
 
-def nodes(tree: dict[str, Any]) -> list[str]:
-    kinds, waiting = [], [tree]
+def every(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    waiting = [tree]
     while waiting:
         node = waiting.pop()
-        kinds.append(node["kind"])
+        yield node
         waiting += node["children"]
-    return kinds
+
+
+def nodes(tree: dict[str, Any]) -> list[str]:
+    return [node["kind"] for node in every(tree)]
 
 
 def test_syntax_trees_of_this_package():
@@ -253,8 +310,18 @@ def test_deep_python_is_read_or_refused():
         parse_python("(" * 150 + ")" * 150 + "-" * 200_000 + "1")
 
 
+@pytest.mark.parametrize("base", [hex, oct, bin])
+@pytest.mark.parametrize("digits", [4299, 4300, 4301, 50_000])
+def test_numbers_of_any_length_have_a_text(base, digits):
+    number = base(10**digits)
+    tree = parse_python(f"x = -{number}")
+    texts = [node["text"] for node in every(tree) if node["kind"] == "Constant"]
+    assert len(texts) == 1 and texts[0] in (hex(10**digits), "1" + "0" * digits)
+
+
 def test_folders_with_files_that_are_no_python(tmp_path):
     (tmp_path / "good.py").write_text("pass")
+    (tmp_path / "folder.py").mkdir()
     (tmp_path / "bad.py").write_text("pass pass")
     with pytest.warns(UserWarning, match="left out 1 of 2"):
         trees = read_python(tmp_path, errors="skip")
@@ -325,6 +392,29 @@ def test_arguments_of_another_kind(tmp_path, read):
     path.write_text("n\n1\n")
     with pytest.raises(ar.ArrowTypeError):
         read(path)
+
+
+READERS = (
+    *(read_json_lines, iterate_json_lines, read_csv, iterate_csv, read_trees, iterate_trees, read_vectors),
+    *(read_conllu, iterate_conllu, read_python, iterate_python, read_smiles, iterate_smiles),
+    *(ar.Vocabulary.load, ar.Vocabulary(["a"]).save),
+)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_paths_that_are_none(read):
+    more = (["word"],) if read is read_vectors else ()
+    for path, error in ((None, ar.ArrowTypeError), (3, ar.ArrowTypeError), ("", ar.ArrowValueError)):
+        with pytest.raises(error, match=f"^(Vocabulary\\.)?{read.__name__}: "):
+            read(path, *more)
+    with pytest.raises(ar.ArrowValueError, match=r"names no file: 'a\\x00b'"):
+        read("a\0b", *more)
+
+
+@pytest.mark.parametrize("pattern", ["", "/etc/*.py"])
+def test_patterns_that_are_none(tmp_path, pattern):
+    with pytest.raises(ar.ArrowValueError, match="read_python: the pattern"):
+        read_python(tmp_path, pattern=pattern)
 
 
 STREAMS: list[tuple[Any, Any, dict[str, Any], str, list[int]]] = [

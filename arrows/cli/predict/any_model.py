@@ -19,6 +19,7 @@ from arrows.cli.predict.streams import add_predict_options, example_lines, outpu
 from arrows.cli.table_columns import METADATA, require_columns, separator_of, typed_row, types_of_text
 from arrows.cli.user_modules import attribute, load, split
 from arrows.data import iterate_csv
+from arrows.data.file_examples import UnreadableRestError
 from arrows.data.json_lines import parse_json_line
 from arrows.model_files import load_model, read_model_file
 from arrows.model_files.builders import is_trusted
@@ -138,6 +139,8 @@ def _rows(model: Path, path: Path, separator: str) -> Iterator[tuple[str, object
             row = next(rows)
         except StopIteration:
             return
+        except UnreadableRestError:  # more than a row is lost
+            raise
         except InputError as error:
             yield "", error
             continue
