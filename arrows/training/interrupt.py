@@ -28,6 +28,7 @@ class Interrupts:
 
     def __init__(self, *, held: bool = True, terminated: bool = False) -> None:
         self.came = False
+        self._at_once = False
         self._usual: dict[int, Any] = {}
         if held:
             self._usual[signal.SIGINT] = signal.default_int_handler
@@ -51,10 +52,21 @@ class Interrupts:
         for number, usual in self._usual.items():
             signal.signal(number, usual)  # `__enter__` has checked for it
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """A context in which the first Ctrl-C interrupts at once, and so does one that came before it."""
+        self._at_once = True
+        try:
+            if self.came:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._at_once = False
+
     def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.came:
+        again, self.came = self.came, True
+        if again or self._at_once:
             raise KeyboardInterrupt
-        self.came = True
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from arrows.training.arguments import (
 )
 from arrows.training.callbacks import Callback, checked_callbacks
 from arrows.training.checkpointer import Checkpointer
+from arrows.training.interrupt import Interrupts
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer, functions_in
 from arrows.training.parallel import Alone, ParallelRanks, Ranks, as_communicator
@@ -116,7 +117,8 @@ def train(
             which calls `train` with the same arguments. They divide the examples of each batch by their
             nodes, add up their gradients, and take the same steps: the numbers are those of one process, to
             rounding. All start with the parameters and the state of rank 0, which alone evaluates, calls
-            `after_epoch` and callbacks, and reads and writes files. An error of one rank ends all.
+            `after_epoch` and callbacks, and reads and writes files. Ranks with other settings or examples are
+            refused; callbacks may be given to rank 0 alone. An error of one rank ends all.
 
     Returns:
         A list with an `Epoch` for each epoch, including those before a resumption, which also has all
@@ -142,55 +144,84 @@ def train(
     True
     """
     call = "train(model, examples, optimizer)"
-    require_model(call, model, "prepare", "train_step")
-    require_optimizer(call, optimizer, "step", "rates_of", "averages")
-    epochs = whole_number("train: epochs", epochs, 0)
-    batch_size = checked_batch_size("train", batch_size)
-    accumulate = whole_number("train: accumulate", accumulate, 1)
-    seed = whole_number("train: seed", seed, 0)
-    if checkpoint_every is not None:
-        checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
-    keep_last = whole_number("train: keep_last", keep_last, 1)
-    if evaluate_every is not None:
-        evaluate_every = whole_number("train: evaluate_every", evaluate_every, 1)
-    if checkpoint_seconds is not None:
-        require_number("train: checkpoint_seconds", checkpoint_seconds)
-        if not checkpoint_seconds >= 0:
-            raise ArrowValueError(
-                f"train: checkpoint_seconds is {checkpoint_seconds}, and should be 0 or more"
-            )
-    functions = {"evaluate": evaluate, "after_epoch": after_epoch, "stop_when": stop_when, "plateau": plateau}
-    for name, function in functions.items():
-        no_rule = isinstance(function, type) and name in ("stop_when", "plateau")
-        if function is not None and (no_rule or not callable(function)):
-            raise ArrowTypeError(f"train: {name} must be a function, not {described(function)}")
-    if checkpoint_path is None and (resume or checkpoint_every or checkpoint_seconds is not None):
-        raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
-    needs = {"best_by": best_by, "evaluate_every": evaluate_every, "stop_when": stop_when, "plateau": plateau}
-    for name, value in needs.items():
-        if value is not None and evaluate is None:
-            raise ArrowValueError(
-                f"train: {name} is {value!r}, and evaluate, which gives figures, is missing"
-            )
-    if nan not in NAN:
-        raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
-    path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
-    # Whatever would make saving fail is refused now, not after an epoch of training.
-    if path is not None or comm is not None:
-        require_optimizer(call, optimizer, *STATE)
-        optimizer.description  # noqa: B018  raises for a schedule whose content cannot be identified
-    if not isinstance(model.params, GrowingParams):
-        optimizer.rates_of(model)  # raises for patterns that match no parameter, before examples are read
-    told = checked_callbacks(callbacks)
-    if plateau is not None or told:
-        require_optimizer(call, optimizer, "learning_rate", "rate_factor")
     ranks = _ranks(comm)
+    with ranks.guarded(), ranks.all_well():
+        require_model(call, model, "prepare", "train_step")
+        require_optimizer(call, optimizer, "step", "rates_of", "averages")
+        epochs = whole_number("train: epochs", epochs, 0)
+        batch_size = checked_batch_size("train", batch_size)
+        accumulate = whole_number("train: accumulate", accumulate, 1)
+        seed = whole_number("train: seed", seed, 0)
+        if checkpoint_every is not None:
+            checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
+        keep_last = whole_number("train: keep_last", keep_last, 1)
+        if evaluate_every is not None:
+            evaluate_every = whole_number("train: evaluate_every", evaluate_every, 1)
+        if checkpoint_seconds is not None:
+            require_number("train: checkpoint_seconds", checkpoint_seconds)
+            if not checkpoint_seconds >= 0:
+                raise ArrowValueError(
+                    f"train: checkpoint_seconds is {checkpoint_seconds}, and should be 0 or more"
+                )
+        functions = {
+            "evaluate": evaluate,
+            "after_epoch": after_epoch,
+            "stop_when": stop_when,
+            "plateau": plateau,
+        }
+        for name, function in functions.items():
+            no_rule = isinstance(function, type) and name in ("stop_when", "plateau")
+            if function is not None and (no_rule or not callable(function)):
+                raise ArrowTypeError(f"train: {name} must be a function, not {described(function)}")
+        if checkpoint_path is None and (resume or checkpoint_every or checkpoint_seconds is not None):
+            raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
+        needs = {
+            "best_by": best_by,
+            "evaluate_every": evaluate_every,
+            "stop_when": stop_when,
+            "plateau": plateau,
+        }
+        for name, value in needs.items():
+            if value is not None and evaluate is None:
+                raise ArrowValueError(
+                    f"train: {name} is {value!r}, and evaluate, which gives figures, is missing"
+                )
+        if nan not in NAN:
+            raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
+        path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
+        # Whatever would make saving fail is refused now, not after an epoch of training.
+        if path is not None or ranks.size > 1:
+            require_optimizer(call, optimizer, *STATE)
+            optimizer.description  # noqa: B018  raises for a schedule whose content cannot be identified
+        if not isinstance(model.params, GrowingParams):
+            optimizer.rates_of(model)  # raises for patterns that match no parameter, before examples are read
+        told = checked_callbacks(callbacks)
+        if plateau is not None or told:
+            require_optimizer(call, optimizer, "learning_rate", "rate_factor")
     with ranks.guarded():
+        ranks.agree(
+            {
+                "epochs": epochs,
+                "seed": seed,
+                "batch_size": batch_size,
+                "accumulate": accumulate,
+                "the optimizer": optimizer.description if ranks.size > 1 else "",
+                "evaluate_every": evaluate_every,
+                "checkpoint_every": checkpoint_every,
+                "resume": resume,
+                "nan": nan,
+                "checkpoint_path": _given(path),
+                "evaluate": _given(evaluate),
+                "stop_when": _given(stop_when),
+                "plateau": _given(plateau),
+            }
+        )
         if path is not None:
             ranks.from_first(partial(require_replaceable, path))
-        prepared = ranks.prepare(model, examples)
-        optimizer.rates_of(model)  # a network on the fly has its parameters now
-        epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
+        with ranks.all_well():
+            prepared = ranks.prepare(model, examples)
+            optimizer.rates_of(model)  # a network on the fly has its parameters now
+            epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
         run = Progress(
             seed=seed,
             batch_size=batch_size if isinstance(batch_size, int) else repr(batch_size),
@@ -198,15 +229,7 @@ def train(
             examples=len(prepared),
             plateau="" if plateau is None or path is None else _description(plateau),
         )
-        settings = {
-            "epochs": epochs,
-            "seed": seed,
-            "batch_size": batch_size,
-            "accumulate": accumulate,
-            "the optimizer": repr(optimizer),
-            "evaluate_every": evaluate_every,
-        }
-        ranks.agree(settings, model, prepared)
+        ranks.connect(model, prepared)
         checkpointer = Checkpointer(
             model=model,
             optimizer=optimizer,
@@ -221,28 +244,38 @@ def train(
         if resume and path is not None:
             ranks.from_first(checkpointer.resume)
         ranks.share_state(model, optimizer, run)
-        TrainingRun(
-            prepared=prepared,
-            batch_size=batch_size,
-            checkpointer=checkpointer,
-            epochs=epochs,
-            evaluate=evaluate,
-            evaluate_every=evaluate_every,
-            best_by=best_by,
-            stop_when=stop_when,
-            plateau=plateau,
-            callbacks=told,
-            after_epoch=after_epoch,
-            bar=progress,
-            unit=unit,
-            ranks=ranks,
-        ).finish()
+        several = ranks.size > 1
+        with Interrupts(held=path is not None or several, terminated=several) as interrupts:
+            TrainingRun(
+                prepared=prepared,
+                batch_size=batch_size,
+                checkpointer=checkpointer,
+                epochs=epochs,
+                evaluate=evaluate,
+                evaluate_every=evaluate_every,
+                best_by=best_by,
+                stop_when=stop_when,
+                plateau=plateau,
+                callbacks=told,
+                after_epoch=after_epoch,
+                bar=progress,
+                unit=unit,
+                ranks=ranks,
+                interrupts=interrupts,
+            ).finish()
+            if interrupts.came:  # while the last state was saved
+                raise KeyboardInterrupt
     return History(run.history, run.evaluations)
 
 
 def _ranks(comm: object) -> Ranks:
     communicator = None if comm is None else as_communicator(comm)
     return Alone() if communicator is None or communicator.size == 1 else ParallelRanks(communicator)
+
+
+def _given(value: object) -> str | None:
+    """What ranks compare where they may have another value, but not one and none."""
+    return None if value is None else "given"
 
 
 def _description(plateau: Callable[[Sequence[Evaluation]], float]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -24,6 +25,7 @@ from arrows.training.progress import Epoch, Evaluation, figures_of
 from arrows.typesys import ArrowValueError
 
 Evaluations = Sequence[Evaluation]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class TrainingRun:
         bar: whether to draw a progress bar.
         unit: what the bar and the epochs call an example.
         ranks: the processes that train together.
+        interrupts: holds Ctrl-C back, but from code of the user's.
     """
 
     prepared: PreparedExamples
@@ -61,6 +64,7 @@ class TrainingRun:
     bar: bool
     unit: str
     ranks: Ranks
+    interrupts: Interrupts
 
     def finish(self) -> None:
         """Trains to the end of the last epoch, or until `stop_when` says so."""
@@ -68,7 +72,7 @@ class TrainingRun:
         factor = getattr(optimizer, "rate_factor", 1.0)
         try:
             self._set_rates()
-            while progress.epoch <= self.epochs and not self._stops():
+            while progress.epoch <= self.epochs and not (progress.position == 0 and self._stops()):
                 self._finish_epoch()
         finally:
             self.ranks.listen()  # wishes hold losses, and these the ranks: a cycle would keep the model alive
@@ -77,15 +81,17 @@ class TrainingRun:
 
     def _finish_epoch(self) -> None:
         progress, checkpointer = self.checkpointer.run, self.checkpointer
-        self._take_steps()
-        while progress.position < len(self.prepared):
-            self._evaluate_within_epoch()
-            if self._stops():
-                break
+        # A run that was interrupted when it had stopped early has only to tell of its last epoch.
+        stops = progress.position > 0 and self._stops()
+        while not stops:
             self._take_steps()
+            if progress.position == len(self.prepared):
+                break
+            self._evaluate()
+            stops = self._stops()
         checkpointer.require_finite()
         if self.evaluate is not None and not self._is_evaluated:
-            self._save()  # if a long evaluation is interrupted, the epoch is not lost
+            self._save()  # if a long evaluation is killed, the epoch is not lost
             self._evaluate()
         figures = progress.evaluations[-1] if self.evaluate is not None else None
         epoch = Epoch(
@@ -97,18 +103,17 @@ class TrainingRun:
             unit=self.unit,
             best=figures is not None and figures.best,
         )
+        self._run_on_first(partial(self._tell, epoch))
         progress.history.append(epoch)
-        self.ranks.from_first(partial(self._tell, epoch))
         progress.epoch, progress.position, progress.total, progress.seconds = progress.epoch + 1, 0, 0.0, 0.0
         self._save()
 
     def _tell(self, epoch: Epoch) -> None:
         """Tells the epoch's result to those who want to know it."""
-        with self._averages():
-            if self.after_epoch is not None:
-                self.after_epoch(epoch)
-            for callback in self.callbacks:
-                callback.after_epoch(epoch)
+        if self.after_epoch is not None:
+            self.after_epoch(epoch)
+        for callback in self.callbacks:
+            callback.after_epoch(epoch)
 
     def _save(self) -> None:
         self.ranks.from_first(self.checkpointer.save)
@@ -131,10 +136,6 @@ class TrainingRun:
                 leave=False,
                 disable=not (self.bar and self.ranks.first) or sys.stderr is None,  # None: it is closed
             ) as bar,
-            Interrupts(
-                held=checkpointer.path is not None or self.ranks.size > 1,
-                terminated=self.ranks.size > 1,
-            ) as interrupts,
             Losses(
                 model,
                 optimizer,
@@ -146,7 +147,7 @@ class TrainingRun:
             ) as losses,
         ):
             self.ranks.listen(
-                stop=lambda: interrupts.came,
+                stop=lambda: self.interrupts.came,
                 save=lambda: checkpointer.is_overdue,
                 read=lambda: losses.are_overdue,
             )
@@ -181,38 +182,44 @@ class TrainingRun:
         return every is not None and steps > 0 and steps % every == 0 and not self._is_evaluated
 
     def _evaluate(self) -> None:
-        assert self.evaluate is not None
-        progress, checkpointer = self.checkpointer.run, self.checkpointer
-        with self._averages():
-            figures = self.ranks.from_first(self._figures)
-            evaluation = Evaluation(
-                epoch=progress.epoch,
-                step=checkpointer.optimizer.steps,
-                figures=figures,
-                best=self._is_best(figures),
-            )
-            progress.evaluations.append(evaluation)
-            self.ranks.from_first(partial(self._show, evaluation))
+        progress = self.checkpointer.run
+        figures, best = self._run_on_first(self._figures)
+        evaluation = Evaluation(
+            epoch=progress.epoch, step=self.checkpointer.optimizer.steps, figures=figures, best=best
+        )
+        self._run_on_first(partial(self._show, evaluation))
+        progress.evaluations.append(evaluation)
         self._set_rates()
 
-    def _evaluate_within_epoch(self) -> None:
-        """Evaluates; if a long evaluation is interrupted, the steps before it are not lost."""
-        evaluations = self.checkpointer.run.evaluations
-        count = len(evaluations)
-        try:
-            self._evaluate()
-        except KeyboardInterrupt:
-            del evaluations[count:]  # a callback may not have been told of it: a resumed run evaluates anew
-            self.checkpointer.save()  # of this process alone: others wait for the evaluation's figures
-            raise
+    def _run_on_first(self, function: Callable[[], Result]) -> Result:
+        """What code of the user's returns, which the first rank runs with the averages of the parameters.
+
+        It may take long, so that Ctrl-C interrupts it; what has not been told to the end is not in the state
+        that is saved then, and a resumed run tells it anew.
+        """
+
+        def interruptible() -> Result:
+            try:
+                with self._averages(), self.interrupts.at_once():
+                    return function()
+            except KeyboardInterrupt:
+                self.checkpointer.save()  # before others know: they end the job
+                raise
+
+        if self.ranks.first:
+            return self.ranks.from_first(interruptible)
+        with self._averages():  # to look at them changes their bits
+            return self.ranks.from_first(function)
 
     def _show(self, evaluation: Evaluation) -> None:
         for callback in self.callbacks:
             callback.after_evaluation(evaluation)
 
-    def _figures(self) -> dict[str, float]:
+    def _figures(self) -> tuple[dict[str, float], bool]:
+        """The figures, and whether they are the best so far."""
         assert self.evaluate is not None
-        return figures_of(self.evaluate(), self.checkpointer.model.device)
+        figures = figures_of(self.evaluate(), self.checkpointer.model.device)
+        return figures, self._is_best(figures)
 
     def _is_best(self, figures: Mapping[str, float]) -> bool:
         if self.best_by is None:
@@ -222,7 +229,9 @@ class TrainingRun:
                 f"train: best_by is {self.best_by!r}, and evaluate gives {', '.join(figures) or 'nothing'}"
             )
         figure = figures[self.best_by]
-        before = [evaluation.figures[self.best_by] for evaluation in self.checkpointer.run.evaluations]
+        evaluations = [evaluation.figures for evaluation in self.checkpointer.run.evaluations]
+        # A run that is resumed may give figures that it did not give before.
+        before = [figures[self.best_by] for figures in evaluations if self.best_by in figures]
         # NaN is never the best, and every number is better than NaN.
         return not math.isnan(figure) and not any(figure <= other for other in before)
 

@@ -29,6 +29,8 @@ from arrows.training.saving import load_state, save_state
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import NotFiniteError
 
+_SKETCHED = 1024  # examples whose content ranks compare
+
 
 class ParallelRanks:
     """The processes of an MPI job.
@@ -41,6 +43,7 @@ class ParallelRanks:
         self._communicator = communicator
         self._gradients: FlatGradients | None = None
         self._costs: HostArray = np.zeros(0, np.int64)
+        self._content = ""
         self._granted: dict[str, bool] = {}
         self._shared: BaseException | None = None
         self._wishes: Mapping[str, Callable[[], bool]] = {}
@@ -57,40 +60,46 @@ class ParallelRanks:
     def reads_losses(self) -> bool:
         return self._gradients is None or not self._gradients.link.stays
 
+    @contextmanager
+    def all_well(self) -> Iterator[None]:
+        """See `Ranks`.
+
+        Raises:
+            RankError: another rank has failed.
+        """
+        error: Exception | None = None
+        try:
+            yield
+        except Exception as caught:  # noqa: BLE001  raised below, once all ranks know
+            error = caught
+        reasons = self._communicator.gather_texts("" if error is None else _reason(error))
+        if error is not None:
+            raise self.together(error)
+        for rank, reason in enumerate(reasons):
+            if reason:
+                raise self.together(RankError(rank, reason))
+
     def prepare(self, model: Learner, examples: Any) -> PreparedExamples:
         """Prepares the examples on each rank.
 
         Raises:
             ArrowTypeError: the model is not compiled.
             InputError: the model cannot read an example; or whatever reading raises.
-            RankError: another rank has failed.
         """
-        error: Exception | None = None
-        try:
-            if not isinstance(model, Model):
-                raise ArrowTypeError("train: comm= takes a compiled model, not a network on the fly")
-            prepared: Prepared = model.prepare(examples)
-            self._costs = prepared.nodes
-        except Exception as caught:  # noqa: BLE001  raised below, once all ranks know
-            error = caught
-        self._raise_together(error)
+        if not isinstance(model, Model):
+            raise ArrowTypeError("train: comm= takes a compiled model, not a network on the fly")
+        prepared: Prepared = model.prepare(examples)
+        self._costs, self._content = prepared.nodes, _sketch(prepared)
         return prepared
 
-    def agree(self, settings: Mapping[str, object], model: Learner, prepared: PreparedExamples) -> None:
-        """Refuses ranks that run different things, and settles on how gradients travel.
+    def agree(self, settings: Mapping[str, object]) -> None:
+        """See `Ranks`.
 
         Raises:
             ArrowValueError: it names what differs, and where; on all ranks.
         """
-        shapes = {name: (list(array.shape), str(array.dtype)) for name, array in model.params.items()}
-        here = {
-            **{name: str(value) for name, value in settings.items()},
-            "the model's seed": str(getattr(model, "seed", None)),
-            "the parameters": json.dumps(shapes),
-            "the number of examples": str(len(prepared)),
-            "the nodes of the examples": _digest(self._costs),
-        }
-        everywhere = [json.loads(text) for text in self._communicator.gather_texts(json.dumps(here))]
+        here = json.dumps({name: str(value) for name, value in settings.items()})
+        everywhere = [json.loads(text) for text in self._communicator.gather_texts(here)]
         for rank, other in enumerate(everywhere):
             for name, value in everywhere[0].items():
                 if other.get(name) != value:
@@ -98,7 +107,26 @@ class ParallelRanks:
                         f"train: the ranks run different things: {name} is {_short(value)} on rank 0, and "
                         f"{_short(other.get(name))} on rank {rank}"
                     )
+                    if name.endswith("of the examples"):
+                        text += "; a Python set, or what is random, is another one in each process"
                     raise self.together(ArrowValueError(text))
+
+    def connect(self, model: Learner, prepared: PreparedExamples) -> None:
+        """Settles on how gradients travel.
+
+        Raises:
+            ArrowValueError: the ranks have different models or examples; on all ranks.
+        """
+        shapes = {name: (list(array.shape), str(array.dtype)) for name, array in model.params.items()}
+        self.agree(
+            {
+                "the model's seed": getattr(model, "seed", None),
+                "the parameters": json.dumps(shapes),
+                "the number of examples": len(prepared),
+                "the nodes of the examples": f"{zlib.crc32(self._costs.tobytes()):08x}",
+                "the content of the examples": self._content,
+            }
+        )
         link = linked_gpus(self._communicator, model.device, self.from_first)
         self._gradients = FlatGradients(link or HostLink(self._communicator, model.device))
 
@@ -186,15 +214,6 @@ class ParallelRanks:
         self._granted = dict(zip(self._wishes, (sums.wishes > 0).tolist(), strict=True))
         return sums.loss, sums.gradients
 
-    def _raise_together(self, error: Exception | None) -> None:
-        reasons = self._communicator.gather_texts("" if error is None else _reason(error))
-        if error is not None:
-            self._shared = error
-            raise error
-        for rank, reason in enumerate(reasons):
-            if reason:
-                raise RankError(rank, reason)
-
 
 class _SummedStep:
     """An optimizer that takes its step on the gradients of all ranks.
@@ -234,8 +253,23 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _digest(costs: HostArray) -> str:
-    return f"{zlib.crc32(np.ascontiguousarray(costs).tobytes()):08x}"
+def _sketch(prepared: Prepared) -> str:
+    """A text that is another one where ranks have read other examples, such as with words numbered otherwise.
+
+    It covers some examples alone, the integers that they hold, and real numbers by their size: functions of
+    the users' may round these in another way on another machine.
+    """
+    count = len(prepared)
+    places = np.unique(np.linspace(0, count - 1, min(count, _SKETCHED)).astype(np.intp))
+    wirings = prepared.wirings.select(places)
+    checksum = zlib.crc32(wirings.site.values.tobytes())
+    sizes = []
+    for column in wirings.raw:
+        if column.values.dtype.kind == "f":
+            sizes.append(f"{float(np.abs(column.values).sum(dtype=np.float64)):.3g}")
+        else:
+            checksum = zlib.crc32(column.values.tobytes(), checksum)
+    return " ".join([f"{checksum:08x}", *sizes])
 
 
 def _short(value: object) -> str:

@@ -47,8 +47,14 @@ class Ranks(Protocol):
     def prepare(self, model: Learner, examples: Any) -> PreparedExamples:
         """Prepares the examples on each rank."""
 
-    def agree(self, settings: Mapping[str, object], model: Learner, prepared: PreparedExamples) -> None:
-        """Refuses ranks that run different things."""
+    def all_well(self) -> AbstractContextManager[None]:
+        """A context: an error in it on one rank ends it on all, which raise `RankError`."""
+
+    def agree(self, settings: Mapping[str, object]) -> None:
+        """Refuses ranks with different settings: later they would wait for each other for ever."""
+
+    def connect(self, model: Learner, prepared: PreparedExamples) -> None:
+        """Refuses ranks with different models or examples, and gets ready for steps."""
 
     def share_state(self, model: Learner, optimizer: Optimizer, run: Progress) -> None:
         """Gives all ranks the parameters, the optimizer's state and the progress of the first."""
@@ -91,7 +97,13 @@ class Alone:
     def prepare(self, model: Learner, examples: Any) -> PreparedExamples:
         return model.prepare(examples)
 
-    def agree(self, settings: Mapping[str, object], model: Learner, prepared: PreparedExamples) -> None:
+    def all_well(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def agree(self, settings: Mapping[str, object]) -> None:
+        pass
+
+    def connect(self, model: Learner, prepared: PreparedExamples) -> None:
         pass
 
     def share_state(self, model: Learner, optimizer: Optimizer, run: Progress) -> None:

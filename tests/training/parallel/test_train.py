@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -200,6 +202,22 @@ def test_ranks_that_run_different_things_are_refused():
     for error in run(2, other_data)[0]:
         assert "the number of examples is 23 on rank 0, and 22 on rank 1" in str(error)
 
+    def other_words(comm: Any) -> Any:
+        """As numbered from a set of Python, whose order is another one in each process."""
+        numbers = np.arange(20) if comm.rank == 0 else np.roll(np.arange(20), 1)
+        return train(compiled(), [numbers[x].tolist() for x in EXAMPLES], SGD(0.1), comm=comm, progress=False)
+
+    for error in run(2, other_words)[0]:
+        assert "the content of the examples is" in str(error) and "a Python set" in str(error)
+
+    def other_numbers(comm: Any) -> Any:
+        model = ar.compile(ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda y: y[0] ** 2))
+        examples = np.random.default_rng(comm.rank).normal(size=(50, 2)).tolist()
+        return train(model, examples, SGD(0.1), comm=comm, progress=False)
+
+    for error in run(2, other_numbers)[0]:
+        assert "the content of the examples is" in str(error)
+
     def other_seed(comm: Any) -> Any:
         return trained(comm, model=compiled(seed=comm.rank))
 
@@ -215,6 +233,117 @@ def test_ranks_that_run_different_things_are_refused():
 
     for error in run(2, other_model)[0]:
         assert "the ranks run different things: the parameters is" in str(error)
+
+
+def figures() -> dict[str, float]:
+    return {"f": 1.0}
+
+
+def never(evaluations: Any) -> bool:
+    return False
+
+
+def halves(evaluations: Any) -> float:
+    return 0.5
+
+
+# For each argument of `train`, another value than the usual one, and whether the ranks may differ in it.
+OTHERS: dict[str, tuple[Any, bool]] = {
+    "epochs": (2, False),
+    "batch_size": (9, False),
+    "accumulate": (2, False),
+    "seed": (1, False),
+    "evaluate": (None, False),
+    "evaluate_every": (2, False),
+    "after_epoch": (print, True),
+    "callbacks": ([Callback()], True),
+    "best_by": ("f", True),
+    "stop_when": (never, False),
+    "plateau": (halves, False),
+    "checkpoint_path": (None, False),
+    "checkpoint_every": (2, False),
+    "checkpoint_seconds": (0.0, True),
+    "keep_last": (1, True),
+    "resume": (True, False),
+    "metadata": ({"by": "us"}, True),
+    "nan": ("ignore", False),
+    "progress": (True, True),
+    "unit": ("tree", True),
+}
+
+
+@pytest.mark.parametrize("other", [0, 1])
+@pytest.mark.parametrize("name", OTHERS)
+def test_ranks_with_another_argument_are_refused_or_agree(tmp_path, name, other):
+    """Else one would wait for the other for ever, as for a state that it does not know of."""
+    assert set(OTHERS) == set(inspect.signature(train).parameters) - {
+        "model",
+        "examples",
+        "optimizer",
+        "comm",
+    }
+    value, may_differ = OTHERS[name]
+
+    def work(comm: Any) -> Any:
+        usual: dict[str, Any] = {"evaluate": figures, "checkpoint_path": tmp_path / "run"}
+        return trained(comm, **(usual | {name: value} if comm.rank == other else usual))
+
+    (first, second), reasons = run(2, work)
+    assert not reasons
+    if may_differ:
+        assert_close(first[0], second[0])
+    else:
+        for error in (first, second):
+            assert isinstance(error, ArrowValueError) and f"run different things: {name}" in str(error)
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": -1}, {"evaluate": 3}, {"callbacks": 3}, {"resume": True}])
+@pytest.mark.parametrize("bad", [0, 2])
+def test_a_rank_with_a_wrong_argument_ends_all(wrong, bad):
+    outcomes, reasons = run(3, lambda comm: trained(comm, **(wrong if comm.rank == bad else {})))
+    assert not reasons
+    for rank, error in enumerate(outcomes):
+        if rank == bad:
+            assert isinstance(error, ArrowValueError | ArrowTypeError)
+        else:
+            assert isinstance(error, RankError)
+            assert str(error).startswith(f"rank {bad} failed: Arrow") and "Error: train: " in str(error)
+
+
+def test_ranks_with_a_schedule_of_their_own():
+    """As in processes, where functions lie at other addresses; another schedule is refused."""
+
+    def work(comm: Any, rates: Sequence[float]) -> Any:
+        def rate_of(rate: float) -> Any:
+            return lambda step: rate
+
+        return train(compiled(), EXAMPLES, SGD(rate_of(rates[comm.rank])), comm=comm, progress=False)
+
+    outcomes, reasons = run(2, lambda comm: work(comm, [0.1, 0.1]))
+    assert not reasons and not any(isinstance(outcome, BaseException) for outcome in outcomes), outcomes
+    for error in run(2, lambda comm: work(comm, [0.1, 0.2]))[0]:
+        assert isinstance(error, ArrowValueError) and "run different things: the optimizer" in str(error)
+
+
+def test_ranks_train_on_a_set_in_a_file(tmp_path):
+    """Real numbers may be rounded in another way where a rank has read them."""
+    block = ar.Map(ar.Vector(1) >> ar.FC(2, name="fc")) >> ar.Sum()
+    rows = [np.random.default_rng(n).normal(size=(n % 5, 1)).tolist() for n in range(30)]
+
+    def work(comm: Any) -> Any:
+        model = ar.compile(block >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()), float_type="float64")
+        examples: Any = rows
+        if comm is not None:
+            rounded = [[[x * (1 + 1e-15 * comm.rank)] for (x,) in row] for row in rows]
+            examples = model.prepare(rounded, cache=tmp_path / f"set{comm.rank}")
+        train(model, examples, SGD(0.01), batch_size=7, comm=comm, progress=False)
+        return numbers(model)
+
+    outcomes, reasons = run(3, work)
+    assert not reasons
+    expected = work(None)
+    for params in outcomes:
+        assert_close(params, expected)
 
 
 def test_a_rank_that_cannot_read_its_examples_ends_all():

@@ -1,0 +1,241 @@
+"""Random runs that are cut off at random moments and go on: the same bits as those of a run in one piece."""
+
+from __future__ import annotations
+
+import random
+import signal
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.training import SGD, Adagrad, Adam, Callback, EarlyStopping, Plateau, schedules, train
+from tests.profile import NIGHTLY, counted, draws
+
+EXAMPLES = [
+    np.random.default_rng(n).integers(0, 12, np.random.default_rng(n).integers(0, 5)).tolist()
+    for n in range(13)
+]
+PLACES = ["step", "evaluate", "evaluation", "epoch", "after_epoch", "stop_when", "plateau"]
+
+
+class Cut(Exception):
+    """Ends a run in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a life of a run ends: what happens at a moment of a kind, and which of these.
+
+    Attributes:
+        how: "raise" what no run expects, "interrupt" as the second Ctrl-C does, "signal" as the first.
+        damage: what then becomes of the newest state: "" nothing, "cut", "flip" or "foreign".
+    """
+
+    how: str
+    place: str
+    number: int
+    damage: str
+
+
+@dataclass(slots=True)
+class Fate:
+    """Counts the moments of a life, and ends it."""
+
+    death: Death | None
+    seen: int = 0
+
+    def at(self, place: str) -> None:
+        if self.death is None or place != self.death.place:
+            return
+        self.seen += 1
+        if self.seen == self.death.number:
+            if self.death.how == "raise":
+                raise Cut
+            if self.death.how == "interrupt":
+                raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Callback):
+    """Is told of all, and notes what was said last of each moment: a resumed run may say it again."""
+
+    fate: Fate
+    said: dict[Any, Any] = field(default_factory=dict)
+
+    def after_step(self, step: Any) -> None:
+        self.note(("step", step.step), step)
+        self.fate.at("step")
+
+    def after_evaluation(self, evaluation: Any) -> None:
+        self.note(("evaluation", evaluation.step, evaluation.epoch), evaluation)
+        self.fate.at("evaluation")
+
+    def after_epoch(self, epoch: Any) -> None:
+        self.note(("epoch", epoch.number), (epoch.loss, epoch.figures, epoch.best))
+        self.fate.at("epoch")
+
+    def note(self, key: Any, what: Any) -> None:
+        assert self.said.setdefault(key, what) == what, (key, what)
+
+
+def compiled(dropout: float) -> ar.Model:
+    words = ar.Embedding(12, 3, name="words") >> ar.FC(3, name="fc") >> ar.Dropout(dropout)
+    score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
+    return ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()))
+
+
+@st.composite
+def runs(draw: Any) -> tuple[Callable[[], Any], dict[str, Any], float]:
+    """A function that makes the optimizer, what `train` is told, and a share of dropout."""
+    rule = draw(st.sampled_from(["sgd", "adam", "adagrad"]))
+    rate = draw(st.sampled_from(["number", "schedule"]))
+    settings = {
+        "average": draw(st.sampled_from([None, 0.9, 1.0])),
+        "clip_norm": draw(st.sampled_from([None, 0.5])),
+        "weight_decay": draw(st.sampled_from([0.0, 0.01])),
+        "dense": draw(st.booleans()),
+    }
+
+    def make() -> Any:
+        step: Any = 0.01 if rate == "number" else schedules.decaying(0.02, 0.1)
+        if rule == "sgd":
+            return SGD(step, momentum=0.5, **settings)
+        return Adam(step, **settings) if rule == "adam" else Adagrad(step, **settings)
+
+    how: dict[str, Any] = {
+        "epochs": draw(st.integers(1, 4)),
+        "batch_size": draw(st.sampled_from([1, 2, 5, 13, 40, ar.ByNodes(9), ar.Bucketed(3, pool=2)])),
+        "accumulate": draw(st.sampled_from([1, 1, 2, 3])),
+        "seed": draw(st.integers(0, 2)),
+        "checkpoint_every": draw(st.sampled_from([None, 1, 2, 3])),
+        "keep_last": draw(st.sampled_from([1, 2, 3])),
+    }
+    if draw(st.sampled_from([True, True, False])):
+        how |= {
+            "evaluate_every": draw(st.sampled_from([None, 1, 2, 3])),
+            "best_by": draw(st.sampled_from([None, "luck", "sum"])),
+            "stop_when": draw(st.sampled_from([None, EarlyStopping("luck", 1), EarlyStopping("luck", 3)])),
+            "plateau": draw(st.sampled_from([None, Plateau("luck", 0.5, 0), Plateau("luck", 0.5, 1)])),
+            "evaluate": True,
+        }
+    return make, how, draw(st.sampled_from([0.0, 0.3]))
+
+
+deaths = st.builds(
+    Death,
+    how=st.sampled_from(["raise", "interrupt", "signal"]),
+    place=st.sampled_from([*PLACES, "step", "evaluate"]),
+    number=st.sampled_from([1, 1, 2, 2, 3, 4, 7, 12]),
+    damage=st.sampled_from(["", "", "", "cut", "flip", "foreign"]),
+)
+
+
+def live(run: Any, told: Told, path: Path | None) -> Any:
+    """A life of a run; what it came to, or None if it was cut off."""
+    make, how, dropout = run
+    model, optimizer = compiled(dropout), make()
+    settings, fate = dict(how), told.fate
+    if how.get("evaluate"):
+
+        def evaluate() -> dict[str, float]:
+            fate.at("evaluate")
+            total = float(ar.to_numpy(model(EXAMPLES[:4])).sum())
+            return {"luck": random.Random(optimizer.steps).random(), "sum": -total}
+
+        settings["evaluate"] = evaluate
+    for name in ("stop_when", "plateau"):
+        rule = how.get(name)
+        if rule is not None:
+            settings[name] = wrapped(rule, fate, name)
+
+    def after_epoch(epoch: Any) -> None:
+        fate.at("after_epoch")
+
+    if path is not None:
+        settings |= {"checkpoint_path": path, "resume": True}
+    else:
+        del settings["checkpoint_every"]
+    try:
+        history = train(
+            model, EXAMPLES, optimizer, callbacks=[told], after_epoch=after_epoch, progress=False, **settings
+        )
+    except (Cut, KeyboardInterrupt):
+        return None
+    averages = {}
+    if optimizer.averages is not None and optimizer.steps:
+        with optimizer.use_averages(model):
+            averages = {name: array.tobytes() for name, array in model.params.items()}
+    return (
+        {name: array.tobytes() for name, array in model.params.items()},
+        averages,
+        optimizer.steps,
+        [(epoch.number, epoch.loss, epoch.figures, epoch.best) for epoch in history],
+        history.evaluations,
+    )
+
+
+def wrapped(rule: Any, fate: Fate, place: str) -> Any:
+    """A rule that also ends lives; of the same class, so that it stays a rule that a state knows."""
+
+    class Wrapped(type(rule)):  # type: ignore[misc]
+        def __call__(self, evaluations: Any) -> Any:
+            fate.at(place)
+            return rule(evaluations)
+
+        def __repr__(self) -> str:
+            return repr(rule)
+
+    fields = {name: getattr(rule, name) for name in type(rule).__dataclass_fields__}
+    return Wrapped(**fields)
+
+
+def damage(path: Path, how: str) -> None:
+    """Damages the newest state if another one is kept."""
+    if not how or not path.exists() or not path.with_name(f"{path.name}.1").exists():
+        return
+    content = path.read_bytes()
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 8]) + content[middle + 1 :]
+    path.unlink()  # the state before may be the same file
+    path.write_bytes({"cut": content[:middle], "flip": flipped, "foreign": b"GIF89a"}[how])
+
+
+def compare(run: Any, fates: list[Death]) -> int:
+    """Runs in one piece and in several; returns in how many."""
+    expected = live(run, Told(Fate(None)), None)
+    lives = 0
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path, said = Path(folder, "run"), {}
+        for death in [*fates, None]:
+            lives += 1
+            actual = live(run, Told(Fate(death), said), path)
+            if actual is not None:
+                break
+            damage(path, death.damage if death is not None else "")
+        # A run that is over stays as it is.
+        again = live(run, Told(Fate(None), said), path)
+    assert actual == expected and again == expected
+    return lives
+
+
+def test_runs_that_are_cut_off_end_as_those_in_one_piece(record_property: Any) -> None:
+    sizes = (60, 3000)
+    with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
+
+        @draws(*sizes)
+        @given(run=runs(), fates=st.lists(deaths, min_size=1, max_size=5))
+        def pair(run: Any, fates: list[Death]) -> None:
+            count.examples += compare(run, fates)
+            count.pairs += 1
+
+        pair()
