@@ -172,6 +172,7 @@ def class_numbers(predicted: object, correct: object, ignore: int | None) -> tup
     """The predicted and the correct classes, without those to ignore."""
     scores, answers = host_array(predicted), host_array(correct)
     require_same_count(scores, answers)
+    one_score = False
     for name, array, most in (("the predictions", scores, 2), ("the correct answers", answers, 1)):
         if array.ndim > most or array.ndim == 0:
             shape = "[n] or [n, classes]" if most == 2 else "[n]"
@@ -179,7 +180,9 @@ def class_numbers(predicted: object, correct: object, ignore: int | None) -> tup
     if scores.ndim == 2:
         if not scores.shape[1]:
             raise ArrowTypeError("the predictions have scores of no class")
-        scores = scores.argmax(axis=1)
+        one_score = scores.shape[1] == 1 and scores.dtype.kind == "f"
+        # A column of class numbers is as good as a row.
+        scores = scores[:, 0] if scores.shape[1] == 1 and not one_score else scores.argmax(axis=1)
     for name, array in (("the predictions", scores), ("the correct answers", answers)):
         if array.dtype.kind not in "iub":
             raise ArrowTypeError(
@@ -187,4 +190,10 @@ def class_numbers(predicted: object, correct: object, ignore: int | None) -> tup
                 "scores of classes go in one array [n, classes], and (score > 0) is a class of two"
             )
     counted = np.ones(len(answers), bool) if ignore is None else answers != ignore
-    return scores[counted].astype(np.int64), answers[counted].astype(np.int64)
+    scores, answers = scores[counted].astype(np.int64), answers[counted].astype(np.int64)
+    if one_score and answers.any():
+        raise ArrowTypeError(
+            "the predictions are one score each, [n, 1], and the answers are of several classes; of two "
+            "classes, (score > 0) is one"
+        )
+    return scores, answers

@@ -94,6 +94,8 @@ class SpanF1(StreamingMetric):
     def _sentences(self, values: object) -> tuple[object, HostArray]:
         """All tags in a row, and where each sentence begins."""
         if isinstance(values, Ragged):
+            while isinstance(values.values, Ragged):  # texts of sentences, say
+                values = values.values
             return values.values, values.offsets
         if not isinstance(values, (list, tuple)) or not all(
             isinstance(x, (list, tuple, np.ndarray)) for x in values
@@ -103,6 +105,8 @@ class SpanF1(StreamingMetric):
         return flat, np.cumsum([0, *map(len, values)])
 
     def _number(self, tag: object) -> object:
+        if isinstance(tag, (list, tuple)) or getattr(tag, "shape", ()) != ():
+            raise ArrowTypeError("a sentence is a list of tags, each a number or a name, not of lists")
         if not isinstance(tag, str):
             return tag
         if tag not in self._numbers:

@@ -192,6 +192,23 @@ def test_spans_by_sentence_of_a_model():
     assert both.figures() == metric.figures() and both._counts.sum() == 2 * metric._counts.sum()
 
 
+def test_sentences_of_texts_are_sentences():
+    """An inside at the begin of a sentence begins a span, also where the sentences of a text lie together."""
+    tags, lengths = np.array([1, 2, 2, 0, 2]), np.array([0, 2, 4, 5])
+    sentences, metric = ar.Ragged(tags, lengths), SpanF1(TAGS)
+    texts = ar.Ragged(sentences, np.array([0, 2, 3]))
+    metric.update(texts, sentences)
+    metric.update(texts, texts)
+    assert metric._counts.sum(axis=1).tolist() == [6, 6, 6]
+
+
+def test_a_column_of_classes_is_classes():
+    accuracy = Accuracy()
+    accuracy.update(np.array([[1], [0], [2]]), [1, 0, 2])
+    accuracy.update(np.array([[0.5], [-1.0]]), [0, 0])  # scores of the one class that there is
+    assert accuracy.figures() == {"accuracy": 1.0}
+
+
 def test_scores_lists_and_devices():
     scores = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 1.0]], np.float32)
     accuracy = Accuracy()
@@ -221,6 +238,7 @@ def test_parses_of_sentences():
         (Accuracy(), [0.5], [1], r"numbers of classes, of an integer type, not float64; .*score > 0"),
         (Accuracy(), np.zeros((2, 2, 2)), [1, 1], r"\[n\] or \[n, classes\], not \[2, 2, 2\]"),
         (Accuracy(), np.zeros((2, 0)), [1, 1], "scores of no class"),
+        (Accuracy(), np.zeros((2, 1)), [1, 1], r"one score each, \[n, 1\].*\(score > 0\)"),
         (Accuracy(), {1: 2}, [1], "arrays, ragged values and lists, not dict"),
         (Accuracy(), "ab", [1, 2], "arrays, ragged values and lists, not str"),
         (Accuracy(), 3, [3], "many values at once, not 3"),
@@ -234,6 +252,8 @@ def test_parses_of_sentences():
         (RocAuc(), [0.5], [2], "0 or 1"),
         (RocAuc(), np.zeros((2, 2)), [0, 1], r"scores should be numbers \[n\]"),
         (SpanF1(TAGS), [1], [1], "by sentence"),
+        (SpanF1(TAGS), [[[1, 2], [1]]], [[[1, 2], [1]]], "a list of tags, .* not of lists"),
+        (SpanF1(TAGS), [np.eye(7)[:2]], [[1, 2]], "a list of tags, .* not of lists"),
         (SpanF1(TAGS), [[1]], [["B-c"]], "'B-c' is none of the tags"),
         (SpanF1(TAGS), [[1], [2]], [[1], [2, 3]], "sentence 1 has 1 predicted tags and 2 correct"),
         (SpanF1(TAGS), [[7]], [[1]], "a predicted tag is 7"),
