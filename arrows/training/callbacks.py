@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,8 +125,15 @@ class JsonLines(Log):
 
     def write(self, step: int, numbers: Mapping[str, float], /) -> None:
         values = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, **values}) + "\n")
+        line = (json.dumps({"step": step, **values}) + "\n").encode()
+        with self.path.open("ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                while line:
+                    line = line[file.write(line) :]
+            except OSError:  # the disk is full: a resumed run goes on after a whole line
+                file.truncate(end)
+                raise
 
 
 class ScalarWriter(Protocol):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,20 @@ def test_small_improvements_do_not_count():
     assert EarlyStopping("f", 2, least=0.2)(evaluations) and not EarlyStopping("f", 2, least=0.1)(evaluations)
 
 
+def test_a_resumed_run_may_give_other_figures(tmp_path):
+    """What was not given before is not the best of nothing, and no error after an epoch of training."""
+
+    def run(name: str, **more: Any) -> Any:
+        return train(
+            Bookkeeper(), [1.0] * 4, SGD(0.1), batch_size=2, evaluate=lambda: {name: 1.0}, best_by=name,
+            checkpoint_path=tmp_path / "run", progress=False, **more,
+        )  # fmt: skip
+
+    run("old")
+    history = run("new", epochs=3, resume=True)
+    assert [epoch.best for epoch in history] == [True, True, False]
+
+
 def test_the_saved_state_knows_the_evaluations(tmp_path):
     def run(**more: Any) -> Any:
         model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2))
@@ -140,6 +157,27 @@ def test_a_log_as_json_lines(tmp_path):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["step"] for line in lines] == [2, 4, 4, 4] and lines[2] == {"step": 4, "evaluation/f": 0.5}
     assert set(lines[0]) == {"step", "epoch", "loss", "learning_rate"} and lines[3]["epoch/loss"] is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
+def test_a_log_on_a_full_disk_has_whole_lines(tmp_path):
+    """In a process of its own, which may write no more than 90 bytes."""
+    program = """
+import resource, signal, sys
+from arrows.training import JsonLines
+log = JsonLines(sys.argv[1])
+log.write(1, {"loss": 0.5})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (90, 90))
+for step in range(2, 99):
+    log.write(step, {"loss": 0.5})
+"""
+    path = tmp_path / "log.jsonl"
+    ended = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
+    assert "File too large" in ended.stderr
+    JsonLines(path).write(99, {"loss": 0.5})
+    lines = [json.loads(line)["step"] for line in path.read_text().splitlines()]
+    assert lines == [1, 2, 3, 99]
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.5, "x", None])
