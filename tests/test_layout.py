@@ -45,7 +45,7 @@ LEANS_ON: dict[str, set[str]] = {
     "training": ENGINE | {"files", "safetensors_file"},
     "documents": ENGINE | {"layers", "data", FRONT_DOOR},
     "model_files": ENGINE | {"version", "files", "safetensors_file", "data", "training"},
-    "models": ENGINE | {"layers", "data", "documents", "training", FRONT_DOOR},
+    "models": ENGINE | {"layers", "data", "documents", "metrics", "training", FRONT_DOOR},
     "cli": ENGINE
     | {"version", "files", "safetensors_file", "machine"}
     | {"layers", "drawing", "data", "documents", "metrics", "training", "model_files", "models", FRONT_DOOR},

@@ -74,6 +74,13 @@ def add_training_options(
         metavar="N",
         help="take each step on N batches, whose gradients are summed up (default: 1)",
     )
+    add(
+        "--keep-last",
+        type=positive,
+        default=2,
+        metavar="N",
+        help="how many states of the run to keep, in case the newest is damaged (default: 2)",
+    )
     add("--resume", action="store_true", help="continue from the saved state of the run if there is one")
     add("--evaluate-every", type=positive, metavar="N", help="evaluate on dev after every N steps, too")
     add(
@@ -170,6 +177,7 @@ def train_best(
                 stop_when=None if options.patience is None else EarlyStopping(best_by, options.patience),
                 plateau=None if options.plateau is None else Plateau(best_by, 0.5, options.plateau),
                 checkpoint_path=checkpoint_path(options.save),
+                keep_last=options.keep_last,
                 resume=options.resume,
                 metadata=metadata,
                 unit=unit,

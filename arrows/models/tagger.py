@@ -16,6 +16,7 @@ import numpy as np
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.data import TAGS, Sentence
+from arrows.metrics import Accuracy
 from arrows.models.sentiment import numbered
 from arrows.ops.arrays import HostArray
 
@@ -210,13 +211,17 @@ class TagExamination:
 
     def __call__(self, batch_size: int = 64) -> dict[str, float]:
         """The shares of correct tags among all words and among words not in the lexicon; 0 among none."""
-        scores = [
-            ar.to_numpy(self.model(self.prepared[first : first + batch_size]).values)
-            for first in range(0, len(self.prepared), batch_size)
-        ]
-        correct = np.concatenate(scores).argmax(axis=1) == self.labels if scores else np.zeros(0, bool)
-        rare = correct[~self.in_lexicon]
-        return {
-            "accuracy": float(correct.mean()) if len(correct) else 0.0,
-            "rare words": float(rare.mean()) if len(rare) else 0.0,
-        }
+        accuracy, rare = Accuracy(), Accuracy()
+        word = 0
+        for first in range(0, len(self.prepared), batch_size):
+            scores = ar.to_numpy(self.model(self.prepared[first : first + batch_size]).values)
+            words = slice(word, word + len(scores))
+            word += len(scores)
+            accuracy.update(scores, self.labels[words])
+            unknown = ~self.in_lexicon[words]
+            rare.update(scores[unknown], self.labels[words][unknown])
+        return {"accuracy": _or_zero(accuracy), "rare words": _or_zero(rare)}
+
+
+def _or_zero(accuracy: Accuracy) -> float:
+    return accuracy.figures()["accuracy"] if accuracy.count else 0.0
