@@ -343,6 +343,13 @@ def test_evaluations_within_an_epoch_and_a_log(folder, tmp_path, capsys):
     assert steps == sorted(steps) and steps[-1] < 36  # four steps an epoch: it stopped early
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_so_many_states_are_kept(folder, tmp_path, count):
+    assert train(folder, "--save", tmp_path / "m", "--epochs", 2, "--keep-last", count) == 0
+    kept = {"m", "m.state", *(f"m.state.{number}" for number in range(1, count))}
+    assert {path.name for path in tmp_path.iterdir()} - {folder.name} == kept
+
+
 def test_a_learning_rate_to_begin_with(folder, tmp_path, capsys):
     assert train(folder, "--save", tmp_path / "m", "--find-rate") == 0
     assert re.search(

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from arrows.data import format_tree, generate
+from arrows.safetensors_file import read_file
 from arrows.training import read_metadata
 
 pytest.importorskip("mpi4py")
@@ -77,6 +78,14 @@ def test_a_rank_that_dies_ends_the_job_and_leaves_a_good_state(whole, tmp_path, 
     assert (tmp_path / "run").exists() and (tmp_path / "run.1").exists()
     if fate == "kill":
         assert_close(result(mpirun(2, PROGRAM, tmp_path / "run", "resume")), whole)
+
+
+def test_a_job_that_is_ended_while_it_evaluates_loses_no_step(whole, tmp_path):
+    ended = mpirun(3, PROGRAM, tmp_path / "run", "end")
+    assert ended.returncode != 0
+    _, texts = read_file(tmp_path / "run")
+    assert json.loads(texts["arrows.run"])["steps"] == 20  # the last save before was after step 18
+    assert_close(result(mpirun(2, PROGRAM, tmp_path / "run", "resume")), whole)
 
 
 def test_commands_train_on_all_ranks(tmp_path):
