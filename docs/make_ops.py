@@ -46,7 +46,7 @@ What can be computed on tensors inside a `Function` or a `Layer`, as `ar.ops.nam
 written for one example: shapes have no batch axis. Operands are tensors, NumPy arrays (constants) and
 Python numbers; given arrays and numbers alone, an operation computes at once. Shapes broadcast as in
 NumPy; element types do not mix: Python numbers take the tensor's type, and `cast` changes it. Operators
-mean operations: `+ - * / @ **`, `> >= < <= == !=`, `& | ~` on truth values, `x[...]`. A function cannot
+mean operations: `+ - * / // % @ **`, `> >= < <= == !=`, `& | ~` on truth values, `x[...]`. A function cannot
 branch on values (`if x > 0`): write `where`, or choose between blocks with `OneOf`.
 
 A *sequence* inside a function is one tensor that stands for all elements; operations work on each

@@ -101,10 +101,11 @@ class Attention(DerivedBlock[Sequence[A], B]):
         if not isinstance(weights, bool):
             raise wrong_argument("an Attention", f"weights must be True or False, not {weights!r}")
         self.weights = weights
-        pool = _Pool(as_default_result(default, "Attention"), weights)
         scored = as_block(score, "the score of an Attention")
         valued = Identity() if value is None else as_block(value, "the value of an Attention")
-        self._parts = (Map(Fan((scored, valued))), pool)
+        nothing = as_default_result(default, "Attention")
+        words = [x if isinstance(x, str) else x.brief(1) for x in _written(scored, valued, nothing, weights)]
+        self._parts = (Map(Fan((scored, valued))), _Pool("".join(words), nothing, weights, name))
 
     @property
     def score(self) -> AnyBlock:
@@ -124,23 +125,35 @@ class Attention(DerivedBlock[Sequence[A], B]):
         return pool.default
 
     def written(self) -> Pieces:
-        pieces: Pieces = [self.score]
-        if not isinstance(self.value, Identity):
-            pieces += [", ", self.value]
-        if self.default is not None:
-            pieces.append(f", default={shown(self.default)}")
-        return [*pieces, ", weights=True"] if self.weights else pieces
+        return _written(self.score, self.value, self.default, self.weights)
+
+
+def _written(score: AnyBlock, value: AnyBlock, default: DefaultResult | None, weights: bool) -> Pieces:
+    pieces: Pieces = [score]
+    if not isinstance(value, Identity):
+        pieces += [", ", value]
+    if default is not None:
+        pieces.append(f", default={shown(default)}")
+    return [*pieces, ", weights=True"] if weights else pieces
 
 
 class _Pool(ReductionWithDefault):
-    """The last step of `Attention`: pools the sequence of pairs (score, value)."""
+    """The last step of `Attention`: pools the sequence of pairs (score, value).
+
+    Messages call it by the words of the `Attention` that it stands in.
+    """
 
     kind = "Attention"
     verb = "averages"
 
-    def __init__(self, default: DefaultResult | None, weights: bool) -> None:
+    def __init__(self, words: str, default: DefaultResult | None, weights: bool, name: str | None) -> None:
+        set_name(self, name)
+        self._words = words
         self.default = default
         self.weights = weights
+
+    def arguments(self, depth: int = 2) -> str:
+        return self._words
 
     def reduce(self, *values: Tensors) -> Tensors:
         (pair,) = values

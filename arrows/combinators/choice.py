@@ -121,11 +121,12 @@ class OneOfWithPreBlock(DerivedBlock[Any, Any]):
     def __init__(self, choice: Choice[Any, Any], pre_block: object, *, name: str | None = None) -> None:
         set_name(self, name)
         self.key, self.keys, self.cases = choice.selector, choice.keys, choice.cases
-        selector = self.key if isinstance(self.key, Block) else _KeyFunction(self.key)
+        selector = self.key if isinstance(self.key, Block) else _KeyFunction(self.key, name=name)
         before = as_block(pre_block, "the pre_block of a OneOf")
         after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in self.cases)
         # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
-        self._parts = (Fan((Identity(), before)), Cases(Pipe(Item(0), selector), self.keys, after))
+        choose: AnyBlock = Cases(Pipe(Item(0), selector), self.keys, after, name=name)
+        self._parts = (Fan((Identity(), before)), choose)
 
     @property
     def pre_block(self) -> AnyBlock:

@@ -65,7 +65,7 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
             )
         words = f"{start}" if stop is None else f"{start}, {stop}"
         size = end - first
-        self._parts = _parts(_FromRange(_Range(first, end, words)), size, size, dtype)
+        self._parts = _parts(_FromRange(_Range(first, end, words), name=name), size, size, dtype)
 
     def written(self) -> Pieces:
         return [self._parts[0].arguments()]
@@ -138,7 +138,7 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
                 hint="strict=False reads anything as a vector of no elements",
             )
         size = len(listed)
-        self._parts = _parts(_FromList(_Places(places, self.strict)), size, size + (not self.strict), dtype)
+        self._parts = _parts(_FromList(_Places(places, self.strict), name=name), size, size + (not self.strict), dtype)
 
     def written(self) -> Pieces:
         return [self._parts[0].arguments() + ("" if self.strict else ", strict=False")]

@@ -154,7 +154,7 @@ class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
         words = [str(size), *options_written("same", padding, stride, dilation)]
         self._written = ", ".join(words if outside is None else [*words, f"default={shown(outside)}"])
         self._parts = window_steps(
-            size, padding, stride, dilation, outside, windows=Windows, written=self._written
+            size, padding, stride, dilation, outside, windows=Windows, written=self._written, name=name
         )
 
     def written(self) -> Pieces:
@@ -181,6 +181,7 @@ def window_steps(
     windows: type[Windows],
     written: str,
     size_name: str = "size",
+    name: str | None = None,
 ) -> tuple[AnyBlock, ...]:
     """The steps of a `Window`, and the first ones of a block that goes over windows.
 
@@ -189,6 +190,7 @@ def window_steps(
         windows: the first step, whose kind messages name.
         written: the arguments that they name.
         size_name: what the block calls the size.
+        name: the name in messages.
     """
     block = f"a {windows.kind}"
     width, step, apart = (
@@ -215,7 +217,7 @@ def window_steps(
         raise wrong_argument(
             block, f"the padding is 'same', 'causal', 'valid' or a number of places, not {padding!r}"
         )
-    joined: AnyBlock = windows(width, apart, before, default, written=written)
+    joined: AnyBlock = windows(width, apart, before, default, written=written, name=name)
     if (first, last, step) == (0, 0, 1):
         return (joined,)
     return joined, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
@@ -247,7 +249,9 @@ class Windows(_Moved):
         default: DefaultResult | None,
         *,
         written: str,
+        name: str | None,
     ) -> None:
+        set_name(self, name)
         self._written = written
         self.size = size
         self.dilation = dilation

@@ -286,7 +286,7 @@ class Stack(DerivedBlock[Any, Any]):
     def __init__(self, length: int, *, name: str | None = None) -> None:
         set_name(self, name)
         self.length = length
-        self._parts = (_StackedElements(length), _Stacked())
+        self._parts = (_StackedElements(length, name), _Stacked(length, name))
 
     def written(self) -> Pieces:
         return [str(self.length)]
@@ -297,12 +297,23 @@ class _StackedElements(Unroll):
 
     kind = "Stack"
 
+    def __init__(self, length: int, name: str | None) -> None:
+        super().__init__(length)
+        self.name = name
+
 
 class _Stacked(Reduction):
     """The second step of `Stack`: from the tuple of elements to one tensor."""
 
     kind = "Stack"
     verb = "joins"
+
+    def __init__(self, length: int, name: str | None) -> None:
+        set_name(self, name)
+        self.length = length
+
+    def arguments(self, depth: int = 2) -> str:
+        return str(self.length)
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return ops.stack(items)

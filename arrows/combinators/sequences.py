@@ -117,7 +117,8 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         self, element: Callable[[Wire[Any]], Wire[B]], *, strict: bool = True, name: str | None = None
     ) -> None:
         set_name(self, name)
-        self._parts = (Zip(strict=strict), Map(as_block(element, "the block of a ZipWith")))
+        block = as_block(element, "the block of a ZipWith")
+        self._parts = (_Columns(block.brief(1), strict=strict, name=name), Map(block))
 
     @property
     def element(self) -> AnyBlock:
@@ -125,8 +126,22 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         return self.parts[1].parts[0]
 
     def written(self) -> Pieces:
-        strict = self.parts[0].arguments()
-        return [self.element, f", {strict}"] if strict else [self.element]
+        columns = self.parts[0]
+        assert isinstance(columns, Zip)
+        return [self.element] if columns.strict else [self.element, ", strict=False"]
+
+
+class _Columns(Zip):
+    """The first step of a `ZipWith`; in messages it is the `ZipWith` that it stands in."""
+
+    kind = "ZipWith"
+
+    def __init__(self, element: str, *, strict: bool, name: str | None) -> None:
+        super().__init__(strict=strict, name=name)
+        self._element = element
+
+    def arguments(self, depth: int = 2) -> str:
+        return self._element if self.strict else f"{self._element}, strict=False"
 
 
 class Broadcast(AnyBlock):
@@ -238,7 +253,7 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
                 "NGrams", f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}"
             )
         self.n = n
-        self._parts = (Fan([_Shifted(i, n) for i in range(n)]), Zip(strict=False))
+        self._parts = (Fan([_Shifted(i, n, name) for i in range(n)]), Zip(strict=False))
 
     def written(self) -> Pieces:
         return [str(self.n)]
@@ -249,8 +264,8 @@ class _Shifted(Item[Any, Any]):
 
     kind = "NGrams"
 
-    def __init__(self, place: int, n: int) -> None:
-        super().__init__(slice(place, None))
+    def __init__(self, place: int, n: int, name: str | None) -> None:
+        super().__init__(slice(place, None), name=name)
         self.n = n
 
     def arguments(self, depth: int = 2) -> str:

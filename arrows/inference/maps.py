@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.reasons import name_of
 from arrows.inference.rules import (
     Misfit,
     TypeRule,
@@ -95,9 +96,10 @@ class ZipRule(TypeRule):
             solver.bind(occurrence.output, "sequence", [element], None, occurrence, None)
             return
         if structure_of(v) != "tuple":
+            zipped = name_of(occurrence) if occurrence.form.name else f"ar.{name_of(occurrence)}"
             raise Misfit(
                 f"{occurrence.form.kind} takes a tuple of sequences, and it gets {type_words(v)}",
-                "put the sequences side by side first: (f & g) >> ar.Zip()",
+                f"put the sequences side by side first: (f & g) >> {zipped}",
             )
         items = [find(arg) for arg in solver.view(v).args]
         if not items:

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from arrows.combinators import Wire
+from arrows.combinators.base.arguments import wrong_argument, wrong_value
 from arrows.ops import ShapeError
-from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 from arrows.typesys.static import Axis
 
 F = TypeVar("F")
@@ -23,14 +22,10 @@ def size_of(layer: str, size: object, what: str = "size") -> int:
     number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
     if isinstance(number, bool) or not isinstance(number, Integral):
         hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
-        raise ArrowTypeError(
-            message(
-                f"the {what} of {layer} is a whole number or an Axis, got {size!r}",
-                hint=hint if isinstance(size, Wire) else "",
-            )
-        )
+        reason = f"the {what} of {layer} is a whole number or an Axis, got {size!r}"
+        raise wrong_argument(layer, reason, hint=hint if isinstance(size, Wire) else "")
     if number < 1:
-        raise ArrowValueError(f"the {what} of {layer} is at least 1, got {number}")
+        raise wrong_value(layer, f"the {what} of {layer} is at least 1, got {number}")
     return int(number)
 
 
@@ -38,15 +33,15 @@ def float_type(layer: str, dtype: Any) -> str:
     """The name of a floating element type; else an ArrowTypeError or an ArrowValueError."""
     kind = T.Tensor((), dtype)
     if not kind.floating:
-        raise ArrowValueError(f"the element type of {layer} is floating, got {kind.dtype}")
+        raise wrong_value(layer, f"the element type of {layer} is floating, got {kind.dtype}")
     return kind.dtype
 
 
 def flag(what: str, layer: str, value: object) -> bool:
     """True or False; else an ArrowTypeError."""
-    if not isinstance(value, bool):
-        raise ArrowTypeError(f"{what} of {layer} is True or False, got {value!r}")
-    return value
+    if not isinstance(value, (bool, np.bool_)):
+        raise wrong_argument(layer, f"{what} of {layer} is True or False, got {value!r}")
+    return bool(value)
 
 
 def function_of(layer: str, what: str, function: F) -> F:
@@ -57,9 +52,8 @@ def function_of(layer: str, what: str, function: F) -> F:
     hint = ""
     if what == "activation" and isinstance(function, int):
         hint = f"ar.{layer}({function}): the size of the input is inferred, not given"
-    raise ArrowTypeError(
-        message(f"the {what} of {layer} is a function such as {example}, got {function!r}", hint=hint)
-    )
+    reason = f"the {what} of {layer} is a function such as {example}, got {function!r}"
+    raise wrong_argument(layer, reason, hint=hint)
 
 
 def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
@@ -87,7 +81,7 @@ def rate_of(layer: str, rate: object) -> float:
     """A rate of dropout, 0 <= rate < 1; else an ArrowTypeError or an ArrowValueError."""
     number = _number("rate", layer, rate)
     if not 0 <= number < 1:
-        raise ArrowValueError(f"the rate of {layer} is at least 0 and below 1, got {rate}")
+        raise wrong_value(layer, f"the rate of {layer} is at least 0 and below 1, got {rate}")
     return number
 
 
@@ -95,7 +89,7 @@ def smoothing_of(layer: str, smoothing: object) -> float:
     """A share of label smoothing, 0 <= smoothing <= 1; else an ArrowTypeError or an ArrowValueError."""
     number = _number("label_smoothing", layer, smoothing)
     if not 0 <= number <= 1:
-        raise ArrowValueError(f"the label_smoothing of {layer} is from 0 to 1, got {smoothing}")
+        raise wrong_value(layer, f"the label_smoothing of {layer} is from 0 to 1, got {smoothing}")
     return number
 
 
@@ -108,9 +102,11 @@ def class_weights(layer: str, weight: object) -> tuple[float, ...] | None:
     except (TypeError, ValueError):
         numbers = np.zeros(())
     if numbers.ndim != 1 or not len(numbers):
-        raise ArrowTypeError(f"the weight of {layer} is a list of a number for each class, got {weight!r}")
+        reason = f"the weight of {layer} is a list of a number for each class, got {weight!r}"
+        raise wrong_argument(layer, reason)
     if not (np.isfinite(numbers) & (numbers >= 0)).all():
-        raise ArrowValueError(f"the weights of {layer} are finite and at least 0, got {numbers.tolist()}")
+        reason = f"the weights of {layer} are finite and at least 0, got {numbers.tolist()}"
+        raise wrong_value(layer, reason)
     return tuple(numbers.tolist())
 
 
@@ -118,13 +114,13 @@ def positive(what: str, layer: str, value: object) -> float:
     """A number above 0; else an ArrowTypeError or an ArrowValueError."""
     number = _number(what, layer, value)
     if not number > 0:
-        raise ArrowValueError(f"the {what} of {layer} is positive, got {value}")
+        raise wrong_value(layer, f"the {what} of {layer} is positive, got {value}")
     if number == inf:
-        raise ArrowValueError(f"the {what} of {layer} is finite, got {value}")
+        raise wrong_value(layer, f"the {what} of {layer} is finite, got {value}")
     return number
 
 
 def _number(quantity: str, layer: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ArrowTypeError(f"the {quantity} of {layer} is a number, got {value!r}")
+        raise wrong_argument(layer, f"the {quantity} of {layer} is a number, got {value!r}")
     return float(value)

@@ -95,6 +95,7 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
             windows=_ReceptiveField,
             written=self._written,
             size_name="kernel_size",
+            name=name,
         )
         self._parts = (*windows, Map(filters))
 

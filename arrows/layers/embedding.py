@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from arrows import ops
 from arrows.combinators import AnyBlock, Apply, Layer
+from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import float_type, function_of, size_of
+from arrows.layers.arguments import flag, float_type, function_of, size_of
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
-from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
 
@@ -102,7 +102,7 @@ class Embedding(Layer[A, B]):
         self.size = size_of("Embedding", size)
         self.initializer = function_of("Embedding", "initializer", initializer)
         self.dtype = float_type("Embedding", dtype)
-        self.trainable = bool(trainable)
+        self.trainable = flag("trainable", "Embedding", trainable)
 
     @staticmethod
     def of(table: npt.ArrayLike, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
@@ -119,8 +119,8 @@ class Embedding(Layer[A, B]):
         """
         shape = np.shape(table)
         if len(shape) != 2:
-            raise ArrowTypeError(
-                f"the table of Embedding is an array [buckets, size], got shape {list(shape)}"
+            raise wrong_argument(
+                "Embedding", f"the table of Embedding is an array [buckets, size], got shape {list(shape)}"
             )
         values = np.asarray(table)
         return Embedding(

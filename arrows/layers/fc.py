@@ -9,13 +9,12 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators import Layer
+from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import float_type, function_of, size_of, vector
+from arrows.layers.arguments import flag, float_type, function_of, size_of, vector
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
-from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 from arrows.typesys.static import Axis, Tensor
 
 A = TypeVar("A")
@@ -113,18 +112,18 @@ class FC(Layer[A, B]):
         self.scalar = isinstance(size, (list, tuple)) and not size
         if isinstance(size, (list, tuple)) and size:
             hint = f"ar.{layer}({size[0]}) gives a vector, ar.{layer}([]) a scalar"
-            raise ArrowTypeError(
-                message(f"the size of {layer} is a whole number or [], got {size!r}", hint=hint)
+            raise wrong_argument(
+                layer, f"the size of {layer} is a whole number or [], got {size!r}", hint=hint
             )
         self.size = 1 if self.scalar else size_of(layer, size)
         self.activation = function_of(layer, "activation", activation)
         if not isinstance(bias, (int, np.bool_)) or bias not in (0, 1):
             hint = f"ar.{layer}({bias}): the size of the input is inferred, not given"
             hint = hint if isinstance(bias, int) else ""
-            raise ArrowTypeError(message(f"the bias of {layer} is True or False, got {bias!r}", hint=hint))
+            raise wrong_argument(layer, f"the bias of {layer} is True or False, got {bias!r}", hint=hint)
         self.bias = bool(bias)
         self.initializer = function_of(layer, "initializer", initializer)
-        self.weight_norm = bool(weight_norm)
+        self.weight_norm = flag("weight_norm", layer, weight_norm)
         self.dtype = None if dtype is None else float_type(layer, dtype)
 
     def signature(self) -> tuple[T.Type | None, T.Type | None]:

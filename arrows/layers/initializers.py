@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.ops.arrays import HostArray
+from arrows.combinators.base.arguments import wrong_value
 from arrows.typesys import ArrowValueError
 
 
@@ -40,7 +41,7 @@ class Scaled:
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
-            raise ArrowValueError(f"the scale of an initializer is positive, got {self.scale}")
+            raise wrong_value("an initializer", f"its scale is positive, got {self.scale}")
 
     def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         inputs, outputs = prod(shape[:-1]), shape[-1] if shape else 1

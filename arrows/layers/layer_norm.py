@@ -7,12 +7,11 @@ from typing import Any
 
 from arrows import ops
 from arrows.combinators import Layer
+from arrows.combinators.base.arguments import wrong_value
 from arrows.layers import initializers
 from arrows.layers.arguments import positive
 from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 
 
 class LayerNorm(Layer[Any, Any]):
@@ -42,11 +41,10 @@ class LayerNorm(Layer[Any, Any]):
         super().__init__(name=name)
         self.epsilon = positive("epsilon", "LayerNorm", epsilon)
         if self.epsilon > 1:
-            raise ArrowValueError(
-                message(
-                    f"the epsilon of LayerNorm is at most 1, got {epsilon}",
-                    hint="ar.LayerNorm(): the size of the input is inferred, not given",
-                )
+            raise wrong_value(
+                "LayerNorm",
+                f"the epsilon of LayerNorm is at most 1, got {epsilon}",
+                hint="ar.LayerNorm(): the size of the input is inferred, not given",
             )
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:

@@ -9,6 +9,9 @@ function in a file of this room, export the function below, and give the primiti
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
 from arrows.ops.activations import (
     elu,
     gelu,
@@ -72,6 +75,7 @@ from arrows.ops.evaluate import EagerEvaluation, Value
 from arrows.ops.indexing import concat, index, pad_slice, stack
 from arrows.ops.linear import dot, matmul, outer
 from arrows.ops.lookup import gather, lookup, one_hot, pick, place, scatter_row
+from arrows.ops.miscalls import unknown_operation
 from arrows.ops.norms import norm, normalize, standardize, variance
 from arrows.ops.primitive import INVARIANT, ROW, Primitive, get, keep_own, primitives, register, unregister
 from arrows.ops.random_draws import normal, normal_like, uniform, uniform_like
@@ -95,6 +99,14 @@ from arrows.ops.sorting import argsort, sort, top_k
 from arrows.ops.tensorlike import TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.ops.tracing import Tracer, TraceRecorder, trace
+from arrows.typesys.did_you_mean import as_import_error, no_attribute
+
+if not TYPE_CHECKING:  # a type checker would accept any misspelt name
+
+    def __getattr__(name: str) -> NoReturn:
+        error = no_attribute("module 'arrows.ops'", name, unknown_operation(name))
+        raise as_import_error(error, "arrows.ops", name, sys._getframe(1))
+
 
 __all__ = [
     "INVARIANT",

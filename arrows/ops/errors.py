@@ -27,7 +27,7 @@ class ShapeError(ArrowTypeError):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         self.message = message
         self.hint = hint
-        self.site = SourceLine.here()
+        self.site: SourceLine | None = SourceLine.here()
         if innermost_lazy() is not None:
             super().__init__(form(f"cannot compute at {self.site}", reason=message, hint=hint or ""))
         else:
@@ -37,11 +37,16 @@ class ShapeError(ArrowTypeError):
 class FunctionError(ArrowTypeError):
     """A user's function raised while it was traced; the original error is chained (`__cause__`).
 
+    Attributes:
+        site: the line of the user's that raised, if there is one.
+
     >>> raise FunctionError("lambda raised KeyError: 'h'")
     Traceback (most recent call last):
     ...
     arrows.ops.errors.FunctionError: lambda raised KeyError: 'h'
     """
+
+    site: SourceLine | None = None
 
 
 class IndexOutOfRange(IndexError):

@@ -31,14 +31,14 @@ def sort(x: Operand, descending: bool = False) -> tuple[TensorLike, TensorLike]:
         The values [..., n], and their indices in x, int64 [..., n].
 
     Raises:
-        ShapeError: x is a scalar.
+        ShapeError: x is a scalar, or `descending` is no truth value.
 
     >>> import numpy as np
     >>> values, indices = sort(np.array([3.0, 1.0, 2.0]))
     >>> values.tolist(), indices.tolist()
     ([1.0, 2.0, 3.0], [1, 2, 0])
     """
-    order = _order("sort", x, descending)
+    order = _order("sort", x, "descending", descending)
     return _taken(x, order), order
 
 
@@ -49,11 +49,14 @@ def argsort(x: Operand, descending: bool = False) -> TensorLike:
         x: [..., n], of any element type.
         descending: whether the greatest element comes first.
 
+    Raises:
+        ShapeError: x is a scalar, or `descending` is no truth value.
+
     >>> import numpy as np
     >>> argsort(np.array([3.0, 1.0, 3.0]), descending=True).tolist()
     [0, 2, 1]
     """
-    return _order("argsort", x, descending)
+    return _order("argsort", x, "descending", descending)
 
 
 def top_k(x: Operand, k: int, largest: bool = True) -> tuple[TensorLike, TensorLike]:
@@ -71,7 +74,7 @@ def top_k(x: Operand, k: int, largest: bool = True) -> tuple[TensorLike, TensorL
         The values [..., k], and their indices in x, int64 [..., k].
 
     Raises:
-        ShapeError: x is a scalar, or has fewer than k elements.
+        ShapeError: x is a scalar, or has fewer than k elements, or `largest` is no truth value.
 
     >>> import numpy as np
     >>> values, indices = top_k(np.array([3.0, 1.0, 2.0]), 2)
@@ -80,7 +83,7 @@ def top_k(x: Operand, k: int, largest: bool = True) -> tuple[TensorLike, TensorL
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise ShapeError(f"top_k: k is a whole number >= 0, got {k!r}")
-    order = _order("top_k", x, largest)
+    order = _order("top_k", x, "largest", largest)
     size = shape_of(x)[-1]
     if k > size:
         raise ShapeError(f"top_k: the last axis of {list(shape_of(x))} has {size} elements, fewer than {k}")
@@ -88,7 +91,12 @@ def top_k(x: Operand, k: int, largest: bool = True) -> tuple[TensorLike, TensorL
     return _taken(x, first), first
 
 
-def _order(name: str, x: Operand, descending: bool) -> TensorLike:
+def _order(name: str, x: Operand, argument: str, descending: object) -> TensorLike:
+    if not isinstance(descending, (bool, np.bool_)):  # PyTorch and NumPy have an axis here
+        raise ShapeError(
+            f"{name}: {argument} is True or False, got {descending!r}",
+            hint="it works along the last axis; ops.transpose brings another one there",
+        )
     if not shape_of(x):
         raise ShapeError(f"{name}: a scalar has no axis to sort along")
     return bind(_argsort, x, descending=bool(descending))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from arrows.ops.arrays import HostArray
+from arrows.ops import miscalls
 from arrows.ops.bind import bind, constant
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
@@ -228,7 +229,11 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         except (ArrowTypeError, ArrowValueError):
             raise
         except Exception as error:
-            raise FunctionError(f"{_raiser(function, error)} raised {_words(error)}") from error
+            refused = miscalls.explained(error)
+            if refused is None:
+                refused = FunctionError(f"{_raiser(function, error)} raised {_words(error)}")
+            refused.site = miscalls.line_of(error)
+            raise refused from error
     drawn = watch.drawn()
     if drawn is not None:
         raise ShapeError(
@@ -253,21 +258,19 @@ def _words(error: Exception) -> str:
 def _raiser(function: object, error: Exception) -> str:
     """Names what raised in the user's words: of a layer, the user's own method, not the library's caller."""
     owner = getattr(function, "__self__", None)
-    method, site = "", None
+    method = ""
     walk = error.__traceback__
-    while walk is not None:
-        frame, line = walk.tb_frame, walk.tb_lineno
-        if not is_inside(frame.f_code.co_filename):
-            if not method and frame.f_locals.get("self") is owner:
-                method = frame.f_code.co_name
-            site = SourceLine(frame.f_code.co_filename, line)
+    while walk is not None and not method:
+        frame = walk.tb_frame
+        if not is_inside(frame.f_code.co_filename) and frame.f_locals.get("self") is owner:
+            method = frame.f_code.co_name
         walk = walk.tb_next
     code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
     if owner is not None and not method and code is not None and is_inside(code.co_filename):
         return type(owner).__name__  # the call of its method failed, whose arguments do not fit
     if owner is None or not method:
         return _name(function)
-    return f"{type(owner).__name__}.{method} ({site})"
+    return f"{type(owner).__name__}.{method}"
 
 
 def _name(function: object) -> str:

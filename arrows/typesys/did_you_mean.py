@@ -126,7 +126,11 @@ def check_keywords(
         likely = did_you_mean(name, written, {})
     hint = f"did you mean {likely}?" if likely else ""
     raise ArrowTypeError(
-        message(f"{call} has no argument {name!r}", reason=f"it takes {', '.join(names)}", hint=hint)
+        message(
+            f"cannot call {call} at {SourceLine.here()}",
+            reason=f"{call} has no argument {name!r}: it takes {', '.join(names)}",
+            hint=hint,
+        )
     )
 
 
@@ -146,10 +150,11 @@ def check_positions(call: str, function: Callable[..., object], count: int) -> N
         return
     by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     got = f"{count} argument{'s' if count > 1 else ''}"
+    reason = f"{call} takes {' and '.join(first) or 'nothing'} by position, and got {got}"
     raise ArrowTypeError(
         message(
-            f"{call} takes {' and '.join(first) or 'nothing'} by position, and got {got}",
-            reason=f"it takes by keyword {', '.join(by_keyword)}" if by_keyword else "",
+            f"cannot call {call} at {SourceLine.here()}",
+            reason=reason + (f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""),
             hint="the sizes of the input are inferred, not given",
         )
     )

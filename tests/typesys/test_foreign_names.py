@@ -117,7 +117,7 @@ ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, 
     [
         (
             lambda: make(Adam, lr=0.1),
-            f"Adam has no argument 'lr' {ADAM} hint did you mean learning_rate=?",
+            f"Adam has no argument 'lr': {ADAM} hint did you mean learning_rate=?",
         ),
         (lambda: make(Adam, betas=(0.9, 0.99)), "did you mean beta1= and beta2=?"),
         (lambda: make(Adam, leaning_rate=1), "did you mean learning_rate=?"),
@@ -144,7 +144,7 @@ ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, 
         ),
         (
             lambda: make(ar.MultiHeadAttention, 64, 4),
-            "MultiHeadAttention takes heads by position, and got 2 arguments it takes by keyword causal",
+            "MultiHeadAttention takes heads by position, and got 2 arguments; it takes by keyword causal",
         ),
         (
             lambda: make(ar.Conv1d, 3, 4, 3),

@@ -308,10 +308,15 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
     else:
         hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
     raise type_refusal(
-        f"call {block.label} on {', '.join(map(repr, args)) or 'nothing'}",
+        f"call {block.label} on {', '.join(map(_argument, args)) or 'nothing'}",
         "a block is called on wires, inside an @ar.arrow, or on lazy tensors, inside of net.batch()",
         hint=hint,
     )
+
+
+def _argument(value: object) -> str:
+    """A value as messages write it: a tensor by its type."""
+    return f"a tensor ({value.type})" if isinstance(value, TensorLike) else repr(value)
 
 
 def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:

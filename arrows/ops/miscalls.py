@@ -1,0 +1,127 @@
+"""What Python refuses in a user's function, in the words of the operations: calls, and names that are not there.
+
+A check before each call would cost every call; here the error that Python raised is read afterwards.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+import arrows.ops as ops  # a cycle: the operations are looked up by name when this runs
+from arrows.ops.errors import ShapeError
+from arrows.ops.tensorlike import TensorLike
+from arrows.typesys import SourceLine
+from arrows.typesys.did_you_mean import did_you_mean
+from arrows.typesys.errors import is_inside
+from arrows.typesys.foreign_names import OPERATION, OPERATION_ARGUMENT, TENSOR_OF_FUNCTION
+
+_REFUSED = re.compile(r"(TensorLike\.)?(\w+)\(\) ((?:got an unexpected|got multiple values|takes (?:from )?\d|missing \d).*)", re.DOTALL)
+_KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
+_BUILT_IN = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
+
+
+def explained(error: Exception) -> ShapeError | None:
+    """The error for an operation that is called with other arguments, or for a name that there is not.
+
+    Args:
+        error: what a user's function has raised.
+
+    Returns:
+        None if the error is another one.
+
+    >>> try:
+    ...     ops.sort(3, dim=0)
+    ... except TypeError as error:
+    ...     print(explained(error))
+    ops.sort has no argument 'dim': it takes x, descending
+      hint  it works along the last axis; ops.transpose brings another one there
+    """
+    if isinstance(error, AttributeError):
+        return _unknown_name(error)
+    frame = _innermost(error.__traceback__)
+    if not isinstance(error, TypeError) or frame is None or is_inside(frame.f_code.co_filename):
+        return None  # it comes from within the operation, which says itself what is wrong
+    match = _REFUSED.fullmatch(str(error))
+    if match is None:
+        return _built_in(str(error))
+    method, name, refusal = match.groups()
+    called = vars(TensorLike).get(name) if method else _operation(name, frame)
+    if called is None:
+        return None
+    return _miscall(f"x.{name}" if method else f"ops.{name}", called, refusal)
+
+
+def _innermost(traceback: TracebackType | None) -> FrameType | None:
+    frame = None
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+    return frame
+
+
+def _operation(name: str, frame: FrameType) -> Callable[..., object] | None:
+    """The operation of a name, unless the name means something else where it is called."""
+    operation = vars(ops).get(name)
+    if name not in ops.__all__ or not inspect.isfunction(operation):
+        return None
+    return operation if frame.f_globals.get(name, operation) is operation else None
+
+
+def _miscall(call: str, called: Callable[..., object], refusal: str) -> ShapeError:
+    names = [name for name in inspect.signature(called).parameters if name != "self"]
+    takes = f"it takes {', '.join(names) or 'nothing'}"
+    keyword = _KEYWORD.match(refusal)
+    if keyword is None:
+        return ShapeError(f"{call} {refusal}: {takes}")
+    unknown = keyword[1]
+    likely = did_you_mean(unknown, {name: f"{name}=" for name in names}, OPERATION_ARGUMENT)
+    hint = f"did you mean {likely}?" if likely and likely.split("=")[0] in names else None
+    if hint is None and unknown in ("axis", "dim") and "along the last axis" in (called.__doc__ or ""):
+        hint = "it works along the last axis; ops.transpose brings another one there"
+    return ShapeError(f"{call} has no argument {unknown!r}: {takes}", hint=hint)
+
+
+def _built_in(refusal: str) -> ShapeError | None:
+    """The error for `max(x, axis=0)` by Python's own function of that name."""
+    match = _BUILT_IN.match(refusal)
+    if match is None or match[2] not in ops.__all__:
+        return None
+    return ShapeError(f"Python's own {match[2]} takes no argument {match[1]!r}", hint=f"ops.{match[2]} is meant")
+
+
+def _unknown_name(error: AttributeError) -> ShapeError | None:
+    """The error for a method that a tensor of a function has not."""
+    name = error.name
+    if not isinstance(error.obj, TensorLike) or name is None or name.startswith("_"):
+        return None
+    likely = did_you_mean(name, _names(), OPERATION | TENSOR_OF_FUNCTION)
+    return ShapeError(
+        f"a tensor of a Function has no attribute {name!r}",
+        hint=f"did you mean {likely}?" if likely else None,
+    )
+
+
+def unknown_operation(name: str) -> str:
+    """What may be meant by a name that `arrows.ops` has not; empty where nothing is alike.
+
+    >>> unknown_operation("cat"), unknown_operation("sigmoids")
+    ('ops.concat', 'ops.sigmoid')
+    """
+    return "" if name.startswith("_") else did_you_mean(name, _names(), OPERATION)
+
+
+def _names() -> dict[str, str]:
+    return {name: f"ops.{name}" for name in ops.__all__ if inspect.isfunction(vars(ops)[name])}
+
+
+def line_of(error: Exception) -> SourceLine | None:
+    """The innermost line of a traceback that lies outside the library."""
+    line, walk = None, error.__traceback__
+    while walk is not None:
+        file = walk.tb_frame.f_code.co_filename
+        if not is_inside(file):
+            line = SourceLine(file, walk.tb_lineno)
+        walk = walk.tb_next
+    return line

@@ -1,0 +1,87 @@
+"""Errors of a block that is made of others speak of that block, by its name if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows.combinators.choice import OneOfWithPreBlock
+from arrows.combinators.compose import DerivedBlock
+
+NUMBERS = ar.Map(ar.Scalar())
+BOTH = ar.Record((NUMBERS, NUMBERS))
+MULTIPLY = ar.Function(lambda x, y: x * y)
+FIRST = ar.Pipe(ar.GetItem(0), ar.Scalar(), name="first")
+CELL = ar.GRUCell(2)
+
+# A block by its name, an example that it does not take, and its words where it has none.
+CASES: list[tuple[type[Any], Callable[[str | None], Any], Any, str]] = [
+    (ar.ZipWith, lambda n: BOTH >> ar.ZipWith(MULTIPLY, name=n), ([1, 2], [3]), "ZipWith(Function(lambda))"),
+    (ar.ZipWith, lambda n: ar.ZipWith(BOTH, name=n), ([[1]], []), "ZipWith(Record(2))"),
+    (ar.ZipWith, lambda n: ar.ZipWith(FIRST, name=n), ([1], 3), "ZipWith(first)"),
+    (ar.ZipWith, lambda n: ar.ZipWith(FIRST, name=n), 3, "ZipWith(first)"),
+    (ar.ZipWith, lambda n: ar.ZipWith(FIRST, strict=False, name=n), 3, "ZipWith(first, strict=False)"),
+    (ar.NGrams, lambda n: ar.NGrams(2, name=n) >> ar.Map(FIRST), 3, "NGrams(2)"),
+    (OneOfWithPreBlock, lambda n: chosen(n), {"kind": 2, "value": 3}, "OneOf"),
+    (OneOfWithPreBlock, lambda n: chosen(n), {"value": 3}, "OneOf(lambda)"),
+    (ar.Stack, lambda n: NUMBERS >> ar.Stack(3, name=n), [1, 2], "Stack(3)"),
+    (ar.OneHot, lambda n: ar.OneHot(3, name=n), 5, "OneHot(3)"),
+    (ar.OneHotFromList, lambda n: ar.OneHotFromList("ab", name=n), "c", "OneHotFromList(['a', 'b'])"),
+    (
+        ar.Attention,
+        lambda n: ar.Map(ar.Vector(1)) >> ar.Attention(ar.FC(1), name=n),
+        [],
+        "Attention(FC(1))",
+    ),
+]
+
+def chosen(name: str | None) -> Any:
+    """A choice that says its cases what to read."""
+    return ar.OneOf(lambda x: x["kind"], {1: ar.Scalar()}, pre_block=ar.GetItem("value"), name=name)
+
+
+# A block by its name, behind something that it does not take.
+TYPES: list[tuple[type[Any], Callable[[str | None], Any], str]] = [
+    (ar.ZipWith, lambda n: ar.Vector(3) >> ar.ZipWith(MULTIPLY, name=n), "ZipWith(Function(lambda))"),
+    (ar.ZipWith, lambda n: (NUMBERS & ar.Scalar()) >> ar.ZipWith(MULTIPLY, name=n), "ZipWith(Function(lam"),
+    (ar.NGrams, lambda n: ar.Vector(3) >> ar.NGrams(2, name=n), "NGrams(2)"),
+    (ar.Stack, lambda n: ar.Vector(3) >> ar.Stack(2, name=n), "Stack(2)"),
+    (ar.Stack, lambda n: ar.Map(BOTH) >> ar.Stack(2, name=n), "Stack(2)"),
+    (ar.OneHot, lambda n: ar.Scalar("int32") >> ar.OneHot(3, name=n), "OneHot(3)"),
+    (ar.OneHotFromList, lambda n: ar.Scalar() >> ar.OneHotFromList("ab", name=n), "OneHotFromList(['a"),
+    (ar.Attention, lambda n: ar.Map(ar.Vector(2)) >> ar.Attention(ar.FC(2), name=n), "Attention(FC(2))"),
+    (ar.Window, lambda n: ar.Vector(3) >> ar.Window(3, stride=2, name=n), "Window(3, stride=2)"),
+    (ar.Conv1d, lambda n: ar.Vector(3) >> ar.Conv1d(2, 3, name=n), "Conv1d(2, 3)"),
+    (ar.Conv1d, lambda n: NUMBERS >> ar.Conv1d(2, 3, name=n), "Conv1d(2, 3)"),
+    (ar.Bidirectional, lambda n: ar.Vector(3) >> ar.Bidirectional(CELL, CELL, name=n), "RNN(GRUCell(2))"),
+]
+
+
+@pytest.mark.parametrize(("kind", "make", "example", "words"), CASES)
+def test_examples(kind: type[Any], make: Callable[[str | None], Any], example: Any, words: str) -> None:
+    for name, wanted in (("mine", "mine"), (None, words)):
+        model = ar.compile(make(name))
+        for run in (model.eval, lambda x, m=model: m([x])):
+            with pytest.raises(ar.InputError) as caught:
+                run(example)
+            line = next(line for line in str(caught.value).splitlines() if line.startswith("  in  "))
+            assert line.startswith(f"  in  {wanted}  test_derived_blocks.py:")
+
+
+@pytest.mark.parametrize(("kind", "make", "words"), TYPES)
+def test_types(kind: type[Any], make: Callable[[str | None], Any], words: str) -> None:
+    for name, wanted in (("mine", "mine"), (None, words)):
+        with pytest.raises(ar.ArrowTypeError) as caught:
+            ar.infer(make(name))
+        assert wanted in str(caught.value)
+        assert "test_derived_blocks.py:" in str(caught.value)
+
+
+def test_every_derived_block_stands_here() -> None:
+    here = {kind for kind, *_ in CASES} | {kind for kind, *_ in TYPES}
+    derived: list[type[Any]] = DerivedBlock.__subclasses__()
+    ours = {kind for kind in derived if kind.__module__.startswith("arrows.")}
+    assert here == ours - {ar.Composition}  # which has no parts but those that a user wrote
