@@ -105,7 +105,10 @@ class Attention(DerivedBlock[Sequence[A], B]):
         valued = Identity() if value is None else as_block(value, "the value of an Attention")
         nothing = as_default_result(default, "Attention")
         words = [x if isinstance(x, str) else x.brief(1) for x in _written(scored, valued, nothing, weights)]
-        self._parts = (Map(Fan((scored, valued))), _Pool("".join(words), nothing, weights, name))
+        self._parts = (
+            _Scored(Fan((scored, valued)), "".join(words), name),
+            _Pool("".join(words), nothing, weights, name),
+        )
 
     @property
     def score(self) -> AnyBlock:
@@ -135,6 +138,22 @@ def _written(score: AnyBlock, value: AnyBlock, default: DefaultResult | None, we
     if default is not None:
         pieces.append(f", default={shown(default)}")
     return [*pieces, ", weights=True"] if weights else pieces
+
+
+class _Scored(Map[Any, Any]):
+    """The first step of `Attention`: the sequence of pairs (score, value).
+
+    Messages call it by the words of the `Attention` that it stands in.
+    """
+
+    kind = "Attention"
+
+    def __init__(self, element: AnyBlock, words: str, name: str | None) -> None:
+        super().__init__(element, name=name)
+        self._words = words
+
+    def arguments(self, depth: int = 2) -> str:
+        return self._words
 
 
 class _Pool(ReductionWithDefault):

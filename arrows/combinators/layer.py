@@ -121,7 +121,7 @@ def written_call(
     """
     init = inspect.getattr_static(cls, "__init__")
     if args:
-        check_positions(cls.__name__, init, len(args))
+        check_positions(cls.__name__, init, args)
     if keywords:
         check_keywords(cls.__name__, init, keywords, foreign)
     words = [_word(a) for a in args]

@@ -138,7 +138,9 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
                 hint="strict=False reads anything as a vector of no elements",
             )
         size = len(listed)
-        self._parts = _parts(_FromList(_Places(places, self.strict), name=name), size, size + (not self.strict), dtype)
+        self._parts = _parts(
+            _FromList(_Places(places, self.strict), name=name), size, size + (not self.strict), dtype
+        )
 
     def written(self) -> Pieces:
         return [self._parts[0].arguments() + ("" if self.strict else ", strict=False")]

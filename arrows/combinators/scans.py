@@ -250,7 +250,7 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
                 RNN(as_block(backward, "the backward cell of a Bidirectional"), reverse=True),
             )
         )
-        results: AnyBlock = Fan((Pipe(_both(0), ZipWith(Concat())), _both(1)))
+        results: AnyBlock = BothWays((Pipe(_both(0), ZipWith(Concat())), _both(1)))
         self._parts = (directions, results)
 
     @property
@@ -265,6 +265,12 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
 
     def written(self) -> Pieces:
         return [self.forward, ", ", self.backward]
+
+
+class BothWays(Fan[Any, tuple[Any, Any]]):
+    """The last step of `Bidirectional`: the pair of its joined outputs and its last states."""
+
+    kind = "Bidirectional"
 
 
 def _both(item: int) -> AnyBlock:

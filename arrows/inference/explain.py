@@ -118,6 +118,9 @@ def refused(
     hint = getattr(error, "hint", None) or ""
     if not hint and isinstance(form, Apply) and isinstance(find(occurrence.input).head, T.Sequence):
         hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
+    site = getattr(error, "site", None)
+    if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:
+        reason = f"{reason} (at {site})"
     likely = guess(occurrences, occurrence) if occurrences else NOTHING
     reason, hint = likely[0] or reason, likely[1] or hint
     t = notation(occurrence.input)
@@ -125,9 +128,6 @@ def refused(
     attempt = f"cannot {verb} {name_of(occurrence)} {'to' if verb == 'apply' else 'on'} {t}"
     if isinstance(form, PairItem):
         attempt, hint = f"cannot use blocks side by side on {t}", "f * g takes a pair: make one with f & g"
-    site = getattr(error, "site", None)
-    if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:
-        reason = f"{reason} (at {site})"
     explained = problem(attempt, occurrence, _with_input_origin(occurrence, reason), hint)
     explained.__cause__ = error.__cause__
     return explained

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from arrows import ops
 from arrows.combinators import AndFan, Apply, Choice, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
+from arrows.combinators.scans import BothWays
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import SELECT, first_of, name_of
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -137,7 +138,7 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, around: Enclosing)
     if not isinstance(form, Function):
         example = f"{form.example} >> {name}" if form.example else ""
         return (
-            f"{form.kind} takes {len(names)} tensors, ({', '.join(names)}), and it gets {_number(count)}",
+            f"{form.kind} takes {_number(len(names))}, ({', '.join(names)}), and it gets {_number(count)}",
             f"put them side by side first: {example}" if example else "",
         )
     taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
@@ -154,15 +155,25 @@ def _number(count: int) -> str:
 
 def _network_result(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """Guesses that one tensor of a network's result was meant, not the whole result or the last state."""
-    return network_result(find(occurrence.input)) if isinstance(occurrence.form, Apply) else NOTHING
+    if not isinstance(occurrence.form, Apply):
+        return NOTHING
+    owner = _owner(occurrence, around)
+    if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
+        return network_result(find(owner.input))  # the Map goes over the pair, as over any tuple
+    return network_result(find(occurrence.input))
 
 
 def network_result(v: TypeVariable) -> Guess:
     """Says which part of a network's result may be meant, if `v` is such a result or its state."""
     origin, t = v.origin, ground(v)
-    if not isinstance(origin, Occurrence) or not isinstance(origin.form, Scan):
+    if not isinstance(origin, Occurrence) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
-    if not isinstance(t, T.Tuple) or len(t.items) != 2:
+    if isinstance(origin.form, BothWays):
+        return (
+            f"{origin.form.kind} gives the pair of its outputs and its last states",
+            "take the outputs with ar.GetItem(0), and the pair of last states with ar.GetItem(1)",
+        )
+    if not isinstance(origin.form, Scan):
         return NOTHING
     first, state = t.items
     kind = origin.form.kind
@@ -279,8 +290,8 @@ _READERS: list[tuple[T.Type, str]] = [
 _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Enclosing], Guess], ...] = (
     _swapped_pair,
     _record_in_tuple,
-    _argument_count,
     _network_result,
+    _argument_count,
     _after_metric,
     _cell_over_sequence,
     _fan_for_chain,

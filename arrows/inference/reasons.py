@@ -223,7 +223,7 @@ def _computed_choice(
     early = f"the key of {name} is a function of a Python object: it runs before any tensor is computed"
     if before is not None and isinstance(before.form, Read):
         return (
-            f"{early}; the cases get the number, and the key the object: "
+            f"{early}; so that the key gets the object, and the cases what is read of it: "
             f"ar.OneOf(key, cases, pre_block={name_of(before)})"
         )
     return f"{early}; {SELECT}"

@@ -1,4 +1,4 @@
-"""What Python refuses in a user's function, in the words of the operations: calls, and names that are not there.
+"""What Python refuses in a user's function, in the words of the operations: calls, and missing names.
 
 A check before each call would cost every call; here the error that Python raised is read afterwards.
 """
@@ -18,8 +18,17 @@ from arrows.typesys.did_you_mean import did_you_mean
 from arrows.typesys.errors import is_inside
 from arrows.typesys.foreign_names import OPERATION, OPERATION_ARGUMENT, TENSOR_OF_FUNCTION
 
-_REFUSED = re.compile(r"(TensorLike\.)?(\w+)\(\) ((?:got an unexpected|got multiple values|takes (?:from )?\d|missing \d).*)", re.DOTALL)
+_REFUSED = re.compile(
+    r"(TensorLike\.)?(\w+)\(\) ((?:got an unexpected|got multiple values|takes (?:from )?\d|missing \d).*)",
+    re.DOTALL,
+)
 _KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
+_OPERATOR = re.compile(r"unsupported operand type\(s\) for (\S+): .*'Tracer'")
+_INSTEAD = {
+    "^": "a power is x ** 2; of truth values, x != y",
+    "<<": "x * 4 in place of x << 2",
+    ">>": "x // 4 in place of x >> 2; a layer f is called, f(x)",
+}
 _BUILT_IN = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
 
 
@@ -46,10 +55,10 @@ def explained(error: Exception) -> ShapeError | None:
         return None  # it comes from within the operation, which says itself what is wrong
     match = _REFUSED.fullmatch(str(error))
     if match is None:
-        return _built_in(str(error))
+        return _built_in(str(error)) or _operator(str(error))
     method, name, refusal = match.groups()
     called = vars(TensorLike).get(name) if method else _operation(name, frame)
-    if called is None:
+    if called is None or name.startswith("__"):
         return None
     return _miscall(f"x.{name}" if method else f"ops.{name}", called, refusal)
 
@@ -88,7 +97,17 @@ def _built_in(refusal: str) -> ShapeError | None:
     match = _BUILT_IN.match(refusal)
     if match is None or match[2] not in ops.__all__:
         return None
-    return ShapeError(f"Python's own {match[2]} takes no argument {match[1]!r}", hint=f"ops.{match[2]} is meant")
+    return ShapeError(
+        f"Python's own {match[2]} takes no argument {match[1]!r}", hint=f"ops.{match[2]} is meant"
+    )
+
+
+def _operator(refusal: str) -> ShapeError | None:
+    """The error for an operator that tensors of a function have not."""
+    match = _OPERATOR.match(refusal)
+    if match is None:
+        return None
+    return ShapeError(f"tensors of a Function have no operator {match[1]}", hint=_INSTEAD.get(match[1]))
 
 
 def _unknown_name(error: AttributeError) -> ShapeError | None:
@@ -96,7 +115,7 @@ def _unknown_name(error: AttributeError) -> ShapeError | None:
     name = error.name
     if not isinstance(error.obj, TensorLike) or name is None or name.startswith("_"):
         return None
-    likely = did_you_mean(name, _names(), OPERATION | TENSOR_OF_FUNCTION)
+    likely = did_you_mean(name, _names(), {**OPERATION, **TENSOR_OF_FUNCTION})
     return ShapeError(
         f"a tensor of a Function has no attribute {name!r}",
         hint=f"did you mean {likely}?" if likely else None,

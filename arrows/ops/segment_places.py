@@ -122,7 +122,7 @@ def _refuse(place: HostArray, lengths: HostArray, inside: HostArray, rows: bool)
     wrong = int(np.broadcast_to(place, lengths.shape)[at])
     length = int(lengths[at])
     words = (
-        f"segment_take: place {wrong} is none of {length} elements, which are counted from 0; a default, as "
+        f"place {wrong} is none of {length} elements, which are counted from 0; a default, as "
         "in ar.At(default=0), stands for what is beyond the ends"
     )
     raise IndexOutOfRange("segment_take", wrong, length, at if rows else None, words)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
-from arrows.ops.arrays import HostArray
 from arrows.ops import miscalls
+from arrows.ops.arrays import HostArray
 from arrows.ops.bind import bind, constant
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
@@ -229,7 +229,7 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         except (ArrowTypeError, ArrowValueError):
             raise
         except Exception as error:
-            refused = miscalls.explained(error)
+            refused: ShapeError | FunctionError | None = miscalls.explained(error)
             if refused is None:
                 refused = FunctionError(f"{_raiser(function, error)} raised {_words(error)}")
             refused.site = miscalls.line_of(error)

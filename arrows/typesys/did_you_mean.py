@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from opcode import opname
 from types import FrameType
 from typing import NoReturn, ParamSpec, TypeVar
@@ -134,18 +134,19 @@ def check_keywords(
     )
 
 
-def check_positions(call: str, function: Callable[..., object], count: int) -> None:
+def check_positions(call: str, function: Callable[..., object], args: Sequence[object]) -> None:
     """Refuses more arguments by position than a constructor takes, and says which there are.
 
     Raises:
         ArrowTypeError: there are too many.
 
-    >>> check_positions("f", lambda self, size: None, 1)
+    >>> check_positions("f", lambda self, size: None, [3])
     """
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return
     first = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    count = len(args)
     if count <= len(first):
         return
     by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -155,7 +156,7 @@ def check_positions(call: str, function: Callable[..., object], count: int) -> N
         message(
             f"cannot call {call} at {SourceLine.here()}",
             reason=reason + (f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""),
-            hint="the sizes of the input are inferred, not given",
+            hint="the sizes of the input are inferred, not given" if isinstance(args[-1], int) else "",
         )
     )
 

@@ -222,8 +222,8 @@ TENSOR: Mapping[str, str] = {
 """Attributes of tensors of PyTorch and expressions of DyNet, and what a lazy tensor has for them."""
 
 OPERATION: Mapping[str, str] = {
-    "all": "ops.min(x.cast(\"int32\")) == 1",
-    "any": "ops.max(x.cast(\"int32\")) == 1",
+    "all": 'ops.min(x.cast("int32")) == 1',
+    "any": 'ops.max(x.cast("int32")) == 1',
     "arange": "numpy.arange: arrays of NumPy are constants in a Function",
     "array": "numpy.array: arrays of NumPy are constants in a Function",
     "atleast_1d": "ops.reshape(x, (-1,))",
@@ -294,23 +294,23 @@ OPERATION_ARGUMENT: Mapping[str, str] = {
 
 TENSOR_OF_FUNCTION: Mapping[str, str] = {
     "backward": "model.value_and_grad(examples): a Function says only what is computed",
-    "bool": "x.cast(\"bool\")",
+    "bool": 'x.cast("bool")',
     "cpu": "ar.compile(block, device=...)",
     "cuda": "ar.compile(block, device=...)",
     "dim": "x.ndim",
-    "double": "x.cast(\"float64\")",
+    "double": 'x.cast("float64")',
     "expand": "ops.broadcast_to",
     "flatten": "x.reshape(-1)",
-    "float": "x.cast(\"float32\")",
-    "half": "x.cast(\"float16\")",
-    "int": "x.cast(\"int32\")",
+    "float": 'x.cast("float32")',
+    "half": 'x.cast("float16")',
+    "int": 'x.cast("int32")',
     "item": "x itself: a value is not known while the function is built",
-    "long": "x.cast(\"int64\")",
+    "long": 'x.cast("int64")',
     "numel": "x.size",
     "numpy": "x itself: a value is not known while the function is built",
     "requires_grad": "ops.stop_gradient(x) where no gradient is wanted",
     "t": "x.T",
-    "to": "x.cast(\"float64\")",
+    "to": 'x.cast("float64")',
     "tolist": "x itself: a value is not known while the function is built",
     "type_as": "x.cast(y.dtype)",
 }

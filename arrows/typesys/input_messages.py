@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+_HINT = "\n  hint  "
+
 
 class InputMessage(str):  # noqa: SLOT000  as `Message`
     """The text of an `InputError`, with the parts that it consists of.
@@ -34,6 +36,22 @@ class InputMessage(str):  # noqa: SLOT000  as `Message`
         'numbers.jsonl:4: expected int'
         """
         text = InputMessage(f"{place}: {self}")
+        text.example, text.path, text.reason = self.example, self.path, self.reason
+        return text
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; empty if that is not obvious."""
+        return self.partition(_HINT)[2]
+
+    def hinting(self, hint: str) -> InputMessage:
+        """The same, with another hint.
+
+        >>> print(InputMessage("expected int\\n  hint  read it by Scalar").hinting("make a list of it"))
+        expected int
+          hint  make a list of it
+        """
+        text = InputMessage(f"{self.partition(_HINT)[0]}{_HINT}{hint}")
         text.example, text.path, text.reason = self.example, self.path, self.reason
         return text
 

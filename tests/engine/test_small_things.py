@@ -84,6 +84,11 @@ def failing(generator: Any, shape: Any, dtype: Any) -> Any:
 def test_an_initializer_that_fails_names_its_parameter(initializer: Any, text: str) -> None:
     with pytest.raises(ar.ArrowValueError, match=text):
         ar.compile(ar.Vector(3) >> ar.FC(2, initializer=initializer, name="scores"))
+    with pytest.raises(ar.ArrowValueError) as caught:
+        ar.compile(ar.Vector(3) >> ar.FC(2, initializer=initializer))
+    first, second = str(caught.value).splitlines()[:2]
+    assert first == "cannot make parameter 'FC_1/weight'"
+    assert second.startswith("  FC(2") and "test_small_things.py:" in second
 
 
 def test_slices_are_keys_of_a_record() -> None:

@@ -38,6 +38,7 @@ CASES: list[tuple[type[Any], Callable[[str | None], Any], Any, str]] = [
     ),
 ]
 
+
 def chosen(name: str | None) -> Any:
     """A choice that says its cases what to read."""
     return ar.OneOf(lambda x: x["kind"], {1: ar.Scalar()}, pre_block=ar.GetItem("value"), name=name)
@@ -57,6 +58,7 @@ TYPES: list[tuple[type[Any], Callable[[str | None], Any], str]] = [
     (ar.Conv1d, lambda n: ar.Vector(3) >> ar.Conv1d(2, 3, name=n), "Conv1d(2, 3)"),
     (ar.Conv1d, lambda n: NUMBERS >> ar.Conv1d(2, 3, name=n), "Conv1d(2, 3)"),
     (ar.Bidirectional, lambda n: ar.Vector(3) >> ar.Bidirectional(CELL, CELL, name=n), "RNN(GRUCell(2))"),
+    (ar.Attention, lambda n: ar.Vector(3) >> ar.Attention(ar.FC(1), name=n), "Attention(FC(1))"),
 ]
 
 

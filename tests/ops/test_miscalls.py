@@ -34,7 +34,10 @@ def refused(function: Callable[[Any], Any], read: Any = None) -> str:
         (lambda x: OPS.softmax(x, dim=-1), "hint did you mean axis=?"),
         (lambda x: OPS.sum(x, keepdim=True), "hint did you mean keepdims=?"),
         (lambda x: OPS.sum(x, axes=0), "hint did you mean axis=?"),
-        (lambda x: OPS.top_k(x), "ops.top_k missing 1 required positional argument: 'k': it takes x, k, larg"),
+        (
+            lambda x: OPS.top_k(x),
+            "ops.top_k missing 1 required positional argument: 'k': it takes x, k, larg",
+        ),
         (lambda x: OPS.round(x, 2), "ops.round takes 1 positional argument but 2 were given: it takes x"),
         (lambda x: x.sum(dim=0), "x.sum has no argument 'dim': it takes axis, keepdims"),
         (lambda x: x.sum(dim=0), "hint did you mean axis=?"),
@@ -48,6 +51,8 @@ def refused(function: Callable[[Any], Any], read: Any = None) -> str:
         (lambda x: OPS.sort(x, -1), "sort: descending is True or False, got -1"),
         (lambda x: OPS.argsort(x, 0), "argsort: descending is True or False, got 0"),
         (lambda x: OPS.top_k(x, 2, -1), "top_k: largest is True or False, got -1"),
+        (lambda x: x ^ 2, "tensors of a Function have no operator ^"),
+        (lambda x: x << 2, "hint x * 4 in place of x << 2"),
         (lambda x: OPS.cat([x, x]), "has no attribute 'cat'; did you mean ops.concat?"),
     ],
 )
@@ -62,7 +67,9 @@ def gather(x: Any) -> Any:
 
 def test_other_functions_are_left_alone() -> None:
     wrong: Any = gather
-    assert "TypeError: gather() got an unexpected keyword argument 'axis'" in refused(lambda x: wrong(x, axis=0))
+    assert "TypeError: gather() got an unexpected keyword argument 'axis'" in refused(
+        lambda x: wrong(x, axis=0)
+    )
     assert "TypeError: abs() takes exactly one argument (2 given)" in refused(lambda x: abs(x, 3))  # type: ignore[call-arg]
 
     def inside(x: Any) -> Any:
@@ -108,7 +115,7 @@ def test_names_of_operations() -> None:
             getattr(OPS, name)
         assert str(caught.value) == f"module 'arrows.ops' has no attribute {name!r}; did you mean {likely}?"
     with pytest.raises(AttributeError) as caught:
-        OPS.zebra  # noqa: B018
+        OPS.zebra
     assert str(caught.value) == "module 'arrows.ops' has no attribute 'zebra'"
     with pytest.raises(ImportError, match=r"cannot import name 'topk' .* did you mean ops\.top_k\?"):
         exec("from arrows.ops import topk", {})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.device import Device, FakeArray, ParameterLock, host_array
+from arrows.engine.planning.first_values import first_values, without_first_values
 from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
-from arrows.engine.values import ForeignArrayError, describe_error, import_array, lends_memory
+from arrows.engine.values import ForeignArrayError, import_array, lends_memory
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
@@ -188,7 +188,7 @@ class _Maker:
         """
         device, source = self._device, self._source
         if source is None:
-            values: Any = first_values(spec, self._seed, name)
+            values: Any = self._first_values(name, owner, spec)
         elif isinstance(source, Params):
             values = source.find(owner, spec)
         elif (values := source.get(name)) is not None:
@@ -210,6 +210,12 @@ class _Maker:
         array: Array = values if device.is_array(values) else device.to_device(values)
         self.shared.arrays[id(owner), spec.name] = array
         return array
+
+    def _first_values(self, name: str, owner: object, spec: Parameter) -> HostArray:
+        try:
+            return first_values(spec, self._seed, name)
+        except ArrowValueError as error:
+            raise without_first_values(name, owner, str(error)) from error.__cause__
 
 
 class GrowingParams(Params):
@@ -294,22 +300,6 @@ class GrowingParams(Params):
                 hint = f"name the layer as there; for their layers wait {', '.join(sorted(self.waiting))}"
         if reason:
             raise ArrowValueError(message(attempt, reason=reason, hint=hint))
-
-
-def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
-    generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    try:
-        values = spec.initializer(generator, spec.shape, spec.dtype)
-    except Exception as error:
-        raise ArrowValueError(f"the initializer of {name!r} raised {describe_error(error)}") from error
-    if masked_elements(values):
-        raise ArrowValueError(f"the initializer of {name!r} gave {_described(values)}; fill it first")
-    array = np.asarray(values)
-    if array.shape != spec.shape or array.dtype.kind not in "biuf":
-        result = f"an array of shape {list(array.shape)}" if array.dtype.kind in "biuf" else "no numbers"
-        raise ArrowValueError(f"the initializer of {name!r} gave {result}, not {list(spec.shape)}")
-    # A copy, since an initializer may return the same array to two models.
-    return np.array(array, dtype=spec.dtype, order="C")
 
 
 def array_of(what: str, device: Device, value: object) -> Any:

@@ -99,26 +99,28 @@ class ExampleReader:
         try:
             yield streams
         except InputError as error:
-            if not self._is_one_example(examples):
+            if self._is_one_example(examples):
+                hint = "the list itself is an example, and a batch is a list of these: [example]"
+            elif not error.details.hint and self._is_list_of_batches(examples):
+                hint = "its first item is an example: model(batch), not model([batch])"
+            else:
                 raise
-            text = (
-                f"{error}\n  hint  the list itself is an example, and a batch is a list of these: [example]"
-            )
-            raise InputError(text) from error.__cause__
+            raise InputError(error.details.hinting(hint)) from error.__cause__
         self._idle.append(streams)
+
+    def _is_list_of_batches(self, examples: Sequence[object]) -> bool:
+        """Whether the first example is none, but a list of examples."""
+        first = examples[0] if _is_small(examples) else None
+        return isinstance(first, (list, tuple)) and len(first) > 0 and self._fits(first[0])
 
     def _is_one_example(self, examples: Sequence[object]) -> bool:
         """Whether the batch itself would be an example, and already its first item is none."""
-        if not _is_small(examples):
-            return False
+        return _is_small(examples) and not self._fits(examples[0]) and self._fits(examples)
+
+    def _fits(self, example: object) -> bool:
+        """Whether an object is an example."""
         try:
-            self.explain(examples[0], 0, False)
-        except InputError:
-            pass
-        else:
-            return False
-        try:
-            self.explain(examples, 0, False)
+            self.explain(example, 0, False)
         except InputError:
             return False
         return True

@@ -9,7 +9,7 @@ from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.reference.walk import Located, Walk
 from arrows.engine.values import ExamplePath, LeafError, describe_error
 from arrows.inference import Typed
-from arrows.ops import ShapeError
+from arrows.ops import IndexOutOfRange, ShapeError
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
 
@@ -26,7 +26,8 @@ def apply(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     except ArrowValueError:  # a parameter or a kernel is wrong, not the example
         raise
     except (ArithmeticError, LookupError, ShapeError, ValueError) as error:
-        walk.fail(typed, path, describe_error(error), error)
+        reason = str(error) if isinstance(error, IndexOutOfRange) else describe_error(error)
+        walk.fail(typed, path, reason, error)
 
 
 def constant(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:

@@ -97,7 +97,8 @@ def hint_for_item(value: object, key: object) -> str:
     if value is None:
         return OPTIONAL
     names = list(value) if isinstance(value, Mapping) else attributes(value)
-    if isinstance(key, slice) or not (names or isinstance(value, (list, tuple))):
+    listed = isinstance(value, (list, tuple)) and not isinstance(key, str)
+    if isinstance(key, slice) or not (names or listed):
         return ""
     texts = [name for name in names if isinstance(name, str)]
     close = difflib.get_close_matches(key, texts, n=1) if isinstance(key, str) else []

@@ -56,6 +56,7 @@ CASES: list[tuple[Any, Any, str]] = [
     (WORD, {3: 1}, MISSING),
     (WORD, SimpleNamespace(words=1), "did you mean 'words'? W" + MISSING[1:]),
     (WORD, 3, ""),
+    (WORD, ["word"], ""),
     (ar.GetItem(3) >> ar.Scalar(), [1], "where it may be missing: ar.GetItem(3, default=...)"),
     (ar.Scalar("int32"), 1.5, "ar.Scalar('float32') takes it" + ROUND),
     (ar.Scalar("int32"), float("nan"), "ar.Scalar('float32') takes it"),
@@ -88,6 +89,7 @@ def test_the_hint(block: Any, example: Any, wanted: str) -> None:
 
 
 ONE = "the list itself is an example, and a batch is a list of these: [example]"
+TWICE = "its first item is an example: model(batch), not model([batch])"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,13 @@ ONE = "the list itself is an example, and a batch is a list of these: [example]"
         (NUMBERS, [1.0, "a"], ""),  # the whole is none either
         (ar.Vector(2), [1.0, 2.0, 3.0], "a number alone is read by ar.Scalar()"),
         (NUMBERS, [1.0] * 2000, ""),
+        (WORD, [[{"word": 1}, {"word": 2}]], TWICE),
+        (WORD, [({"word": 1},)], TWICE),
+        (WORD, [[]], ""),
+        (WORD, [[3]], ""),
+        (WORD, [{"word": 1}, [{"word": 1}]], ""),  # the first is an example
+        (ar.Vector(2), [[[1.0, 2.0], [3.0, 4.0]]], TWICE),
+        (ar.Scalar(), [[1.0, 2.0]], f"ar.Vector(2) takes it; {ANY_LENGTH}"),  # or a batch too many
     ],
 )
 def test_one_example_in_place_of_a_batch(block: Any, batch: Any, wanted: str) -> None:

@@ -239,9 +239,7 @@ def test_parameters_in_the_order_of_first_use_and_once() -> None:
 
 def test_numbers_that_do_not_fit_are_an_error_of_the_input() -> None:
     block = ar.Map(ar.GetItem("word") >> ar.Scalar("int32") >> ar.Embedding(4, 2))
-    with pytest.raises(
-        InputError, match=r"example 3: \[1\] > word: IndexOutOfRange: lookup: index 9"
-    ) as caught:
+    with pytest.raises(InputError, match=r"example 3: \[1\] > word: lookup: index 9") as caught:
         evaluate(ar.infer(block), [{"word": 1}, {"word": 9}], random_parameters(), number=3)
     assert isinstance(caught.value.__cause__, IndexError)
 
