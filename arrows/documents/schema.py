@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import TypeVar
 
 from arrows.documents.recursion import (
     ELEMENT,
@@ -24,6 +25,8 @@ from arrows.documents.recursion import (
 from arrows.documents.scalars import entries, json_type
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
+
+T = TypeVar("T")
 
 ROOT = "$"
 MOST_FIELDS = 2000
@@ -144,6 +147,50 @@ Places = Mapping[tuple[type, Suffix], str]
 """The ways from a value to arrays (`list`) or objects (`dict`) of a kind above, and the path of that kind."""
 
 
+Kind = tuple[str, type]
+"""Objects (`dict`) or arrays (`list`) that repeat, by the path of their head and their type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What belongs to the kinds of objects and arrays that repeat.
+
+    Attributes:
+        members: the identities of the values that were read at the head of each kind.
+        known: of each kind, values that belong to it though no way leads from its head to them: they lie
+            within another recursion on the way.
+        found: the same, as they turn up.
+    """
+
+    known: Mapping[Kind, Sequence[object]] = field(default_factory=dict)
+    members: dict[Kind, set[int]] = field(default_factory=dict)
+    found: dict[Kind, list[object]] = field(default_factory=dict)
+
+    def closure(self, values: Sequence[T], ways: Collection[Suffix], path: str, kind: type[T]) -> list[T]:
+        """All values of a kind, which are read at its head."""
+        members = closure(values, ways, kind)
+        identities = set(map(id, members))
+        for stray in self.known.get((path, kind), ()):
+            if id(stray) not in identities and isinstance(stray, kind):
+                more = [value for value in closure([stray], ways, kind) if id(value) not in identities]
+                members += more
+                identities.update(map(id, more))
+        if ways:
+            self.members[path, kind] = identities
+        return members
+
+    def require(self, values: Sequence[object], head: str, kind: type) -> None:
+        """Notes which of the values that repeat a kind were not read at its head."""
+        strays = [value for value in values if id(value) not in self.members[head, kind]]
+        if strays:
+            self.found.setdefault((head, kind), []).extend(strays)
+
+    def next_round(self) -> Repeats:
+        """The same for reading again, with all that has been found."""
+        kinds = dict.fromkeys([*self.known, *self.found])
+        return Repeats({kind: [*self.known.get(kind, ()), *self.found.get(kind, ())] for kind in kinds})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaReader:
     """How samples are read.
@@ -152,11 +199,13 @@ class SchemaReader:
         depth: how many arrays and objects may lie within one another, recursions apart.
         ignored: paths of fields that are not read.
         keyed: paths of objects whose keys are data.
+        repeats: what belongs to recursions.
     """
 
     depth: int
     ignored: Collection[str] = ()
     keyed: Collection[str] = ()
+    repeats: Repeats = field(default_factory=Repeats)
 
     def read(self, samples: Sequence[object]) -> Schema:
         """The schema of samples.
@@ -165,7 +214,12 @@ class SchemaReader:
             InputError: a value that JSON does not have, a number that is not finite, or an object whose keys
                 are data; it names the path.
         """
-        return self._schema(samples, ROOT, 0, {}, missing=0)
+        repeats = Repeats()
+        while True:
+            schema = replace(self, repeats=repeats)._schema(samples, ROOT, 0, {}, missing=0)
+            if not repeats.found:
+                return schema
+            repeats = repeats.next_round()
 
     def _schema(
         self, values: Sequence[object], path: str, depth: int, above: Places, *, missing: int
@@ -184,6 +238,9 @@ class SchemaReader:
         arrays = [value for value in values if isinstance(value, list)] if list in types else []
         objects = [value for value in values if isinstance(value, dict)] if dict in types else []
         repeated = {kind: head for (kind, way), head in above.items() if not way}
+        for kind, nested in ((dict, objects), (list, arrays)):
+            if nested and kind in repeated:
+                self.repeats.require(nested, repeated[kind], kind)
         stops = depth >= self.depth
         return Schema(
             path=path,
@@ -219,8 +276,9 @@ class SchemaReader:
     def _fields(self, objects: list[JsonObject], path: str, depth: int, above: Places) -> ObjectSchema:
         _require_fields(objects, path)
         taken = [way for kind, way in above if kind is dict and way]
-        ways = repeated_objects(objects, taken)
-        members = closure(objects, ways, dict)
+        strays = [value for value in self.repeats.known.get((path, dict), ()) if isinstance(value, dict)]
+        ways = repeated_objects([*objects, *strays], taken)
+        members = self.repeats.closure(objects, ways, path, dict)
         _require_fields(members, path)
         own_places: Places = {(dict, way): path for way in ways}
         places = {**above, **own_places}
@@ -238,7 +296,7 @@ class SchemaReader:
 
     def _elements(self, arrays: list[list[object]], path: str, depth: int, above: Places) -> ArraySchema:
         recursive = repeats_arrays(arrays)
-        members = closure(arrays, [(ELEMENT,)] if recursive else [], list)
+        members = self.repeats.closure(arrays, [(ELEMENT,)] if recursive else [], path, list)
         own_places: Places = {(list, (ELEMENT,)): path} if recursive else {}
         places = {**above, **own_places}
         element = self._schema(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import subprocess
@@ -43,6 +44,37 @@ def block_of_source(source):
     names = {}
     exec(compile(source, "proposal.py", "exec"), names)  # what a user would run
     return names["document"]
+
+
+WRAPPERS = {
+    "[x]": lambda x: [x],
+    "[x, 1]": lambda x: [x, 1],
+    "[x, x]": lambda x: [x, x],
+    "n": lambda x: {"n": x},
+    "n, m": lambda x: {"n": x, "m": 1},
+    "a, n": lambda x: {"a": x, "n": 2},
+}
+
+
+@st.composite
+def nested(draw):
+    """A value within arrays and objects within one another, which repeat in one way or several."""
+    value = draw(st.sampled_from([1, "a", None, True]))
+    for kind in draw(st.lists(st.sampled_from([*WRAPPERS]), max_size=14)):
+        value = WRAPPERS[kind](value)
+    return value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(nested(), min_size=1, max_size=4), st.sampled_from([2, 3, 4, 12]))
+@example([{"n": [{"n": [[[{"n": 1}]]]}]}], 12)  # an object within arrays that repeat within objects that do
+def test_any_recursions_give_a_block_that_reads_them(samples, depth):
+    with contextlib.suppress(ar.InputError):  # there is nothing in these, or it lies too deep
+        proposal = ar.infer_block(samples, width=2, depth=depth)
+        assert len(ar.compile(proposal.block).prepare(samples)) == len(samples)
+        return
+    with pytest.raises(ar.InputError, match="nothing can be read"):
+        ar.infer_block(samples, width=2, depth=depth)
 
 
 def is_empty(value, depth):
