@@ -25,6 +25,7 @@ from arrows.training import (
     find_learning_rate,
     train,
 )
+from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable
 
 
@@ -147,7 +148,8 @@ def train_best(
         of an MPI job but the first, which reports.
 
     Raises:
-        NotFiniteError: loss or parameters became NaN; the best model until then is kept.
+        NotFiniteError: loss or parameters became NaN, or `best_by` always was; the best model until then is
+            kept, if there is one.
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
     """
     reporter = _Reporter(
@@ -188,7 +190,8 @@ def train_best(
     if not is_first():
         return None
     best = history.best
-    assert best is not None  # the first evaluation is the best so far, whatever its figures
+    if best is None:
+        raise NotFiniteError(f"{best_by} was no number in any evaluation; no model has been kept")
     figures = test()
     step = f", step {best.step:,}" if options.evaluate_every else ""
     print(f"test, with the model of epoch {best.epoch}{step} ({printable(str(options.save))}):\n{figures}")

@@ -17,6 +17,7 @@ import arrows as ar
 from arrows import cli
 from arrows.cli.fit.examples import Example
 from arrows.cli.fit.leakage import revealing_fields
+from arrows.cli.fit.task import Quantity
 from tests.cli.kit import outcome
 
 
@@ -218,6 +219,26 @@ def test_equal_labels_to_validate_by_and_small_numbers(tmp_path, capsys):
     assert (tmp_path / "data.fit" / "model.safetensors").exists()
 
 
+def test_numbers_of_any_magnitude_are_regressed(tmp_path, capsys):
+    for power in (150, -150, -320):
+        path = written(
+            tmp_path / f"{power}.jsonl", [{"y": n % 20 * 10.0**power / 20, "x": n} for n in range(60)]
+        )
+        out = fit(capsys, path, "--label", "y", "--epochs", 1, "--width", 2)
+        assert re.search(r"test +R squared +-?[0-9.e+]+ ", out), out
+
+
+def test_figures_that_are_no_numbers_keep_no_model(tmp_path, capsys, monkeypatch):
+    figures = Quantity.figures
+    monkeypatch.setattr(
+        Quantity, "figures", lambda *arguments: figures(*arguments) | {"R squared": float("nan")}
+    )
+    path = written(tmp_path / "data.jsonl", [{"y": n / 2, "x": n} for n in range(60)])
+    status, _, err = outcome(capsys, "fit", str(path), "--label", "y", "--epochs", "1", "--width", "2")
+    assert status == 1 and "R squared was no number in any evaluation; no model has been kept" in err
+    assert not (tmp_path / "data.fit" / "model.safetensors").exists()
+
+
 def test_files_for_validation_and_test(tmp_path, capsys):
     paths = [written(tmp_path / f"{n}.jsonl", threads(50 + n, seed=n)) for n in range(3)]
     out = fit(
@@ -261,6 +282,21 @@ def test_fields_that_say_the_label_are_seen_wherever_they_lie():
     nested = [{"a": {"y": n % 2, "b": n % 2}} for n in range(50)]
     assert revealing_fields([Example.of(document, ["a", "y"], "") for document in nested]) == ["a.b"]
     assert revealing_fields([]) == []
+
+
+@pytest.mark.parametrize("power", [-300, -160, 0, 160, 300])
+def test_fields_of_any_magnitude_that_say_the_label_are_seen(power):
+    documents = [
+        {
+            "y": n * n * 1.5,
+            "z": n * n * 10.0**power,
+            "x": n * 10.0**power,
+            "big": 10**400 + n,
+            "near": 1e16 + n % 3,
+        }
+        for n in range(50)
+    ]
+    assert revealing_fields([Example.of(document, ["y"], "") for document in documents]) == ["z"]
 
 
 def test_many_classes_are_shown_by_their_numbers(tmp_path, capsys):
@@ -341,6 +377,16 @@ MISTAKES = {
         [],
         "data.jsonl:5.: x: expected a finite",
     ),
+    "a number too large": (
+        lines(lambda n: [1.5, -1e151][n == 20]),
+        [],
+        "data.jsonl:21: the label 'y' is -1e.151; to be predicted, a number should be from -1e.150 to 1e.150",
+    ),
+    "a whole number too large": (
+        lines(lambda n: n or 10**300),
+        ["--task", "number"],
+        "data.jsonl:1: the label 'y' is 1e.300; to be predicted",
+    ),
     "shares": ('{"y": 1}\n', ["--test-share", "0.95"], "leave nothing to learn from"),
 }
 
@@ -367,9 +413,11 @@ def test_lines_with_errors_can_be_left_out(tmp_path, capsys):
 def test_documents_unlike_those_to_learn_from_are_named_by_their_line(tmp_path, capsys):
     path = written(tmp_path / "data.jsonl", [{"y": n % 2, "x": n} for n in range(60)])
     other = written(tmp_path / "other.jsonl", [{"y": 0, "x": 5}, {"y": 1, "x": "five"}, {"y": 1, "x": 7}])
-    options = [str(path), "--label", "y", "--validation", str(other), "--epochs", "1", "--width", "2"]
-    status, _, err = outcome(capsys, "fit", *options)
-    assert status == 2 and re.search(r"other.jsonl:2: .*x.* expected a number, got 'five'", err), err
+    for part in ("test", "validation"):
+        options = [str(path), "--label", "y", f"--{part}", str(other), "--epochs", "1", "--width", "2"]
+        status, _, err = outcome(capsys, "fit", *options)
+        assert status == 2 and re.search(r"other.jsonl:2: .*x.* expected a number, got 'five'", err), err
+        assert not (tmp_path / "data.fit").exists(), "the file is read before anything is written"
     out = fit(capsys, *options, "--skip-errors")
     assert "unlike those to learn from: 1; the first: " in out and "2 to validate by" in out
 

@@ -70,8 +70,6 @@ def run(options: argparse.Namespace) -> int:
         if not any(name == path or name.startswith((f"{path}.", f"{path}[")) for path in options.ignore)
     ]
     print("\n".join(warnings), end="\n" * bool(warnings))
-    folder = _folder(options)
-    options.save = folder / "model.safetensors"
     blocks = task.model(proposal.program, keys, options.dropout)
     model = ar.compile(blocks.learn, seed=options.seed, device=options.device)
     scores, judge = (
@@ -82,6 +80,15 @@ def run(options: argparse.Namespace) -> int:
         split = _readable(split, judge)
         if not split.validation:
             raise InputError("none of the examples to validate by is like those to learn from")
+    # All examples are read before anything is written: one may be unlike those to learn from.
+    sets = _folder(options) if options.on_disk else None
+    measured = {
+        name: Measured.of(scores, part, task, sets)
+        for name, part in (("validation", split.validation), ("test", split.test))
+        if part
+    }
+    folder = _folder(options)
+    options.save = folder / "model.safetensors"
     count = len(split.train) + len(split.validation) + len(split.test)
     print(
         f"{count:,} examples: {len(split.train):,} to learn from, {len(split.validation):,} to "
@@ -91,24 +98,21 @@ def run(options: argparse.Namespace) -> int:
     )
     if is_first():
         _write(folder / "block.py", proposal.source)
-    sets = folder if options.on_disk else None
     results: dict[str, Result] = {}
 
     def test() -> str:
         kept = ar.compile(blocks.scores, device=options.device)
         load(kept, options.save)
-        results["validation"] = replace(validation, model=kept).result()
-        if split.test:
-            results["test"] = Measured.of(kept, split.test, task, sets).result()
+        for name, part in measured.items():
+            results[name] = replace(part, model=kept).result()
         return "\n".join(f"  {name}: {figures_text(part.figures)}" for name, part in results.items())
 
-    validation = Measured.of(scores, split.validation, task, sets)
     history = train_best(
         options,
         model,
         documents_of(split.train) if sets is None else prepared_on_disk(model, split.train, sets),
         OPTIMIZERS[options.optimizer](options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
-        evaluate=validation,
+        evaluate=measured["validation"],
         best_by=task.best_by,
         kept=judge,
         metadata=_run_identity(options, split, proposal),

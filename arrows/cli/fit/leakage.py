@@ -64,10 +64,15 @@ def _determines(values: Sequence[object], labels: Sequence[Label], most: int) ->
 
 
 def _is_linear(values: Sequence[object], labels: Sequence[Label]) -> bool:
-    x, y = (
-        [float(item) for item in column if isinstance(item, (int, float)) and not isinstance(item, bool)]
-        for column in (values, labels)
-    )
-    if len(x) != len(labels) or len(y) != len(labels) or len({*x}) < 3 or len({*y}) < 3:
-        return False
-    return bool(abs(np.corrcoef(x, y)[0, 1]) > _SAME)
+    columns = []
+    for column in (values, labels):
+        numbers = [item for item in column if isinstance(item, (int, float)) and not isinstance(item, bool)]
+        if len(numbers) != len(labels) or len({*numbers}) < 3:
+            return False
+        try:
+            array = np.array([float(number) for number in numbers])
+        except OverflowError:  # a field that is left out may have such a number
+            return False
+        columns.append(array / np.abs(array).max())  # squares of the numbers themselves might overflow
+    with np.errstate(divide="ignore", invalid="ignore"):  # numbers that differ by less than float64 holds
+        return bool(abs(np.corrcoef(*columns)[0, 1]) > _SAME)

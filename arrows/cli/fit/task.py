@@ -20,6 +20,7 @@ from arrows.typesys.quoting import quoted, shortened
 FEW = 10  # so many different whole numbers are classes, unless the user says otherwise
 MOST_CLASSES = 1000
 LEAST = 10  # examples to learn from
+LARGEST = 1e150  # a number to predict: float64 does not hold the squares of larger ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +180,8 @@ def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, f
         field: the label's field, for messages.
 
     Raises:
-        InputError: labels of several types, one label alone, too many classes, or too few examples.
+        InputError: labels of several types, one label alone, too many classes, a number that is too large,
+            or too few examples.
         ArrowValueError: a number is wanted, and labels are none.
     """
     if len(split.train) < LEAST or not split.validation:
@@ -213,6 +215,12 @@ def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, f
             f"{quoted(next(iter(counts)))}"
         )
     if wanted == "number" or (wanted is None and numeric and not (whole and len(counts) <= FEW)):
+        large = next((example for example in examples if abs(float(example.label)) > LARGEST), None)
+        if large is not None:
+            raise InputError(
+                f"{large.place}: the label {quoted(field)} is {float(large.label):.4g}; to be predicted, a "
+                f"number should be from {-LARGEST:g} to {LARGEST:g}, or a class (--task classes)"
+            )
         values = np.array([float(example.label) for example in split.train])
         deviation = float(values.std())
         return Quantity(mean=float(values.mean()), deviation=deviation if deviation > 0 else 1.0)
