@@ -27,6 +27,7 @@ R = TypeVar("R")
 
 _MARK = "__arrows_builder__"
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_WIDEST = 10_000  # bits of a whole number; Python writes up to 4,300 digits
 _SHIPPED = ("arrows.models",)
 """Rooms of this package with builders, which need no trust."""
 
@@ -288,6 +289,8 @@ def plain(value: object, place: str) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if type(value) is int and value.bit_length() > _WIDEST:
+        raise ArrowTypeError(f"{place} is a number of {value.bit_length():,} bits, too long to be written")
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, float) and math.isfinite(value):

@@ -365,6 +365,20 @@ def test_arguments_that_a_file_cannot_keep(size, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_numbers_that_are_too_long_to_be_written(tmp_path):
+    for size in (10**5000, [1, {"a": -(10**5000)}]):
+        with pytest.raises(
+            ar.ArrowTypeError, match=r"the argument size.* is a number of 16,610 bits, too long"
+        ):
+            ar.save_model(
+                ar.compile(builders.plain(2)),
+                tmp_path / "m",
+                builder=builders.plain,
+                arguments={"size": size},
+            )
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_argument_may_change_after_the_block_is_built(tmp_path):
     tags = ["up", "down"]
     model = ar.compile(builders.scorer(WORDS, tags))

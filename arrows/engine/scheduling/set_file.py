@@ -25,6 +25,7 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
 
+_WIDEST = 10_000  # bits of a whole number; Python writes up to 4,300 digits
 _OBJECTS = 8  # the most levels of lists and dicts in a label
 
 
@@ -239,6 +240,13 @@ def _from_json(column: Column) -> tuple[list[Any], ...]:
 
 def _require_plain(value: object, owner: str, level: int = 0) -> None:
     """Refuses what JSON would change or does not hold."""
+    if isinstance(value, int) and value.bit_length() > _WIDEST:
+        raise ArrowTypeError(
+            message(
+                "cannot write a prepared set to a file",
+                reason=f"{owner} is a number of {value.bit_length():,} bits, too long to be written",
+            )
+        )
     if value is None or type(value) in (bool, int, float, str):
         return
     if type(value) in (list, dict) and level < _OBJECTS:

@@ -462,6 +462,11 @@ def test_labels_and_taps_come_back(tmp_path: Path) -> None:
     with pytest.raises(ar.ArrowTypeError, match=r"a label of a metric is a value of the type tuple"):
         model.prepare([{"x": 1.0, "name": (1, 2)}], cache=tmp_path / "tuple")
     assert not (tmp_path / "tuple").exists()
+    model(model.prepare([{"x": 1.0, "name": [10**3000]}], cache=tmp_path / "long"))
+    assert model.labels["loss"] == [[[10**3000]]]
+    with pytest.raises(ar.ArrowTypeError, match=r"a number of 16,610 bits, too long to be written"):
+        model.prepare([{"x": 1.0, "name": [-(10**5000)]}], cache=tmp_path / "longer")
+    assert not (tmp_path / "longer").exists()
 
 
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
