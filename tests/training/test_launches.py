@@ -9,6 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import Counts
+from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.program.pipeline import without_passes
 from arrows.models import sentiment
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no
 WORDS = {name: number for number, name in enumerate(["a", "b", "c", "d", "e", "f", "g"], 1)}
 LAUNCHES_OF_A_CELL_STEP = 4
 LAUNCHES_OF_A_STEP = 150
+LAUNCHES_OF_A_JOINING_STEP = 6
 
 
 def chain(depth: int) -> Any:
@@ -56,7 +58,7 @@ def tree_model(size: int = 6) -> Any:
     ("left_out", "launches"),
     [
         ((), LAUNCHES_OF_A_CELL_STEP),
-        (("join",), 7),
+        (("join",), 6),
         (("fuse_kernels",), 13),
         (("fuse_kernels", "fuse_across"), 33),
     ],
@@ -67,6 +69,23 @@ def test_launches_of_a_cell_step(left_out: tuple[str, ...], launches: int) -> No
         model = tree_model()
         shallow, deep = counted(model, [chain(3)]), counted(model, [chain(13)])
     assert deep.launches - shallow.launches == 10 * launches
+
+
+def test_a_cell_that_joins_rows_of_several_layers_is_six_launches() -> None:
+    """Of two that feed each other: forwards a kernel joins what it reads, backwards one parts gradients."""
+    below, above = ar.LSTMCell(5), ar.LSTMCell(6)
+
+    @ar.arrow
+    def step(x: Any, state: Any) -> Any:
+        low = below(ar.Concat()(x, state[1][0]), state[0])
+        high = above(low[0], state[1])
+        return high[0], (low, high)
+
+    cells = ar.Scan(step, ar.Zeros((below.state, above.state))) >> ar.GetItem(0) >> ar.Sum()
+    block = ar.Map(ar.Vector(4) >> ar.FC(4)) >> cells >> ar.Function(lambda h: (h * h).sum())
+    model = ar.compile(block, device="fake-kernels", seed=0)
+    short, long = (counted(model, [[[1, 2, 3, 4]] * length]) for length in (3, 13))
+    assert long.launches - short.launches == 10 * (2 * LAUNCHES_OF_A_JOINING_STEP + 2)  # and the Concat
 
 
 @pytest.mark.parametrize(
@@ -102,3 +121,23 @@ def test_attention_is_two_launches_forwards_and_two_backwards() -> None:
     with without_passes("fuse_across"):
         apart, same = launches()
     assert (apart - fused, loss) == (2, same)
+
+
+@pytest.mark.parametrize("count", [2, 20, 300])
+def test_a_record_of_many_fields(count: int) -> None:
+    """They are read in a few launches, and so is what they are given; none takes more than 4 kB of words."""
+    fields = {f"n{n}": ar.Scalar(name=f"n{n}") for n in range(count)}
+    block = ar.Record(fields) >> ar.Function(lambda *xs: ar.ops.stack(xs)) >> ar.FC(3)
+    block = block >> ar.Function(lambda x: (x * x).sum())
+    device, rng = FakeKernelsDevice(), np.random.default_rng(0)
+    examples = [{name: float(rng.normal()) for name in fields} for _ in range(4)]
+    there, here = (ar.compile(block, device=where, seed=0) for where in (device, "cpu"))
+    (value, found), (same, wanted) = (m.value_and_grad(examples, inputs=["n0"]) for m in (there, here))
+    np.testing.assert_allclose(ar.to_numpy(value), same, rtol=1e-5)
+    pairs = [(found["FC_1/weight"], wanted["FC_1/weight"]), (found["n0"].values, wanted["n0"].values)]
+    for one, other in pairs:
+        np.testing.assert_allclose(ar.to_numpy(one), ar.to_numpy(other), rtol=1e-4, atol=1e-6)
+    assert all(8 * kernel.source.words <= 4096 for kernel in device.compile([]).values())
+    before = device.counts
+    there.value_and_grad(examples)
+    assert (device.counts - before).launches <= 12 + count // 50

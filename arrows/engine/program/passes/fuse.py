@@ -19,7 +19,7 @@ batch 25) and 0.73 (an LSTM along one chain, state 100): `python -m benchmarks.p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from arrows.engine.program.emitters.loops import can_write, python_source
@@ -97,16 +97,23 @@ def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instructio
     yield behind
 
 
-def fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[int]) -> Sequence[Instruction]:
+def fused(
+    run: list[Instruction],
+    readers: dict[Var, int],
+    numbers: Iterator[int],
+    copied: Collection[Var] = (),
+) -> Sequence[Instruction]:
     """A run of equations as one `RowMap`, and the views that others read behind it.
 
     Args:
         run: neighbours.
         readers: how many instructions of the program read each value.
         numbers: those that no value has.
+        copied: views whose numbers the loop is to write.
     """
     equations = [equation for instruction in run for equation in equations_of(instruction)]
-    if sum(not equation.primitive.view for equation in equations) < 2:
+    views_alone = {e.result for e in equations if e.primitive.view and e.result not in copied}
+    if len(equations) - len(views_alone) < 2:
         return run
     inside = {equation.result: equation for equation in equations}
     read_inside: dict[Var, int] = {}
@@ -116,7 +123,7 @@ def fused(run: list[Instruction], readers: dict[Var, int], numbers: Iterator[int
     needed = {var for var in inside if readers.get(var, 0) > read_inside.get(var, 0)}
     views: list[Instruction] = []
     for equation in reversed(equations):
-        if equation.primitive.view and equation.result in needed:
+        if equation.result in views_alone and equation.result in needed:
             needed.remove(equation.result)
             needed.update(var for var in equation.operands if var in inside)
             views.append(instruction_of(equation))

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from arrows.engine.program.emitters.c import in_columns, over_sequence
 from arrows.engine.program.instructions import Compute, Instruction, RowMap, View, equations_of
+from arrows.engine.program.passes.fuse_kernels import MOST_VALUES, values_of
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
@@ -63,15 +64,17 @@ def _group(
     group = [root]
     if not _is_kernel(root):
         return group
-    inside, count = {id(root)}, len(equations_of(root))
+    inside, equations = {id(root)}, list(equations_of(root))
     for instruction in reversed(before):
         read_here = all(readers.get(var, set()) <= inside for var in instruction.writes)
         if not read_here or not instruction.writes or not _is_kernel(instruction):
             continue
-        count += len(equations_of(instruction))
-        if count <= _MOST and _fits(instruction, root):
+        together = [*equations, *equations_of(instruction)]
+        small = len(together) <= _MOST and len(values_of(together)) <= MOST_VALUES
+        if small and _fits(instruction, root):
             group.append(instruction)
             inside.add(id(instruction))
+            equations = together
     return group
 
 

@@ -12,7 +12,10 @@ them waits for a product, or for another level, that the others do not wait for:
 slices, joins, look-ups, what a sequence gives; and reductions over a row, where the rows of all are so short
 that a thread keeps them to itself, or where each reduces all of a row, whose numbers the lanes of a warp then
 share.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows what it
-hands over.
+hands over.  Views that are only handed over are written where they go by one kernel, which the gradients of
+a join's parts are.
+
+A launch takes 4 kB of words, which bounds the values of a kernel: a wider join is made of joins.
 
 A training step of a binary Tree-LSTM cell is 4 launches; without this pass it is 13, and without
 `fuse_across` either 33 (`tests/training/test_launches.py` counts them).
@@ -20,35 +23,64 @@ A training step of a binary Tree-LSTM cell is 4 launches; without this pass it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from arrows.engine.program.emitters.c import in_c, in_columns, is_reduction, is_shared, is_short
-from arrows.engine.program.instructions import Instruction, SumRows, equations_of
+from arrows.engine.program.instructions import Instruction, Join, Scatter, Store, SumRows, equations_of
 from arrows.engine.program.passes.fuse import fused
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
+from arrows.typesys import types as T
 
 # A kernel of more equations takes its compiler long, and a thread more registers than it has.
 _MOST = 200
 _MOST_SHARED = 8
+MOST_VALUES = 120
+"""So many values a kernel reads and makes at most: each takes up to 4 words of 8 bytes."""
 
 
 def fuse_kernels(program: Program) -> Program:
     """Fuses instructions; see the head of this file."""
     readers: dict[Var, int] = {}
+    kept: set[Var] = set()  # read by what does not only hand over
     for _, instruction in program:
         for var in set(instruction.reads):
             readers[var] = readers.get(var, 0) + 1
+        if not isinstance(instruction, (Store, Scatter)):
+            kept.update(instruction.reads)
+    handed_over = readers.keys() - kept
     numbers = iter(range(program.next_number, 1 << 62))
     regions = {}
     for name in program.regions:
         if name != "once":
             instructions: list[Instruction] = []
-            for run in _runs(program.region(name)):
+            for run in _runs(_narrow_joins(program.region(name), numbers)):
                 joins = len(run) > 1 and _joins(run[0]) is not None
-                instructions += fused(run, readers, numbers) if joins else run
+                instructions += fused(run, readers, numbers, handed_over) if joins else run
             regions[name] = tuple(instructions)
     return program.with_regions(**regions)
+
+
+def _narrow_joins(region: Sequence[Instruction], numbers: Iterator[int]) -> list[Instruction]:
+    """A region without joins of more parts than a kernel can read."""
+    narrow: list[Instruction] = []
+    for instruction in region:
+        while isinstance(instruction, Join) and len(instruction.reads) >= MOST_VALUES:
+            whole = instruction.equation
+            axis = dict(whole.attributes)["axis"]
+            assert isinstance(axis, int)
+            groups: list[Var] = []
+            for first in range(0, len(whole.operands), MOST_VALUES // 2):
+                parts = whole.operands[first : first + MOST_VALUES // 2]
+                shape = list(whole.result.type.shape)
+                shape[axis] = sum(part.type.shape[axis] for part in parts)
+                type = T.Tensor(tuple(shape), whole.result.type.dtype)
+                groups.append(Var(next(numbers), type, whole.result.rows))
+                narrow.append(Join(replace(whole, operands=parts, result=groups[-1])))
+            instruction = Join(replace(whole, operands=tuple(groups)))
+        narrow.append(instruction)
+    return narrow
 
 
 class _Neighbours:
@@ -63,6 +95,8 @@ class _Neighbours:
         together = [*self.equations, equation]
         if len(together) > _MOST or equation.result.rows != together[0].result.rows:
             return False
+        if len(values_of(together)) > MOST_VALUES:
+            return False
         reductions = [each for each in together if is_reduction(each)]
         if not reductions or all(map(is_short, together)):
             return True
@@ -73,6 +107,11 @@ class _Neighbours:
         """Lets an equation join."""
         self.instructions.append(instruction)
         self.equations.append(equation)
+
+
+def values_of(equations: Iterable[Equation]) -> set[Var]:
+    """The values that equations read and make."""
+    return {var for equation in equations for var in (equation.result, *equation.operands)}
 
 
 def _joins(instruction: Instruction) -> Equation | None:

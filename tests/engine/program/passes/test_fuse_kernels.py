@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from arrows import ops
-from arrows.engine.program.instructions import RowMap
-from arrows.engine.program.passes.fuse_kernels import fuse_kernels
+from arrows.engine.program.instructions import Compute, RowMap, equations_of
+from arrows.engine.program.passes.fuse_kernels import MOST_VALUES, fuse_kernels, values_of
+from arrows.engine.program.pipeline import KERNELS
 from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
+from arrows.typesys import types as T
 from tests.engine.program.emitters.traced import program_of
 from tests.engine.program.passes.renumber import renumbered
 
@@ -242,3 +246,44 @@ def test_the_compiler_is_not_given_endless_kernels() -> None:
         return sum((x * (n + 0.5) for n in range(1, 300)), x)
 
     assert len(kinds(long, 4)) > 1
+
+
+def test_views_that_are_handed_over_are_written_by_one_kernel() -> None:
+    head = HEAD.replace("result 0: float32 row", "result 0: float32[2] row\nresult 1: float32[3] row")
+    assert (
+        fused(
+            """\
+  %0: float32[5] row = gather 0
+  %2: float32[2] row = index(%0, key=((0, 2, 1),))
+  %3: float32[3] row = index(%0, key=((2, 5, 1),))
+  result 0 = %2
+  result 1 = %3""",
+            head,
+        )
+        == """\
+  %0: float32[5] row = gather 0
+  map
+    %1: float32[2] row = index(%0, key=((0, 2, 1),))
+    %2: float32[3] row = index(%0, key=((2, 5, 1),))
+  -> %1, %2
+  result 0 = %1
+  result 1 = %2"""
+    )
+
+
+def test_a_view_that_others_read_too_stays_a_view() -> None:
+    assert kinds(lambda x: (x[:2], x[2:] @ np.ones((3, 70), "float32")), 5) == ["View", "View", "Product"]
+
+
+@pytest.mark.parametrize("count", [MOST_VALUES - 1, MOST_VALUES, 5 * MOST_VALUES])
+def test_a_kernel_reads_so_many_values(count: int) -> None:
+    """A wider join is made of joins, no two of which are too wide together; so is a long sum."""
+    for join in (lambda *xs: ops.concat(xs), lambda *xs: sum(xs[1:], xs[0])):
+        operands = T.Tuple([T.Tensor((2,), "float32")] * count)
+        program = replace(program_of(join, operands, gradients=False), kernels=True)
+        for each in KERNELS:
+            program = each(program)
+            verify_program(program)
+        kernels = [each for each in program.region("step") if isinstance(each, (Compute, RowMap))]
+        assert all(len(values_of(equations_of(each))) <= MOST_VALUES for each in kernels)
+        assert len(kernels) <= count // 50 + 1
