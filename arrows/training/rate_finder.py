@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from arrows.engine.device import host_array
+from arrows.engine.planning import GrowingParams
+from arrows.safetensors_file import read_file, write_file
 from arrows.training.arguments import require_above, require_model, require_optimizer, whole_number
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
-from arrows.training.parameters import as_float
+from arrows.training.parameters import all_parameters, as_float
 from arrows.training.saving import load_state, save_state
 from arrows.typesys import ArrowValueError
 
@@ -107,6 +110,7 @@ def find_learning_rate(
     with tempfile.TemporaryDirectory() as folder:
         before, rate_before = Path(folder, "state"), optimizer.learning_rate
         save_state(before, model, optimizer)
+        names = set(all_parameters(model))
         try:
             for rate, batch in zip(rates, _batches(prepared, batch_size, seed), strict=False):
                 optimizer.learning_rate = rate
@@ -120,8 +124,21 @@ def find_learning_rate(
                     break
         finally:
             optimizer.learning_rate = rate_before
+            if isinstance(model.params, GrowingParams):
+                _add_grown(before, model.params, names)
             load_state(before, model, optimizer)
     return search
+
+
+def _add_grown(state: Path, params: GrowingParams, names: Collection[str]) -> None:
+    """Adds to a saved state the first values of layers that were called later, as on the fly."""
+    grown = [name for name in params if name not in names]
+    if grown:
+        params.begin_anew(grown)
+        arrays, texts = read_file(state)
+        write_file(
+            state, {**arrays, **{f"parameter:{name}": host_array(params[name]) for name in grown}}, texts
+        )
 
 
 def _batches(prepared: PreparedExamples, size: int, seed: int) -> Iterator[Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -28,6 +31,36 @@ def test_model_and_optimizer_are_as_before(device):
         current.train_step(EXAMPLES[:10], plain)
     for name, array in expected.params.items():
         assert ar.to_numpy(array).tobytes() == ar.to_numpy(model.params[name]).tobytes(), name
+
+
+@pytest.mark.parametrize("source", ["first values", "given", "loaded"])
+def test_a_network_on_the_fly_is_as_before(tmp_path, source):
+    """A layer that is first called during the search has its first values afterwards, or given ones."""
+    shapes = {"weight": (2, 1), "bias": (1,)}
+    given = {f"{a}/{b}": np.full(shapes[b], 0.25, "float32") for a in "ab" for b in shapes}
+
+    def learner() -> Any:
+        net = ar.OnTheFly(params=given if source == "given" else None)
+        first, second = ar.FC(1, name="a"), ar.FC(1, name="b")
+
+        def loss(g: Any, x: Any) -> Any:
+            y = first(g.tensor(x))
+            return ar.ops.sum((y + second(g.tensor(x)) - 1.0 if x[0] > 1.0 else y) ** 2)
+
+        if source == "loaded":
+            ar.training.save(SimpleNamespace(params=given, device=net.device), tmp_path / "file")
+            ar.training.load(net, tmp_path / "file")
+        return net.learner(loss)
+
+    examples = [[0.5, 1.0]] * 40 + [[2.0, 1.0]] * 40
+    model, expected, optimizer = learner(), learner(), Adam(0.01)
+    find_learning_rate(model, examples, optimizer, batch_size=8)
+    assert optimizer.steps == 0 and not optimizer.state and model.step == 0
+    for other in (model, expected):
+        ar.training.train(other, examples, Adam(0.01), batch_size=8, progress=False)
+    assert {name: array.tobytes() for name, array in model.params.items()} == {
+        name: array.tobytes() for name, array in expected.params.items()
+    }
 
 
 def test_rates_rise_until_the_loss_diverges():

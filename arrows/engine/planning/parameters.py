@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -282,6 +282,20 @@ class GrowingParams(Params):
             array[...] = self.waiting[name]
             self.waiting = {other: array for other, array in self.waiting.items() if other != name}
         self._grown[name], self._lines[name] = (owner, spec), SourceLine.here()
+
+    def begin_anew(self, names: Iterable[str]) -> None:
+        """Gives parameters the values again with which they were made, but those shared with another model.
+
+        Args:
+            names: of parameters that were not loaded.
+        """
+        for name in names:
+            owner, spec = self._grown[name]
+            array = self.of(owner, spec)
+            made = self._maker.make(name, owner, spec)
+            self.shared.arrays[id(owner), spec.name] = array
+            array[...] = made
+        self.lock.updates += 1
 
     def _check_loaded(self, name: str, spec: Parameter) -> None:
         """Refuses a new parameter that is not as it was loaded."""
