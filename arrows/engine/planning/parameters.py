@@ -284,11 +284,7 @@ class GrowingParams(Params):
         self._grown[name], self._lines[name] = (owner, spec), SourceLine.here()
 
     def begin_anew(self, names: Iterable[str]) -> None:
-        """Gives parameters the values again with which they were made, but those shared with another model.
-
-        Args:
-            names: of parameters that were not loaded.
-        """
+        """Gives parameters that were not loaded, nor shared, the values again with which they were made."""
         for name in names:
             owner, spec = self._grown[name]
             array = self.of(owner, spec)
