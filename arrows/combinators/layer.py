@@ -121,7 +121,8 @@ def written_call(
     """
     init = inspect.getattr_static(cls, "__init__")
     if args:
-        check_positions(cls.__name__, init, args)
+        sizes = "the sizes of the input are inferred, not given" if isinstance(args[-1], int) else ""
+        check_positions(cls.__name__, init, args, sizes)
     if keywords:
         check_keywords(cls.__name__, init, keywords, foreign)
     words = [_word(a) for a in args]

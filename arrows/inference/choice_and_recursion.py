@@ -279,9 +279,12 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
                 return "say what None gives: ar.Optional(some, ar.Zeros(type))"
             if isinstance(occurrence.form, Reduce):
                 return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
-    tokens = (occurrence.form.token for occurrence in occurrences)
+    tokens = [occurrence.form.token for occurrence in occurrences]
     declared = any(token is not None and token.declared for token in tokens)
-    declare = "ar.ForwardDeclaration(output_type=type)" if declared else "@ar.fix(output=type)"
+    several = any(token is not None and token.definition is not None for token in tokens)
+    of_several = "ar.fix(..., output=(type, None)), a type or None for each block"
+    declare = of_several if several else "@ar.fix(output=type)"
+    declare = "ar.ForwardDeclaration(output_type=type)" if declared else declare
     return (
         "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does; "
         f"or declare the type: {declare}"

@@ -39,11 +39,9 @@ def einsum(subscripts: str, *operands: Operand) -> TensorLike:
     >>> float(einsum("ii", np.array([[1.0, 2.0], [3.0, 4.0]])))  # the trace
     5.0
     """
+    operands = tuple([x if isinstance(x, TensorLike) else constant(x) for x in operands])
     inputs, output = _parsed(subscripts, operands)
-    terms = [
-        _without_repeats(x if isinstance(x, TensorLike) else constant(x), axes)
-        for x, axes in zip(operands, inputs, strict=True)
-    ]
+    terms = [_without_repeats(x, axes) for x, axes in zip(operands, inputs, strict=True)]
     value, axes = terms[0]
     for number, (right, right_axes) in enumerate(terms[1:], 2):
         later = set(output).union(*(axes for _, axes in terms[number:]))

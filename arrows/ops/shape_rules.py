@@ -24,10 +24,10 @@ def same_dtype(name: str, *types: Tensor) -> str:
         if kind.dtype != types[0].dtype:
             wide = wider_dtype(types[0].dtype, kind.dtype)
             narrow = types[0] if wide == kind.dtype else kind
-            raise ShapeError(
-                f"{name}: {types[0]} and {kind} have different element types",
-                hint=f'cast the {narrow.dtype} one: x.cast("{wide}")',
-            )
+            hint = f'cast the {narrow.dtype} one: x.cast("{wide}")'
+            if {types[0].dtype, kind.dtype} == {"float32", "float64"}:  # what comes from NumPy is float64
+                hint = 'cast the float64 one: x.cast("float32"), or array.astype("float32") of an array'
+            raise ShapeError(f"{name}: {types[0]} and {kind} have different element types", hint=hint)
     return types[0].dtype
 
 

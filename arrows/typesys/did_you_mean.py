@@ -134,8 +134,42 @@ def check_keywords(
     )
 
 
-def check_positions(call: str, function: Callable[..., object], args: Sequence[object]) -> None:
+def refuse_arguments(
+    call: str,
+    function: Callable[..., object],
+    args: Sequence[object],
+    keywords: Iterable[str],
+    foreign: Mapping[str, str],
+) -> None:
+    """Says what is wrong with the arguments of a constructor, if one is too many, unknown or missing.
+
+    Raises:
+        ArrowTypeError: so it is.
+
+    >>> refuse_arguments("f", lambda self, size: None, [3], [], {})
+    """
+    check_positions(call, function, args)
+    check_keywords(call, function, keywords, foreign)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    wanted = [p.name for p in parameters if p.default is p.empty and p.kind in kinds][len(args) :]
+    missing = [name for name in wanted if name not in keywords]
+    if missing:
+        names = [p.name for p in parameters]
+        reason = f"{call} needs {' and '.join(missing)}: it takes {', '.join(names)}"
+        raise ArrowTypeError(message(f"cannot call {call} at {SourceLine.here()}", reason=reason))
+
+
+def check_positions(
+    call: str, function: Callable[..., object], args: Sequence[object], hint: str = ""
+) -> None:
     """Refuses more arguments by position than a constructor takes, and says which there are.
+
+    Args:
+        call: the name of the constructor.
+        function: its `__init__`.
+        args: what it gets by position.
+        hint: what may be meant.
 
     Raises:
         ArrowTypeError: there are too many.
@@ -156,7 +190,7 @@ def check_positions(call: str, function: Callable[..., object], args: Sequence[o
         message(
             f"cannot call {call} at {SourceLine.here()}",
             reason=reason + (f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""),
-            hint="the sizes of the input are inferred, not given" if isinstance(args[-1], int) else "",
+            hint=hint,
         )
     )
 

@@ -145,6 +145,22 @@ LAYER: Mapping[str, str] = {
 }
 """Arguments of layers."""
 
+BLOCK: Mapping[str, str] = {
+    "axis": "dim=",
+    "batch_first": "no such argument: a block computes on one example",
+    "bidirectional": "ar.Bidirectional(cell, cell)",
+    "depth": "ar.OneHot(size), where the size stands first",
+    "go_backwards": "reverse=",
+    "hx": "start=",
+    "initial_state": "start=",
+    "num_classes": "ar.OneHot(size), where the size stands first",
+    "num_heads": "ar.MultiHeadAttention(heads)",
+    "num_layers": "one network behind the other: ar.RNN(cell) >> ar.GetItem(0) >> ar.RNN(cell)",
+    "return_sequences": "ar.GetItem(0) behind it, the outputs; ar.GetItem(1) is the last state",
+    "return_state": "ar.GetItem(1) behind it, the last state; ar.GetItem(0) are the outputs",
+}
+"""Arguments of other blocks."""
+
 LOSS: Mapping[str, str] = {
     "beta": "delta=",
     "class_weight": "weight=",

@@ -131,8 +131,8 @@ ROWS: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("B43", lambda: ar.GetItem("a").eval({"b": 1}), INPUT, "there is no 'a'"),
     ("B43", lambda: ar.GetItem(2).eval([1]), INPUT, "GetItem(2)"),
     ("B44", lambda: ar.infer(ENDLESS >> ar.Length()), TYPE, "an endless sequence has no length"),
-    ("B45", lambda: ar.Slice(1), TypeError, "Slice"),  # type: ignore[misc]
-    ("B46", lambda: ar.Slice(begin=1), TypeError, "'begin'"),  # type: ignore[call-arg]
+    ("B45", lambda: ar.Slice(1), ArrowTypeError, "Slice"),  # type: ignore[misc]
+    ("B46", lambda: ar.Slice(begin=1), ArrowTypeError, "'begin'"),  # type: ignore[call-arg]
     ("B47", lambda: declared(1, True), VALUE, "is resolved already"),
     ("B48", lambda: declared(2, False), VALUE, "is resolved already"),
     ("B49", lambda: ar.compile(declared(0, False)), TYPE, "is not resolved"),

@@ -202,3 +202,51 @@ def test_a_mode_that_is_switched_as_in_pytorch():
     with pytest.raises(ar.ArrowTypeError, match=r"eval takes an argument.* there is no mode to switch"):
         MODEL.eval()
     assert MODEL.eval([1.0, 2.0, 3.0]).shape == ()
+
+
+def test_foreign_arguments_of_blocks_are_none_of_ours() -> None:
+    blocks = [thing for name in ar.__all__ if isinstance(thing := getattr(ar, name), type)]
+    for block in (
+        block for block in blocks if issubclass(block, ar.Block) and not issubclass(block, ar.Layer)
+    ):
+        names = inspect.signature(block.__init__).parameters.keys()  # type: ignore[misc]
+        assert not foreign_names.BLOCK.keys() & names, block
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: make(ar.Concat, axis=1), "Concat has no argument 'axis': it takes dim, flatten, name"),
+        (lambda: make(ar.Concat, axis=1), "did you mean dim=?"),
+        (lambda: make(ar.RNN, ar.LSTMCell(3), initial_state=ar.Zeros([3])), "did you mean start=?"),
+        (lambda: make(ar.RNN), "RNN needs cell: it takes cell, start, reverse, start_from_input, name"),
+        (lambda: make(ar.Zip, ar.Map(ar.Scalar())), "Zip takes nothing by position, and got 1 argument"),
+        (lambda: make(ar.Map), "Map needs element"),
+        (lambda: make(ar.Map, elemnt=3), "did you mean element=?"),
+        (lambda: make(ar.Embedding, 3), "Embedding needs size"),
+    ],
+)
+def test_arguments_of_blocks(call: Any, text: str) -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught:
+        call()
+    words = " ".join(str(caught.value).split())
+    assert text in words
+    assert words.startswith("cannot call ")
+    assert "at test_foreign_names.py:" in words
+
+
+def test_errors_within_a_constructor_are_left_alone() -> None:
+    class Own(ar.Layer[Any, Any]):
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            make(len, size)
+
+    with pytest.raises(TypeError, match="has no len"):
+        Own(3)
+
+    class Wrong(ar.Layer[Any, Any]):
+        def __init__(self) -> None:
+            make(super().__init__, size=3)
+
+    with pytest.raises(ar.ArrowTypeError, match="Layer has no argument 'size': it takes name"):
+        Wrong()

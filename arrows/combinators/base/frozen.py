@@ -6,6 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import NoReturn
 
+from arrows.typesys.did_you_mean import refuse_arguments
+from arrows.typesys.foreign_names import BLOCK
+
 
 class Frozen:
     """A value whose attributes are set in `__init__` and nowhere else.
@@ -45,7 +48,13 @@ def _sealing(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def sealed(self: Frozen, *args: object, **kwargs: object) -> None:
-        init(self, *args, **kwargs)
+        try:
+            init(self, *args, **kwargs)
+        except TypeError as error:
+            walk = error.__traceback__
+            if walk is not None and walk.tb_next is None:  # Python could not call it with these arguments
+                refuse_arguments(init.__qualname__.split(".")[-2], init, args, kwargs, BLOCK)
+            raise
         if type(self).__init__ is sealed:
             self.__dict__["_sealed"] = True
 
