@@ -167,14 +167,28 @@ class FileStream(Iterator[T]):
             self.skipped.append(UnreadableRestError(f"{error}; nothing behind it was read"))
         skipped, self._skip = self.skipped if self._skip else [], False  # it is said once
         if skipped:
-            ends = isinstance(skipped[-1], UnreadableRestError)
+            rest = ", and all that comes after the last of these" if ends_early(skipped) else ""
             warnings.warn(
-                f"{self._path}: left out {len(skipped)} of {len(skipped) + len(self.places)} examples"
-                f"{', and all that comes after the last of these' if ends else ''}, which are listed in "
-                f".skipped; the first: {skipped[0]}{f'; the last: {skipped[-1]}' if ends else ''}",
+                f"{self._path}: left out {len(skipped)} of {len(skipped) + len(self.places)} examples{rest}, "
+                f"which are listed in .skipped; {first_and_last(skipped)}",
                 stacklevel=self._stacklevel,
             )
         raise StopIteration
+
+
+def ends_early(skipped: Sequence[InputError]) -> bool:
+    """Whether nothing was read behind the last of the errors of what was left out."""
+    return bool(skipped) and isinstance(skipped[-1], UnreadableRestError)
+
+
+def first_and_last(skipped: Sequence[InputError]) -> str:
+    """The first of the errors of what was left out, and the last if nothing was read behind it.
+
+    >>> first_and_last([InputError("x:1: no number"), InputError("x:5: no number")])
+    'the first: x:1: no number'
+    """
+    last = f"; the last: {skipped[-1]}" if ends_early(skipped) and len(skipped) > 1 else ""
+    return f"the first: {skipped[0]}{last}"
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:

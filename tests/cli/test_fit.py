@@ -405,9 +405,28 @@ def test_lines_with_errors_can_be_left_out(tmp_path, capsys):
     path = written(tmp_path / "data.jsonl", threads(60))
     with path.open("a") as file:
         file.write('{"disputed": null}\n{"a": 1}\n{"disputed"\n')
-    with pytest.warns(UserWarning, match="left out 1 of 63"):
-        out = fit(capsys, path, "--label", "disputed", "--skip-errors", "--epochs", 1, "--width", 2)
-    assert "left out 2 lines without a label; the first: " in out and "60 examples" in out
+    out = fit(capsys, path, "--label", "disputed", "--skip-errors", "--epochs", 1, "--width", 2)
+    assert f"left out lines that cannot be read: 1; the first: {path}:63:12: this is no JSON" in out
+    assert f"left out lines without a label: 2; the first: {path}:61: the label" in out
+    assert "60 examples" in out
+
+
+def test_a_file_that_is_cut_off_is_fitted_to_as_far_as_it_goes_if_errors_are_skipped(tmp_path, capsys):
+    path = tmp_path / "cut.csv.gz"
+    rows = "".join(f"{n**9},{n % 2}\n" * (n != 9) + "1\n" * (n == 9) for n in range(5000))
+    whole = gzip.compress(f"x,y\n{rows}".encode())
+    path.write_bytes(whole[: len(whole) // 20])
+    options = [path, "--label", "y", "--epochs", 1, "--width", 2]
+    status, _, err = outcome(capsys, "fit", *map(str, options))
+    assert status == 2 and "cut.csv.gz:11:1: expected 2 fields, as in the first line, got 1" in err
+    out = fit(capsys, *options, "--skip-errors")
+    assert re.search(
+        r"left out lines that cannot be read: 2; the first: .*:11:1: .*; the last: .*cut off", out
+    )
+    assert "nothing behind it was read" in out
+    path.write_bytes(gzip.compress(b"x,y\n1\n2\n"))
+    status, _, err = outcome(capsys, "fit", *map(str, options), "--skip-errors")
+    assert status == 2 and "cut.csv.gz:2:1: expected 2 fields" in err
 
 
 def test_documents_unlike_those_to_learn_from_are_named_by_their_line(tmp_path, capsys):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from arrows.cli.table_columns import ColumnType, column_types, separator_of, typed_rows
 from arrows.data import FileExamples, read_csv, read_json_lines
+from arrows.data.file_examples import first_and_last
 from arrows.documents import infer_block
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
@@ -113,12 +116,17 @@ def read_examples(
     separator = separator_of(path)
     documents: Sequence[object]
     if separator is not None:
-        rows = read_csv(path, separator=separator, errors="skip" if skip else "stop")
+        with _silent():
+            rows = read_csv(path, separator=separator, errors="skip" if skip else "stop")
+        skipped = rows.skipped
         columns = columns or column_types(rows)
         documents, places = typed_rows(rows, columns), rows.places
     else:
         lines = _json_lines(path, skip=skip)
+        skipped = lines.skipped
         documents, places = list(lines), lines.places
+    if not documents and skipped:
+        raise skipped[0]
     if not documents:
         raise InputError(f"{path}: there are no examples in this file")
     keys = _keys(documents, label)
@@ -132,14 +140,16 @@ def read_examples(
             wrong.append(error)
     if not examples:
         raise wrong[0]
-    if wrong:
-        print(f"left out {len(wrong):,} lines without a label; the first: {printable(str(wrong[0]))}")
+    for errors, what in ((skipped, "lines that cannot be read"), (wrong, "lines without a label")):
+        if errors:
+            print(f"left out {what}: {len(errors):,}; {printable(first_and_last(errors))}")
     return ExampleFile(examples=examples, keys=keys, columns=columns or {})
 
 
 def _json_lines(path: Path, *, skip: bool) -> FileExamples[object]:
     try:
-        return read_json_lines(path, errors="skip" if skip else "stop")
+        with _silent():
+            return read_json_lines(path, errors="skip" if skip else "stop")
     except InputError as error:
         if path.suffix in {".gz", ".zst"} or not _is_array(path):
             raise
@@ -147,6 +157,14 @@ def _json_lines(path: Path, *, skip: bool) -> FileExamples[object]:
             f"{path}: this file begins as one JSON array; expected JSON Lines, a document on each line, "
             f"which `jq -c '.[]' {path}` makes of an array"
         ) from error
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Readers warn of what they leave out; the command says so itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 def documents_of(examples: Sequence[Example]) -> FileExamples[object]:
