@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -226,6 +227,24 @@ def compare(run: Any, fates: list[Death]) -> int:
         again = live(run, Told(Fate(None), said), path)
     assert actual == expected and again == expected
     return lives
+
+
+@pytest.mark.parametrize("how", ["raise", "interrupt", "signal"])
+def test_each_moment_of_a_run_that_stops_early(how):
+    """Within its second epoch, whose end is told all the same, once the run goes on."""
+    stop = EarlyStopping("luck", 2)
+    settings = {
+        "epochs": 3, "batch_size": 3, "evaluate": True, "evaluate_every": 2, "best_by": "sum",
+        "stop_when": stop, "plateau": Plateau("luck", 0.5, 0), "checkpoint_every": None, "keep_last": 2,
+    }  # fmt: skip
+    run = (lambda: Adam(0.01, average=0.9)), settings, 0.3
+    expected = live(run, Told(Fate(None)), None)
+    assert expected[2] % 5 != 0 and len(expected[3]) == 2, expected[2:]
+    for place in PLACES:
+        number = 1
+        while compare(run, [Death(how, place, number, "")]) > 1:
+            number += 1
+        assert number > 2, place
 
 
 def test_runs_that_are_cut_off_end_as_those_in_one_piece(record_property: Any) -> None:
