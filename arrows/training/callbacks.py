@@ -77,7 +77,6 @@ class Log(Callback):
 
     def __init__(self, *, every: int = 1) -> None:
         self.every = whole_number(f"{type(self).__name__}: every", every, 1)
-        self._step = 0
 
     def write(self, step: int, numbers: Mapping[str, float], /) -> None:
         """Writes numbers down.
@@ -89,7 +88,6 @@ class Log(Callback):
         raise NotImplementedError
 
     def after_step(self, step: StepLoss, /) -> None:
-        self._step = step.step
         if step.step % self.every == 0:
             numbers = {"epoch": step.epoch, "loss": step.loss, "learning_rate": step.learning_rate}
             self.write(step.step, numbers)
@@ -99,7 +97,7 @@ class Log(Callback):
 
     def after_epoch(self, epoch: Epoch, /) -> None:
         numbers = {"epoch/loss": epoch.loss, "epoch/examples_per_second": epoch.examples_per_second}
-        self.write(self._step, {"epoch": epoch.number, **numbers})
+        self.write(epoch.steps, {"epoch": epoch.number, **numbers})
 
 
 class JsonLines(Log):

@@ -24,6 +24,7 @@ class Epoch:
         figures: what `evaluate` returned, by name.
         unit: what an example is called.
         best: whether the figure that `train(best_by=)` names is higher than in all epochs before.
+        steps: how many steps had been taken, over all epochs; 0 in states of older versions.
 
     >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
     epoch 1: loss 0.2500, accuracy 0.500, 50 examples/s
@@ -36,6 +37,7 @@ class Epoch:
     figures: Mapping[str, float] = field(default_factory=dict)
     unit: str = "example"
     best: bool = False
+    steps: int = 0
 
     def __str__(self) -> str:
         figures = "".join(f"{name} {value:.3f}, " for name, value in self.figures.items())

@@ -102,6 +102,7 @@ class TrainingRun:
             figures=dict(figures.figures) if figures is not None else {},
             unit=self.unit,
             best=figures is not None and figures.best,
+            steps=checkpointer.optimizer.steps,
         )
         self._run_on_first(partial(self._tell, epoch))
         progress.history.append(epoch)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.training import SGD, Adagrad, Adam, Callback, EarlyStopping, Plateau, schedules, train
+from arrows.training import SGD, Adagrad, Adam, Callback, EarlyStopping, Log, Plateau, schedules, train
 from tests.profile import NIGHTLY, counted, draws
 
 EXAMPLES = [
@@ -86,6 +86,17 @@ class Told(Callback):
 
     def note(self, key: Any, what: Any) -> None:
         assert self.said.setdefault(key, what) == what, (key, what)
+
+
+class Noted(Log):
+    """Notes of which steps a log has which numbers."""
+
+    def __init__(self, said: dict[Any, Any]) -> None:
+        super().__init__(every=2)
+        self.said = said
+
+    def write(self, step: int, numbers: Any) -> None:
+        self.said["log", step, *numbers] = True
 
 
 def compiled(dropout: float) -> ar.Model:
@@ -167,7 +178,13 @@ def live(run: Any, told: Told, path: Path | None) -> Any:
         del settings["checkpoint_every"]
     try:
         history = train(
-            model, EXAMPLES, optimizer, callbacks=[told], after_epoch=after_epoch, progress=False, **settings
+            model,
+            EXAMPLES,
+            optimizer,
+            callbacks=[told, Noted(told.said)],
+            after_epoch=after_epoch,
+            progress=False,
+            **settings,
         )
     except (Cut, KeyboardInterrupt):
         return None
@@ -212,7 +229,8 @@ def damage(path: Path, how: str) -> None:
 
 def compare(run: Any, fates: list[Death]) -> int:
     """Runs in one piece and in several; returns in how many."""
-    expected = live(run, Told(Fate(None)), None)
+    whole = Told(Fate(None))
+    expected = live(run, whole, None)
     lives = 0
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -225,7 +243,7 @@ def compare(run: Any, fates: list[Death]) -> int:
             damage(path, death.damage if death is not None else "")
         # A run that is over stays as it is.
         again = live(run, Told(Fate(None), said), path)
-    assert actual == expected and again == expected
+    assert actual == expected and again == expected and said == whole.said
     return lives
 
 

@@ -81,6 +81,8 @@ class SavedRun:
         _check("", values, _RUN)
         _check("progress", values["progress"], _PROGRESS)
         for number, epoch in enumerate(values["progress"]["history"]):
+            if isinstance(epoch, dict):
+                epoch.setdefault("steps", 0)  # older files do not have it
             _check(f"progress.history[{number}]", epoch, _EPOCH)
         for number, evaluation in enumerate(values["progress"]["evaluations"]):
             _check(f"progress.evaluations[{number}]", evaluation, _EVALUATION)
@@ -180,6 +182,7 @@ _EPOCH: dict[str, Test] = {
     "figures": _table(_number),
     "unit": _type(str),
     "best": _type(bool),
+    "steps": _whole(),
 }
 
 
