@@ -124,6 +124,8 @@ def as_ids(ids: object, count: int) -> HostArray:
         ArrowValueError: there are more or fewer than examples.
     """
     numbers = np.asarray(ids)
+    if numbers.shape == (0,):  # a list without numbers has no element type
+        numbers = numbers.astype(np.int64)
     if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
         raise ArrowTypeError(
             message("cannot tell examples apart", reason=f"expected one integer an example, got {ids!r}")

@@ -97,3 +97,11 @@ def test_ids_that_cannot_be(ids, error):
     with pytest.raises(error):
         model([[1, 2], [3, 4]], training=True, ids=ids)
     assert model.step == 0
+
+
+@pytest.mark.parametrize("ids", [[], (), np.zeros(0, np.int32), np.zeros(0, np.float64)])
+def test_a_batch_without_examples_has_no_ids(ids):
+    model = ar.compile(ar.Vector(2) >> ar.Dropout(0.5))
+    assert model([], training=True, ids=ids).shape == (0, 2)
+    with pytest.raises(ar.ArrowValueError, match="0 ids for 1 examples"):
+        model([[1, 2]], training=True, ids=ids)
