@@ -211,11 +211,12 @@ class OnTheFly:
         with self.lock.mutex:
             kept = self._executors, self._codes, self._clock
             self._executors, self._codes = {}, {}
-            self._clock = Clock(self.device.synchronize, partial(layer_name, self.params))
+            self._clock = Clock(self.device.synchronize)
             try:
                 function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
-                return profile("batch", function, self._clock, plan, examples, runs)
+                layer = partial(layer_name, self.params)
+                return profile("batch", function, self._clock, plan, layer, examples, runs)
             finally:
                 self._executors, self._codes, self._clock = kept
 

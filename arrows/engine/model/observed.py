@@ -85,11 +85,11 @@ class Observed(Protocol):
         else:
             mode, call = "inference", partial(self, examples)
         with self._lock.mutex:
-            clock = Clock(self.device.synchronize, partial(layer_name, self.executors.params))
-            step, record = self.step, self._records.latest
+            clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
+            layer = partial(layer_name, self.executors.params)
             try:
                 with self.executors.set_aside(clock):
-                    return profile(mode, call, clock, self.plan, len(examples), runs)
+                    return profile(mode, call, clock, self.plan, layer, len(examples), runs)
             finally:
                 self._records.latest = record
                 if optimizer is None:

@@ -150,14 +150,12 @@ class Clock:
 
     Attributes:
         synchronize: waits for the device.
-        layer: names layers as the model does.
         spent: seconds by operation (None: no operation's) and part.
         instructions: seconds by operation, program, region and position in the region.
         counts: steps and rows by operation.
     """
 
     synchronize: Callable[[], None]
-    layer: OwnerName
     spent: dict[tuple[int | None, str], float] = field(default_factory=dict)
     instructions: dict[tuple[int, Program, str, int], float] = field(default_factory=dict)
     counts: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -221,6 +219,7 @@ def profile(
     call: Callable[[], object],
     clock: Clock,
     plan: Plan,
+    layer: OwnerName,
     examples: int,
     runs: int,
 ) -> Profile:
@@ -231,6 +230,7 @@ def profile(
         call: runs the batch.
         clock: that of the model's executors.
         plan: the model's plan.
+        layer: names layers as the model does.
         examples: how many are in the batch.
         runs: how often it runs.
 
@@ -255,7 +255,7 @@ def profile(
             steps=steps // runs,
             rows=rows // runs,
             seconds={part: s / runs for (operation, part), s in clock.spent.items() if operation == o},
-            instructions=_instruction_times(clock, o, runs),
+            instructions=_instruction_times(clock, o, layer, runs),
         )
         for o, (steps, rows) in clock.counts.items()
     ]
@@ -270,9 +270,11 @@ def profile(
     )
 
 
-def _instruction_times(clock: Clock, operation: int, runs: int) -> tuple[InstructionTime, ...]:
+def _instruction_times(
+    clock: Clock, operation: int, layer: OwnerName, runs: int
+) -> tuple[InstructionTime, ...]:
     timed = [
-        InstructionTime(region, program.line(region, position, clock.layer), seconds / runs)
+        InstructionTime(region, program.line(region, position, layer), seconds / runs)
         for (o, program, region, position), seconds in clock.instructions.items()
         if o == operation
     ]

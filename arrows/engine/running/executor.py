@@ -251,6 +251,8 @@ class Executor:
             o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
         }
         constants = deque(self.memory.constants)
+        if self.clock is not None:
+            self.clock.tick("host")
         for component, ranges in planned.spans:
             while constants and constants[0][0] <= component:
                 writes += self._constant_writes(arrays.slabs, constants.popleft()[1])

@@ -160,6 +160,8 @@ class BackwardRun:
         waiting = self._waiting()
         scatters = {o: bind_scatters(operation, waiting) for o, operation in operations.items()}
         bound = {o: self._bind(o, operation, scatters, waiting) for o, operation in operations.items()}
+        if executor.clock is not None:
+            executor.clock.tick("host")
         try:
             for _, ranges in reversed(self.run.planned.spans):
                 for o, first, stop, part in reversed(ranges):
