@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,8 @@ def read_json_lines(
     Raises:
         ArrowTypeError: `fields` are no types by name.
         InputError: a line that holds no JSON value, no object where `fields` are wanted, a field that is
-            missing or of another type, or bytes that are not UTF-8; it names file, line, column and field.
+            missing, of another type or in an object twice, or bytes that are not UTF-8; it names file, line,
+            column and field.
         OSError: the file cannot be read.
 
     >>> import tempfile
@@ -103,16 +105,28 @@ def parse_json_line(raw: bytes, source: object, number: int, fields: Fields = Ma
     """
     text = decoded(raw, source, number)
     try:
-        value = json.loads(text)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{source}:{number}:{error.colno}: this is no JSON: {error.msg}") from error
     except RecursionError as error:
         raise InputError(f"{source}:{number}:1: this JSON value is nested too deeply") from error
-    except ValueError as error:  # an integer of more digits than Python reads
+    except ValueError as error:  # a field twice, or an integer of more digits than Python reads
         raise InputError(f"{source}:{number}:1: {error}") from error
     if fields:
         _check_fields(value, fields, text, f"{source}:{number}")
     return value
+
+
+def _unique(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object; refuses a name that is there twice, since one of the values would be lost."""
+    unique = dict(fields)
+    if len(unique) < len(fields):
+        double = next(name for name, count in Counter(name for name, _ in fields).items() if count > 1)
+        raise ValueError(f"the field {quoted(double)} is there twice in one object")
+    return unique
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def _check_fields(value: object, fields: Fields, text: str, place: str) -> None:
@@ -139,7 +153,7 @@ def _check_fields(value: object, fields: Fields, text: str, place: str) -> None:
 
 
 def _column(text: str, name: str) -> int:
-    """Where the value of a field begins in the text of an object, from 1; of several, the last one counts.
+    """Where the value of a field begins in the text of an object, from 1.
 
     >>> _column('{"text": "}", "stars": "5"}', "stars")
     24

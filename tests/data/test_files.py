@@ -157,6 +157,8 @@ def test_a_file_that_is_not_compressed(tmp_path):
         (b'{"\xff": 1}', r":2:3: this byte is not UTF-8: 0xff"),
         (b"[" * 100_000, r":2:1: this JSON value is nested too deeply"),
         (b"9" * 5000, r":2:1: Exceeds the limit"),
+        (b'{"text": "a", "stars": 1, "text": "b"}', r":2:1: the field 'text' is there twice in one object"),
+        (b'{"text": "a", "stars": 1, "x": [{"\\u0061": 1, "a": 1}]}', r":2:1: the field 'a' is there twice"),
     ],
 )
 def test_lines_that_are_wrong(tmp_path, line, words):
