@@ -118,7 +118,7 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
     ) -> None:
         set_name(self, name)
         block = as_block(element, "the block of a ZipWith")
-        self._parts = (_Columns(block.brief(1), strict=strict, name=name), Map(block))
+        self._parts = (_ZippedColumns(block.brief(1), strict=strict, name=name), Map(block))
 
     @property
     def element(self) -> AnyBlock:
@@ -131,7 +131,7 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         return [self.element] if columns.strict else [self.element, ", strict=False"]
 
 
-class _Columns(Zip):
+class _ZippedColumns(Zip):
     """The first step of a `ZipWith`; in messages it is the `ZipWith` that it stands in."""
 
     kind = "ZipWith"

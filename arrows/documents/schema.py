@@ -157,20 +157,20 @@ class Repeats:
 
     Attributes:
         members: the identities of the values that were read at the head of each kind.
-        known: of each kind, values that belong to it though no way leads from its head to them: they lie
+        strays: of each kind, values that belong to it though no way leads from its head to them: they lie
             within another recursion on the way.
-        found: the same, as they turn up.
+        new_strays: the same, as they turn up.
     """
 
-    known: Mapping[Kind, Sequence[object]] = field(default_factory=dict)
+    strays: Mapping[Kind, Sequence[object]] = field(default_factory=dict)
     members: dict[Kind, set[int]] = field(default_factory=dict)
-    found: dict[Kind, list[object]] = field(default_factory=dict)
+    new_strays: dict[Kind, list[object]] = field(default_factory=dict)
 
     def closure(self, values: Sequence[T], ways: Collection[Suffix], path: str, kind: type[T]) -> list[T]:
         """All values of a kind, which are read at its head."""
         members = closure(values, ways, kind)
         identities = set(map(id, members))
-        for stray in self.known.get((path, kind), ()):
+        for stray in self.strays.get((path, kind), ()):
             if id(stray) not in identities and isinstance(stray, kind):
                 more = [value for value in closure([stray], ways, kind) if id(value) not in identities]
                 members += more
@@ -183,12 +183,12 @@ class Repeats:
         """Notes which of the values that repeat a kind were not read at its head."""
         strays = [value for value in values if id(value) not in self.members[head, kind]]
         if strays:
-            self.found.setdefault((head, kind), []).extend(strays)
+            self.new_strays.setdefault((head, kind), []).extend(strays)
 
     def next_round(self) -> Repeats:
-        """The same for reading again, with all that has been found."""
-        kinds = dict.fromkeys([*self.known, *self.found])
-        return Repeats({kind: [*self.known.get(kind, ()), *self.found.get(kind, ())] for kind in kinds})
+        """The same for reading again, with all strays."""
+        kinds = dict.fromkeys([*self.strays, *self.new_strays])
+        return Repeats({kind: [*self.strays.get(kind, ()), *self.new_strays.get(kind, ())] for kind in kinds})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +217,7 @@ class SchemaReader:
         repeats = Repeats()
         while True:
             schema = replace(self, repeats=repeats)._schema(samples, ROOT, 0, {}, missing=0)
-            if not repeats.found:
+            if not repeats.new_strays:
                 return schema
             repeats = repeats.next_round()
 
@@ -276,7 +276,7 @@ class SchemaReader:
     def _fields(self, objects: list[JsonObject], path: str, depth: int, above: Places) -> ObjectSchema:
         _require_fields(objects, path)
         taken = [way for kind, way in above if kind is dict and way]
-        strays = [value for value in self.repeats.known.get((path, dict), ()) if isinstance(value, dict)]
+        strays = [value for value in self.repeats.strays.get((path, dict), ()) if isinstance(value, dict)]
         ways = repeated_objects([*objects, *strays], taken)
         members = self.repeats.closure(objects, ways, path, dict)
         _require_fields(members, path)

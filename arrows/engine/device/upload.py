@@ -43,7 +43,8 @@ class Upload:
     def send(self) -> Uploaded:
         """Sends all arrays to the device in one copy."""
         if self.device.name == "cpu":
-            return Uploaded(self.device, None, self._arrays, (), dict(enumerate(self._arrays)))
+            views: dict[int, Array] = dict(enumerate(self._arrays))
+            return Uploaded(device=self.device, memory=None, arrays=self._arrays, starts=(), views=views)
         starts, size = [], 0
         for array in self._arrays:
             starts.append(size)
@@ -53,10 +54,10 @@ class Upload:
             part = staged[start : start + array.nbytes].view(array.dtype)
             part.reshape(array.shape)[...] = array
         memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
-        return Uploaded(self.device, memory, self._arrays, starts)
+        return Uploaded(device=self.device, memory=memory, arrays=self._arrays, starts=starts)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Uploaded:
     """What an `Upload` has sent.
 

@@ -288,9 +288,9 @@ class GrowingParams(Params):
         for name in names:
             owner, spec = self._grown[name]
             array = self.of(owner, spec)
-            made = self._maker.make(name, owner, spec)
+            first = self._maker.make(name, owner, spec)
             self.shared.arrays[id(owner), spec.name] = array
-            array[...] = made
+            array[...] = first
         self.lock.updates += 1
 
     def _check_loaded(self, name: str, spec: Parameter) -> None:
