@@ -23,7 +23,7 @@ from arrows.engine.device.kernel import (
     kernel_source,
 )
 from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
-from arrows.engine.device.upload import Upload, Uploaded
+from arrows.engine.device.upload import Upload, Uploaded, UploadFull
 from arrows.engine.device.writes import WRITE_RANGES, ArrayWrite, write_arrays
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "ProductLayout",
     "StoredType",
     "Upload",
+    "UploadFull",
     "Uploaded",
     "get_device",
     "host_array",

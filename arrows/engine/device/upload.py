@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -40,21 +41,47 @@ class Upload:
         self._arrays.append(array)
         return len(self._arrays) - 1
 
+    @property
+    def bytes(self) -> int:
+        """The device's memory for what is sent; 0 on the CPU, which reads the arrays where they are."""
+        return 0 if self.device.name == "cpu" else sum(map(_aligned, self._arrays))
+
     def send(self) -> Uploaded:
-        """Sends all arrays to the device in one copy."""
+        """Sends all arrays to the device in one copy.
+
+        Raises:
+            UploadFull: the device has no memory for them.
+        """
         if self.device.name == "cpu":
             views: dict[int, Array] = dict(enumerate(self._arrays))
             return Uploaded(device=self.device, memory=None, arrays=self._arrays, starts=(), views=views)
-        starts, size = [], 0
-        for array in self._arrays:
-            starts.append(size)
-            size += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        *starts, size = accumulate(map(_aligned, self._arrays), initial=0)
         staged = self.device.staging(size)
         for start, array in zip(starts, self._arrays, strict=True):
             part = staged[start : start + array.nbytes].view(array.dtype)
             part.reshape(array.shape)[...] = array
-        memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
+        try:
+            memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
+        except MemoryError as error:
+            raise UploadFull(size) from error
         return Uploaded(device=self.device, memory=memory, arrays=self._arrays, starts=starts)
+
+
+def _aligned(array: HostArray) -> int:
+    """The bytes that an array takes among others."""
+    return -(-array.nbytes // _ALIGNED) * _ALIGNED
+
+
+class UploadFull(MemoryError):
+    """The device has no memory for an upload.
+
+    Attributes:
+        bytes: how much it was to take.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"no {size} bytes for an upload")
+        self.bytes = size
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -74,11 +101,6 @@ class Uploaded:
     arrays: Sequence[HostArray]
     starts: Sequence[int]
     views: dict[int, Array] = field(default_factory=dict)
-
-    @property
-    def bytes(self) -> int:
-        """The device's memory for what has been sent; 0 on the CPU."""
-        return 0 if self.memory is None else self.memory.nbytes
 
     def get(self, number: int) -> Array:
         """The array of that number, on the device."""

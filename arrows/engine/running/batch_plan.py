@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arrows.engine.device import Upload, Uploaded
+from arrows.engine.device import Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.running.distinct import PlannedDistinct, plan_distinct
 from arrows.engine.running.gathers import (
@@ -121,16 +121,16 @@ class SentValues:
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class PlannedBatch:
-    """A merged batch, planned for a device, whose index arrays are there.
+    """A merged batch, planned for a device: all of it is on the host still.
 
     Attributes:
         merged: the batch.
         operations: those that have nodes in it.
         spans: for each component, in the order of execution: its number, and what runs in it.
-        sent: what was sent beside the index arrays of the operations.
+        sent: what is sent beside the index arrays of the operations.
         waiting: where gradients wait until rows pull them, on a device with kernels.
         deliveries: which rows are written where later steps read them, on a device with kernels.
-        uploaded: all that was sent.
+        upload: all that is sent.
     """
 
     merged: Merged
@@ -139,7 +139,7 @@ class PlannedBatch:
     sent: SentValues
     waiting: WaitingRows
     deliveries: PlannedDeliveries
-    uploaded: Uploaded
+    upload: Upload
 
 
 def plan_batch(
@@ -152,14 +152,14 @@ def plan_batch(
     backward: bool,
     seeds: LossSeeds | None = None,
 ) -> PlannedBatch:
-    """Plans a merged batch, and sends to the device what the host knows of it.
+    """Plans a merged batch.
 
     Args:
         plan: the model's plan.
         merged: the batch.
         codes: of all operations that compute.
         keys: dropout keys, by operation.
-        upload: takes the index arrays, and sends them.
+        upload: takes what the host knows of the batch.
         backward: whether gradients will be asked for.
         seeds: where they come in, if they come from a loss.
     """
@@ -204,7 +204,6 @@ def plan_batch(
         if seeds is None or not upload.device.has_kernels
         else _send_terms(plan, merged, seeds, upload),
     )
-    uploaded = upload.send()
     spans = step_ranges(merged, {o: operation.first_steps for o, operation in planned.items()})
     return PlannedBatch(
         merged=merged,
@@ -213,7 +212,7 @@ def plan_batch(
         sent=sent,
         waiting=waiting,
         deliveries=deliveries,
-        uploaded=uploaded,
+        upload=upload,
     )
 
 

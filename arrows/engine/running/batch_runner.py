@@ -283,7 +283,7 @@ class BatchRunner:
         if limit is None:
             return 1
         sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes
-        sent = planned.uploaded.bytes
+        sent = planned.upload.bytes
         if arena.bytes_with(sizes) + sent + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way

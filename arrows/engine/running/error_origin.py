@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from arrows.engine.device import ArenaFull
+from arrows.engine.device import ArenaFull, UploadFull
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
 from arrows.engine.running.batch_plan import PlannedBatch
@@ -170,7 +170,7 @@ def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
     return BatchMemoryError(
         message(
             f"cannot run a batch of {count} example{'' if count == 1 else 's'} on {device!r}",
-            reason="memory ran out while its indices and inputs were sent",
+            reason="memory of the host ran out while it was planned",
             hint="run fewer examples at a time",
         )
     )
@@ -179,10 +179,12 @@ def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
 def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
     """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
     sizes = arena_sizes(executor, planned)
-    need = executor.arena.bytes_with(sizes) + planned.uploaded.bytes
+    need = executor.arena.bytes_with(sizes) + planned.upload.bytes
     held, count = executor.arena.bytes, planned.merged.examples
     if isinstance(error, ArenaFull):
         reason = f"memory ran out at {in_words(error.bytes)} for {describe(executor, error.name)}"
+    elif isinstance(error, UploadFull):
+        reason = f"memory ran out while {in_words(error.bytes)} of indices and inputs were sent"
     else:
         name, size = largest_array(executor, planned)
         reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {name}"

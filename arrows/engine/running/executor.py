@@ -202,7 +202,7 @@ class Executor:
         keys: Mapping[int, HostArray] = MappingProxyType({}),
         seeds: LossSeeds | None = None,
     ) -> PlannedBatch:
-        """Plans a merged batch, and sends to the device what the host knows of it.
+        """Plans a merged batch; computes and sends nothing yet.
 
         Args:
             merged: the batch.
@@ -223,7 +223,7 @@ class Executor:
 
     @quiet
     def forward(self, planned: PlannedBatch, arena: Arena | None = None, carry: Carry | None = None) -> Run:
-        """Computes every value of a batch.
+        """Sends a batch to the device and computes every value of it.
 
         Args:
             planned: the batch.
@@ -237,7 +237,7 @@ class Executor:
         arrays = BatchArrays(
             device=self.device,
             arena=arena,
-            uploaded=planned.uploaded,
+            uploaded=planned.upload.send(),
             slabs=self._slabs(planned.merged, arena),
             delivered={
                 slab: slab_array(
@@ -246,7 +246,7 @@ class Executor:
                 for slab, rows in planned.deliveries.count.items()
             },
         )
-        writes = self._stream_writes(planned, arrays.slabs, carry)
+        writes = self._stream_writes(planned, arrays, carry)
         operations = {
             o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
         }
@@ -273,18 +273,18 @@ class Executor:
         ]
 
     def _stream_writes(
-        self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None
+        self, planned: PlannedBatch, arrays: BatchArrays, carry: Carry | None
     ) -> list[ArrayWrite]:
         """What is there before anything is computed; what is carried is written at once."""
         merged, writes = planned.merged, []
         for operation in self.plan.operations:
             if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
-                rows = rows_of_output(self.plan, merged, slabs, operation.index, 0)
+                rows = rows_of_output(self.plan, merged, arrays.slabs, operation.index, 0)
                 if isinstance(operation, CarriedOperation):
                     assert carry is not None
                     carry(rows, merged.raw[operation.stream])
                 else:
-                    values = planned.uploaded.get(planned.sent.streams[operation.index])
+                    values = arrays.uploaded.get(planned.sent.streams[operation.index])
                     writes.append(ArrayWrite(rows, values))
         return writes
 
@@ -308,7 +308,7 @@ class Executor:
             memory=self.memory.operations[o],
             once=self._values_without_rows(operation.code, operation.rows),
             results=results,
-            keys=None if keys is None else planned.uploaded.get(keys),
+            keys=None if keys is None else arrays.uploaded.get(keys),
             places=planned.deliveries.places.get(o, ()),
         )
 

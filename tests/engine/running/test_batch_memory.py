@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     seeds = model._runner._seeds(len(batch)) if gradients else None  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
     sizes = arena_sizes(executor, planned)
-    sent = planned.uploaded.bytes
+    sent = planned.upload.bytes
     return Arena(model.device).bytes_with(sizes) + sent + executor.parameter_gradients.dense_bytes
 
 
@@ -74,7 +75,7 @@ def sent_bytes(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     executor = model.executors.get(training=gradients, gradients=gradients)
     wired = model.prepare(batch)[:].wired
     seeds = model._runner._seeds(len(batch)) if gradients else None
-    return executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds).uploaded.bytes
+    return executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds).upload.bytes
 
 
 @devices
@@ -157,7 +158,7 @@ def test_gradients_of_inputs_in_parts(device: str) -> None:
     wired, seeds = whole.prepare(batch[:1])[:].wired, whole._runner._seeds(1)
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(1)), seeds)
     sizes = arena_sizes(executor, planned)
-    cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.uploaded.bytes
+    cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.upload.bytes
     got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
     assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
     assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()
@@ -304,8 +305,22 @@ def test_memory_that_runs_out_before_a_batch_runs(monkeypatch: pytest.MonkeyPatc
 
     with monkeypatch.context() as patch:
         patch.setattr(type(model.device), "to_device", full)
-        with pytest.raises(BatchMemoryError, match="cannot run a batch of 12 examples on 'fake'"):
+        with pytest.raises(BatchMemoryError) as refused:
             model.value_and_grad(examples())
+    text = str(refused.value)
+    assert text.startswith("cannot run a batch of 12 examples on 'fake'")
+    assert re.search(r"memory ran out while \S+ kB of indices and inputs were sent; the batch takes", text)
     assert model.step == 0
     again, _ = model.value_and_grad(examples())
     assert np.array_equal(ar.to_numpy(again), ar.to_numpy(expected))
+
+
+def test_a_part_is_sent_when_it_runs() -> None:
+    """The batch that is too large, and is cut, is not sent before."""
+    whole, cut = (ar.compile(block(), loss="loss", device="fake", seed=0) for _ in range(2))
+    need_of_all = need(whole, examples(), gradients=True)
+    cut.value_and_grad(examples()[:1])  # what is sent once
+    cut.memory_limit = int(need_of_all * 0.7)
+    before = cut.device.counts
+    cut.value_and_grad(examples())
+    assert (cut.device.counts - before).uploads == len(cut._records.latest.counts) > 1
