@@ -7,6 +7,9 @@ A metric counts what `update` shows it, batch by batch, and `figures` gives numb
 >>> from arrows.metrics import Accuracy, ConfusionMatrix
 """
 
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
 from arrows.metrics.attachment import AttachmentScores
 from arrows.metrics.classification import Accuracy, ClassF1, ConfusionMatrix
 from arrows.metrics.exact_sum import ExactSum
@@ -14,6 +17,13 @@ from arrows.metrics.metric import StreamingMetric
 from arrows.metrics.ranking import RocAuc
 from arrows.metrics.regression import MeanAbsoluteError, MeanSquaredError
 from arrows.metrics.spans import SpanF1
+from arrows.typesys.did_you_mean import missing_name
+
+if not TYPE_CHECKING:  # a type checker would accept any misspelt name
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name("arrows.metrics", __all__, name, sys._getframe(1))
+
 
 __all__ = [
     "Accuracy",

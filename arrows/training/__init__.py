@@ -3,6 +3,9 @@
 >>> from arrows.training import Adagrad, load, save, train
 """
 
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
 from arrows.training import schedules
 from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss, TensorBoard, WeightsAndBiases
 from arrows.training.curves import CurvePlot
@@ -28,7 +31,14 @@ from arrows.training.parallel import RankError
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
+from arrows.typesys.did_you_mean import missing_name
 from arrows.typesys.errors import NotFiniteError
+
+if not TYPE_CHECKING:  # a type checker would accept any misspelt name
+
+    def __getattr__(name: str) -> NoReturn:
+        raise missing_name("arrows.training", __all__, name, sys._getframe(1))
+
 
 __all__ = [
     "SGD",

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import NoReturn, ParamSpec, TypeVar
 
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-from arrows.typesys.foreign_names import MODEL
+from arrows.typesys.foreign_names import MODEL, PACKAGE
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,6 +59,19 @@ def as_import_error(error: AttributeError, module: str, name: str, caller: Frame
         return error
     words = str(error).removeprefix(f"module {module!r} has no attribute {name!r}")
     return ImportError(f"cannot import name {name!r} from {module!r}{words}", name=module)
+
+
+def missing_name(module: str, names: Iterable[str], name: str, caller: FrameType) -> Exception:
+    """The error for a name that a room has not, for its `__getattr__`.
+
+    Args:
+        module: the room, as `arrows.training`.
+        names: what it has.
+        name: what was asked for.
+        caller: the frame that asks.
+    """
+    likely = "" if name.startswith("_") else did_you_mean(name, {own: own for own in names}, PACKAGE)
+    return as_import_error(no_attribute(f"module {module!r}", name, likely), module, name, caller)
 
 
 def no_model_attribute(model: object, name: str) -> NoReturn:

@@ -39,6 +39,26 @@ def test_names_of_the_package(name: str, likely: str) -> None:
     assert str(caught.value) == f"module 'arrows' has no attribute {name!r}; did you mean {likely}?"
 
 
+@pytest.mark.parametrize(
+    ("room", "name", "likely"),
+    [
+        (ar.training, "adam", "Adam"),
+        (ar.training, "fit", "ar.training.train(model, examples, optimizer)"),
+        (ar.training, "find_lr", ""),
+        (ar.metrics, "accuracy", "Accuracy"),
+        (ar.metrics, "F1", ""),
+    ],
+)
+def test_names_of_rooms(room: Any, name: str, likely: str) -> None:
+    hint = f"; did you mean {likely}?" if likely else ""
+    with pytest.raises(AttributeError) as caught:
+        getattr(room, name)
+    assert str(caught.value) == f"module {room.__name__!r} has no attribute {name!r}{hint}"
+    with pytest.raises(ImportError) as refused:
+        exec(f"from {room.__name__} import {name}", {})
+    assert str(refused.value) == f"cannot import name {name!r} from {room.__name__!r}{hint}"
+
+
 @pytest.mark.parametrize("name", ["Zebra", "_relu", "__wrapped__"])
 def test_names_that_are_like_none(name: str) -> None:
     with pytest.raises(AttributeError) as caught:
