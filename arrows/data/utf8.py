@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
 from arrows.typesys import InputError
 
@@ -31,4 +31,6 @@ def decoded(raw: bytes, source: object, line: int) -> str:
     except UnicodeDecodeError as error:
         column = len(raw[: error.start].decode("utf-8")) + 1
         byte = raw[error.start]
-        raise InputError(f"{source}:{line}:{column}: this byte is not UTF-8: 0x{byte:02x}") from error
+        wide = line == 1 and raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        hint = "; the file begins as UTF-16 does, and UTF-8 is wanted" if wide else ""
+        raise InputError(f"{source}:{line}:{column}: this byte is not UTF-8: 0x{byte:02x}{hint}") from error

@@ -129,6 +129,17 @@ def test_what_comes_before_a_cut_is_read_and_the_cut_is_listed(tmp_path, name, s
     assert max(map(len, parts)) > 1000
 
 
+@pytest.mark.parametrize("read", [read_json_lines, read_csv, read_trees, read_conllu])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_files_in_utf_16_are_called_so(tmp_path, read, encoding):
+    path = tmp_path / "x"
+    path.write_bytes("\ufeff(1 a)\n".encode(encoding))
+    with pytest.raises(
+        ar.InputError, match=r"x:1:1: this byte is not UTF-8: 0xf[ef]; the file begins as UTF-16"
+    ):
+        read(path)
+
+
 def test_a_file_that_is_not_compressed(tmp_path):
     for suffix in (".gz", ".zst"):
         compressors()
