@@ -125,10 +125,10 @@ class RowSparse:
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> RowSparse:
-        return RowSparse(self.rows, self.values / _number("divide", divisor), self.shape)
+        return RowSparse(self.rows, self.values / _number("divide", divisor), self.shape, self.distinct)
 
     def __neg__(self) -> RowSparse:
-        return RowSparse(self.rows, -self.values, self.shape)
+        return RowSparse(self.rows, -self.values, self.shape, self.distinct)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:

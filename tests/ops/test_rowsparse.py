@@ -112,3 +112,9 @@ def test_other_shapes_and_other_things_are_not_added():
     for other in (1, 0.5, "a", None):
         with pytest.raises(TypeError):
             a + other
+
+
+def test_distinct_rows_stay_distinct():
+    rows = RowSparse(np.array([1, 3]), np.ones((2, 2)), (4, 2), distinct=True)
+    assert all(x.distinct for x in (rows * 2, rows / 2, -rows))
+    assert not (rows + rows).distinct
