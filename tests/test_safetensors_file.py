@@ -172,7 +172,7 @@ def harmless(path: tuple[Any, ...], value: Any, old: Any) -> bool:
     """Whether a value could have been written at this place, so that it need not be refused."""
     name, parent = (None, None, *path)[-1], (None, None, *path)[-2]
     if value is DROPPED:
-        return name in ("began", "unnamed", "evaluations", "plateau", "accumulate") or parent in (
+        return name in ("began", "unnamed", "evaluations", "plateau", "accumulate", "steps") or parent in (
             "metadata", "unnamed", "figures", "history", "evaluations",
         )  # fmt: skip
     whole = type(value) is int and 0 <= value < 2**63
@@ -189,6 +189,7 @@ def harmless(path: tuple[Any, ...], value: Any, old: Any) -> bool:
         "history": value == [],
         "evaluations": value == [],
         "step": whole,
+        "steps": whole,
         "epoch": whole and value > 0,
         "accumulate": whole and value > 0,
         "plateau": text,
