@@ -28,7 +28,7 @@ def benchmarks(*arguments: str, **variables: str) -> subprocess.CompletedProcess
 
 
 def test_it_measures_without_pins():
-    done = benchmarks("infer", "--quick", OPENBLAS_CORETYPE="Prescott")
+    done = benchmarks("steps", "--quick", OPENBLAS_CORETYPE="Prescott")
     assert done.returncode == 0, done.stderr
     assert "OPENBLAS_CORETYPE" not in done.stderr, "a pin would be told"
     assert "Prescott" not in done.stdout
