@@ -131,8 +131,7 @@ else:
             return _room(name)
         if name in _ELSEWHERE:
             return getattr(_room(_ELSEWHERE[name]), name)
-        error = did_you_mean.no_attribute("module 'arrows'", name, _likely(name))
-        raise did_you_mean.as_import_error(error, "arrows", name, sys._getframe(1))
+        raise did_you_mean.missing_name("arrows", name, _likely(name), sys._getframe(1))
 
     def _likely(name: str) -> str:
         """What may be meant by a name that the package does not have."""

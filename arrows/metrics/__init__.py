@@ -17,12 +17,12 @@ from arrows.metrics.metric import StreamingMetric
 from arrows.metrics.ranking import RocAuc
 from arrows.metrics.regression import MeanAbsoluteError, MeanSquaredError
 from arrows.metrics.spans import SpanF1
-from arrows.typesys.did_you_mean import missing_name
+from arrows.typesys.did_you_mean import likely_name, missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
-        raise missing_name("arrows.metrics", __all__, name, sys._getframe(1))
+        raise missing_name("arrows.metrics", name, likely_name(name, __all__), sys._getframe(1))
 
 
 __all__ = [

@@ -99,13 +99,12 @@ from arrows.ops.sorting import argsort, sort, top_k
 from arrows.ops.tensorlike import TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.ops.tracing import Tracer, TraceRecorder, trace
-from arrows.typesys.did_you_mean import as_import_error, no_attribute
+from arrows.typesys.did_you_mean import missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
-        error = no_attribute("module 'arrows.ops'", name, unknown_operation(name))
-        raise as_import_error(error, "arrows.ops", name, sys._getframe(1))
+        raise missing_name("arrows.ops", name, unknown_operation(name), sys._getframe(1))
 
 
 __all__ = [

@@ -31,13 +31,13 @@ from arrows.training.parallel import RankError
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
-from arrows.typesys.did_you_mean import missing_name
+from arrows.typesys.did_you_mean import likely_name, missing_name
 from arrows.typesys.errors import NotFiniteError
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
-        raise missing_name("arrows.training", __all__, name, sys._getframe(1))
+        raise missing_name("arrows.training", name, likely_name(name, __all__), sys._getframe(1))
 
 
 __all__ = [

@@ -49,11 +49,19 @@ def no_attribute(owner: str, name: str, likely: str) -> AttributeError:
     return AttributeError(f"{owner} has no attribute {name!r}{hint}")
 
 
-def as_import_error(error: AttributeError, module: str, name: str, caller: FrameType) -> Exception:
-    """The error for `from module import name`, if the caller is at such a line; else the error itself.
+def missing_name(module: str, name: str, likely: str, caller: FrameType) -> Exception:
+    """The error for a name that a module has not, for its `__getattr__`.
 
-    Python drops an `AttributeError` there, and with it the hint.
+    At `from module import name` it is an `ImportError`: Python drops an `AttributeError` there, and with it
+    the hint.
+
+    Args:
+        module: its name, as `arrows.training`.
+        name: what was asked for.
+        likely: what may be meant; empty if nothing is alike.
+        caller: the frame that asks.
     """
+    error = no_attribute(f"module {module!r}", name, likely)
     instruction = opname[caller.f_code.co_code[caller.f_lasti]] if caller.f_lasti >= 0 else ""
     if instruction != "IMPORT_FROM":
         return error
@@ -61,17 +69,14 @@ def as_import_error(error: AttributeError, module: str, name: str, caller: Frame
     return ImportError(f"cannot import name {name!r} from {module!r}{words}", name=module)
 
 
-def missing_name(module: str, names: Iterable[str], name: str, caller: FrameType) -> Exception:
-    """The error for a name that a room has not, for its `__getattr__`.
+def likely_name(name: str, names: Iterable[str]) -> str:
+    """Which of a module's names may be meant by one that it has not, or what is written here instead.
 
-    Args:
-        module: the room, as `arrows.training`.
-        names: what it has.
-        name: what was asked for.
-        caller: the frame that asks.
+    >>> likely_name("adam", ["Adam", "SGD"]), likely_name("_adam", ["Adam"])
+    ('Adam', '')
     """
-    likely = "" if name.startswith("_") else did_you_mean(name, {own: own for own in names}, PACKAGE)
-    return as_import_error(no_attribute(f"module {module!r}", name, likely), module, name, caller)
+    # Tools ask for names with an underscore.
+    return "" if name.startswith("_") else did_you_mean(name, {own: own for own in names}, PACKAGE)
 
 
 def no_model_attribute(model: object, name: str) -> NoReturn:
