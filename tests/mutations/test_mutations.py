@@ -32,9 +32,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     first_values = params.first_values
 
-    def noted(spec: Any, seed: int, name: str) -> Any:
+    def noted(spec: Any, seed: int, name: str, owner: object) -> Any:
         names.append(name)
-        return first_values(spec, seed, name)
+        return first_values(spec, seed, name, owner)
 
     monkeypatch.setattr(params, "first_values", noted)
     return names

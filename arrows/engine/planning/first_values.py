@@ -15,16 +15,31 @@ from arrows.typesys.dtypes import masked_elements
 from arrows.typesys.errors import Side, message
 
 
-def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
+def first_values(spec: Parameter, seed: int, name: str, owner: object) -> HostArray:
     """The first values of a parameter, which depend on the seed and its name alone.
 
+    Args:
+        spec: the parameter.
+        seed: of the model.
+        name: of the parameter, with its layer's.
+        owner: the layer, for messages.
+
     Raises:
-        ArrowValueError: the initializer raised, or gave something else.
+        ArrowValueError: the initializer raised, or gave something else; it names the layer and its line.
 
     >>> ones = Parameter("scale", (2,), "float32", lambda generator, shape, dtype: np.ones(shape, dtype))
-    >>> first_values(ones, 0, "Scale_1/scale").tolist()
+    >>> first_values(ones, 0, "Scale_1/scale", None).tolist()
     [1.0, 1.0]
     """
+    try:
+        return _first_values(spec, seed, name)
+    except ArrowValueError as error:
+        layer = [Side(owner.label, "", owner.site)] if isinstance(owner, Block) else []
+        words = message(f"cannot make parameter {name!r}", layer, reason=str(error))
+        raise ArrowValueError(words) from error.__cause__
+
+
+def _first_values(spec: Parameter, seed: int, name: str) -> HostArray:
     generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
     try:
         values = spec.initializer(generator, spec.shape, spec.dtype)
@@ -41,9 +56,3 @@ def first_values(spec: Parameter, seed: int, name: str) -> HostArray:
         raise ArrowValueError(f"the initializer of {name!r} gave an array of shape {shapes}")
     # A copy, since an initializer may return the same array to two models.
     return np.array(array, dtype=spec.dtype, order="C")
-
-
-def without_first_values(name: str, owner: object, reason: str) -> ArrowValueError:
-    """The error for a parameter without first values, with the layer whose parameter it is, and its line."""
-    layer = [Side(owner.label, "", owner.site)] if isinstance(owner, Block) else []
-    return ArrowValueError(message(f"cannot make parameter {name!r}", layer, reason=reason))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device, FakeArray, ParameterLock, host_array
-from arrows.engine.planning.first_values import first_values, without_first_values
+from arrows.engine.planning.first_values import first_values
 from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
 from arrows.engine.values import ForeignArrayError, import_array, lends_memory
 from arrows.inference import Typed
@@ -188,7 +188,7 @@ class _Maker:
         """
         device, source = self._device, self._source
         if source is None:
-            values: Any = self._first_values(name, owner, spec)
+            values: Any = first_values(spec, self._seed, name, owner)
         elif isinstance(source, Params):
             values = source.find(owner, spec)
         elif (values := source.get(name)) is not None:
@@ -210,12 +210,6 @@ class _Maker:
         array: Array = values if device.is_array(values) else device.to_device(values)
         self.shared.arrays[id(owner), spec.name] = array
         return array
-
-    def _first_values(self, name: str, owner: object, spec: Parameter) -> HostArray:
-        try:
-            return first_values(spec, self._seed, name)
-        except ArrowValueError as error:
-            raise without_first_values(name, owner, str(error)) from error.__cause__
 
 
 class GrowingParams(Params):
