@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device import host_array
 from arrows.engine.planning import GrowingParams
-from arrows.safetensors_file import read_file, write_file
 from arrows.training.arguments import require_above, require_model, require_optimizer, whole_number
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import all_parameters, as_float
-from arrows.training.saving import load_state, save_state
+from arrows.training.saving import add_parameters, load_state, save_state
 from arrows.typesys import ArrowValueError
 
 _DIVERGED = 10.0  # a run whose loss is so many times the least mean of some steps has had enough
@@ -135,10 +133,7 @@ def _add_grown(state: Path, params: GrowingParams, names: Collection[str]) -> No
     grown = [name for name in params if name not in names]
     if grown:
         params.begin_anew(grown)
-        arrays, texts = read_file(state)
-        write_file(
-            state, {**arrays, **{f"parameter:{name}": host_array(params[name]) for name in grown}}, texts
-        )
+        add_parameters(state, {name: params[name] for name in grown})
 
 
 def _batches(prepared: PreparedExamples, size: int, seed: int) -> Iterator[Any]:

@@ -6,12 +6,13 @@ it is used, and before memory is allocated for it.
 """
 
 from arrows.safetensors_file import Entry, open_file, require_memory
-from arrows.training.saving.checkpoint import STATE, load_state, save_state
+from arrows.training.saving.checkpoint import STATE, add_parameters, load_state, save_state
 from arrows.training.saving.parameter_files import differences, load, read_metadata, save
 
 __all__ = [
     "STATE",
     "Entry",
+    "add_parameters",
     "differences",
     "load",
     "load_state",

@@ -21,6 +21,7 @@ from arrows.safetensors_file import (
     OpenFile,
     open_file,
     quoted,
+    read_file,
     require_texts,
     write_file,
 )
@@ -104,7 +105,7 @@ def save_state(
             f"the optimizer holds the state of {others[0]!r}, which is no parameter of this model; "
             "save it with a model that has all that it trains"
         )
-    arrays = {f"parameter:{name}": array for name, array in params.items()}
+    arrays = _parameter_entries(params)
     for name, slots in optimizer.state.items():
         arrays |= {f"slot:{slot}:{name}": array for slot, array in slots.items()}
     if averages is not None:
@@ -132,6 +133,18 @@ def save_state(
         raise ArrowValueError(f"this state could not be loaded again: it {error}") from None
     # The optimizer's arrays lie where the model was in the last step, which need not be where it is now.
     write_file(target, {name: host_array(array) for name, array in arrays.items()}, {_KEY: text})
+
+
+def add_parameters(path: Path, params: Mapping[str, Array]) -> None:
+    """Adds parameters to a state that was saved before they were there, as on the fly."""
+    arrays, texts = read_file(path)
+    added = {name: host_array(array) for name, array in _parameter_entries(params).items()}
+    write_file(path, {**arrays, **added}, texts)
+
+
+def _parameter_entries(params: Mapping[str, Array]) -> dict[str, Array]:
+    """Parameters by the names of their entries."""
+    return {f"parameter:{name}": array for name, array in params.items()}
 
 
 def load_state(
