@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import traceback
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 
 import arrows.ops as ops  # a cycle: the operations are looked up by name when this runs
 from arrows.ops.errors import ShapeError
@@ -50,7 +51,7 @@ def explained(error: Exception) -> ShapeError | None:
     """
     if isinstance(error, AttributeError):
         return _unknown_name(error)
-    frame = _innermost(error.__traceback__)
+    frame = _innermost(error)
     if not isinstance(error, TypeError) or frame is None or is_inside(frame.f_code.co_filename):
         return None  # it comes from within the operation, which says itself what is wrong
     match = _REFUSED.fullmatch(str(error))
@@ -63,11 +64,10 @@ def explained(error: Exception) -> ShapeError | None:
     return _miscall(f"x.{name}" if method else f"ops.{name}", called, refusal)
 
 
-def _innermost(traceback: TracebackType | None) -> FrameType | None:
-    frame = None
-    while traceback is not None:
-        frame, traceback = traceback.tb_frame, traceback.tb_next
-    return frame
+def _innermost(error: Exception) -> FrameType | None:
+    """The frame that raised an error."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1] if frames else None
 
 
 def _operation(name: str, frame: FrameType) -> Callable[..., object] | None:
@@ -137,10 +137,6 @@ def _names() -> dict[str, str]:
 
 def line_of(error: Exception) -> SourceLine | None:
     """The innermost line of a traceback that lies outside the library."""
-    line, walk = None, error.__traceback__
-    while walk is not None:
-        file = walk.tb_frame.f_code.co_filename
-        if not is_inside(file):
-            line = SourceLine(file, walk.tb_lineno)
-        walk = walk.tb_next
-    return line
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    outside = [SourceLine(file, line) for file, line in places if not is_inside(file)]
+    return outside[-1] if outside else None
