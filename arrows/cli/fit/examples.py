@@ -140,9 +140,9 @@ def read_examples(
             wrong.append(error)
     if not examples:
         raise wrong[0]
-    for errors, what in ((skipped, "lines that cannot be read"), (wrong, "lines without a label")):
+    for errors, kind in ((skipped, "lines that cannot be read"), (wrong, "lines without a label")):
         if errors:
-            print(f"left out {what}: {len(errors):,}; {printable(first_and_last(errors))}")
+            print(f"left out {kind}: {len(errors):,}; {printable(first_and_last(errors))}")
     return ExampleFile(examples=examples, keys=keys, columns=columns or {})
 
 
