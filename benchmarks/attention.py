@@ -1,7 +1,4 @@
-"""A tagger with multi-head attention within sentences, of one length and of uneven ones, against PyTorch.
-
-`pairs` is the same model with a node for each pair of words, by `Zip`.
-"""
+"""A tagger with multi-head attention within sentences, of one length and of uneven ones, against PyTorch."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-import arrows as ar
-from benchmarks.baselines.attention_torch import Example, TorchAttention, by_pairs
+from benchmarks.baselines.attention_torch import Example, TorchAttention
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.pytorch import installed
-from benchmarks.networks import attention_tagger, pairwise_attention_tagger
+from benchmarks.networks import attention_tagger
 from benchmarks.report import Result
 from benchmarks.systems import RATE, System, train_steps, variants
 from benchmarks.timing import measure, random_batches
@@ -46,8 +42,6 @@ def run(
         ]
         models = variants(attention_tagger(**sizes), one_by_one=False, loss="loss")
         parameters = {name: value.copy() for name, value in models["arrows"].params.items()}
-        pairs = pairwise_attention_tagger(**sizes)
-        models["pairs"] = ar.compile(pairs, loss="loss", jit=False, params=by_pairs(parameters))
         systems = {name: train_steps(model, examples) for name, model in models.items()}
         if installed:
             systems["torch-hand"] = in_torch(parameters, sizes["heads"], examples)

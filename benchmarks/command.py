@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from arrows.machine import describe, set_threads, slowdowns, summary
-from benchmarks import NAMES, plot
+from benchmarks import NAMES
 from benchmarks.report import Result, json_lines, table
 from benchmarks.tasks import TASKS
 
@@ -31,9 +31,6 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
-    )
-    options.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw the results there (.svg, .png, ...; needs matplotlib)"
     )
     options.add_argument(
         "--data",
@@ -65,12 +62,10 @@ def measure(options: argparse.Namespace) -> int:
     """Measures, writes each result to the JSON file if asked, prints the table, and returns 0.
 
     Raises:
-        OSError, ArrowValueError: a file cannot be written, or the plot not drawn; nothing is measured then.
+        OSError: the file cannot be written; nothing is measured then.
     """
     if options.json is not None and not options.json.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
-    if options.plot is not None:
-        plot.check(options.plot)
     module = benchmark(options.name)
     if options.threads is not None:
         set_threads(options.threads)  # once PyTorch, which brings a BLAS of its own, has been imported
@@ -93,8 +88,6 @@ def measure(options: argparse.Namespace) -> int:
     with open(options.json or os.devnull, "w", encoding="utf-8", buffering=1) as file:
         file.writelines(f"{line}\n" for line in json_lines(machine, measured))
     print(table(results))
-    if options.plot is not None:
-        plot.plot(results, options.plot)
     return 0
 
 

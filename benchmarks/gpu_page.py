@@ -61,8 +61,8 @@ def _introduction(machine: Mapping[str, Any]) -> str:
     )
 
 
-def replaced(page: str, text: str, title: str = TITLE) -> str:
-    """The page with its section of this title replaced.
+def replaced(page: str, text: str) -> str:
+    """The page with its section "On a GPU" replaced.
 
     >>> replaced("# A\\n\\n## On a GPU\\n\\nold\\n\\n## B\\n", "## On a GPU\\n\\nnew\\n")
     '# A\\n\\n## On a GPU\\n\\nnew\\n\\n## B\\n'
@@ -70,10 +70,10 @@ def replaced(page: str, text: str, title: str = TITLE) -> str:
     Raises:
         ValueError: the page has no such section.
     """
-    pattern = re.compile(rf"^{re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    pattern = re.compile(rf"^{re.escape(TITLE)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
     found = pattern.search(page)
     if found is None:
-        raise ValueError(f"the page has no section {title!r}")
+        raise ValueError(f"the page has no section {TITLE!r}")
     rest = page[found.end() :]
     return page[: found.start()] + text + ("\n" if rest else "") + rest
 

@@ -22,7 +22,6 @@ from arrows.models import sentiment
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import installed
-from benchmarks.baselines.treelstm_numba import NumbaNodewise, numba
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchNodewise
 from benchmarks.datasets import VOCABULARY, random_tree
@@ -41,8 +40,8 @@ def run(
 ) -> Iterator[Result]:
     """Measures the first call in new processes, and then calls on many trees, on one thread.
 
-    `arrows` and `arrows-jit` run the block; `numpy-hand` is written by hand, level by level; `numba-hand` is
-    a compiled loop over the nodes, `torch-nodewise` PyTorch's operators, node by node.
+    `arrows` and `arrows-jit` run the block; `numpy-hand` is written by hand, level by level;
+    `torch-nodewise` is PyTorch's operators, node by node.
     """
     config = {"state": state, "words": words, "batch": 1}
     for name in names():
@@ -60,8 +59,7 @@ def run(
 
 def names() -> list[str]:
     """The systems that are installed here."""
-    by_hand = ["numpy-hand"] + (["numba-hand"] if numba is not None else [])
-    return ["arrows", *compiled(), *by_hand, *(["torch-nodewise"] if installed else [])]
+    return ["arrows", *compiled(), "numpy-hand", *(["torch-nodewise"] if installed else [])]
 
 
 def build(name: str, parameters: Mapping[str, Array], state: int) -> Call:
@@ -70,9 +68,6 @@ def build(name: str, parameters: Mapping[str, Array], state: int) -> Call:
     if name == "numpy-hand":
         by_numpy = NumpyHand(parameters)
         return lambda tree: by_numpy.scores(Forest([tree], numbers).batch(np.zeros(1, np.int64)))[-1]
-    if name == "numba-hand":
-        by_numba = NumbaNodewise(parameters, numbers)
-        return lambda tree: by_numba.tree_scores(tree)[-1]
     if name == "torch-nodewise":
         by_torch = TorchNodewise(parameters, numbers)
         return lambda tree: np.asarray(by_torch.tree_scores([tree])[0][-1][0])

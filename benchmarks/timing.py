@@ -17,7 +17,7 @@ from benchmarks.report import Result
 from benchmarks.systems import System
 
 SLOW = 8  # a system without batching gets this many times fewer batches a run
-UNBATCHED = {"one-by-one", "torch-one-by-one", "alone", "pairs"}
+UNBATCHED = {"one-by-one", "torch-one-by-one", "alone"}
 
 
 def interleaved(

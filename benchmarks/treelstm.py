@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from arrows.data import Tree, vocabulary
 from arrows.models import Sentiment, sentiment
-from benchmarks.baselines.bound import Bound
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import installed
@@ -65,7 +63,6 @@ def run(
             random = np.random.default_rng(0)
             first = random.integers(0, len(trees), size.batch)
             batches = random_batches(random, systems["arrows"], first, len(trees), seconds)
-            systems["bound"] = _bound(mode, parameters, forest, batches)
             config = {"mode": mode, **asdict(size), "float_type": "float32", "trees": source}
             yield from measure(NAME, config, systems, batches, rounds=5 if quick else 11)
 
@@ -102,11 +99,3 @@ def _by_hand(
             "torch-nodewise": lambda batch, _: nodewise.tree_scores([trees[i] for i in batch]),
         }
     return training if mode == "train" else inference
-
-
-def _bound(
-    mode: str, parameters: Mapping[str, Array], forest: Forest, batches: Sequence[npt.NDArray[np.int64]]
-) -> System:
-    """The matrix products alone of each batch."""
-    products = [Bound(parameters, forest.shared(batch)) for batch in batches]
-    return lambda _, number: products[number].training() if mode == "train" else products[number].inference()

@@ -74,7 +74,8 @@ def page() -> str:
     """The text of docs/reference.md.
 
     Raises:
-        LookupError: a public name stands in no chapter, or has neither a docstring nor a line in PLAIN.
+        LookupError: a public name stands in no chapter, or has neither a docstring nor a line in PLAIN; a
+            module has no names.
     """
     arrows = importlib.import_module("arrows")
     names = set(arrows.__all__)
@@ -92,7 +93,10 @@ def page() -> str:
         if title == "ar.ops":
             lines.append("All operations and primitives: [ops.md](ops.md).\n")
         else:
-            lines.append("".join(line(title, module, name) for name in sorted(public(module), key=str.lower)))
+            listed = sorted(public(module), key=str.lower)
+            if not listed:
+                raise LookupError(f"{module_name} has no public name; give it an __all__")
+            lines.append("".join(line(title, module, name) for name in listed))
         parts.append("\n".join(lines))
     return "\n".join(parts)
 

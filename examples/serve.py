@@ -1,7 +1,8 @@
 """A saved model behind HTTP: requests that come at the same time run as one batch.
 
     pip install 'arrows[serve]'
-    python examples/serve.py MODEL --trust mine --port 8000
+    python examples/serve.py MODEL --trust mine --port 8000       (a package, or a module of this folder)
+    python examples/serve.py MODEL --builder stars.py:stars
     curl localhost:8000/predict -d '{"examples": [{"word": "good"}]}'
 
 `POST /predict` takes examples and gives their results in the same order. Each waits at most 5 ms for others
@@ -24,8 +25,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import importlib
 import json
 import math
+import os
 import random
 import socket
 import subprocess
@@ -391,11 +394,23 @@ def load_test(requests: int = 1000, at_once: int = 64, state: int = 150, words: 
     }
 
 
+def builder_of(text: str) -> Callable[..., Any]:
+    """The function that `FILE.py:NAME` names; imports the file, with its folder on the path."""
+    file, _, name = text.rpartition(":")
+    path = Path(file).resolve()
+    if not path.is_file() or not name:
+        raise SystemExit(f"--builder {text}: give a file and a function in it, FILE.py:NAME")
+    sys.path.insert(0, str(path.parent))
+    builder: Callable[..., Any] = getattr(importlib.import_module(path.stem), name)
+    return builder
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Serve a saved model over HTTP.")
     parser.add_argument("model", nargs="?", metavar="MODEL", help="a file that ar.save_model wrote")
     parser.add_argument("--trust", action="append", default=[], metavar="PACKAGE", help="as of load_model")
+    parser.add_argument("--builder", metavar="FILE.py:NAME", help="the function that builds the block")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0: any that is free (default: 8000)")
     parser.add_argument("--load-test", action="store_true", help="send 1,000 requests to a service")
@@ -406,7 +421,9 @@ def main() -> None:
     elif options.model is None:
         parser.error("name a model file, or --load-test")
     else:
-        model = ar.load_model(options.model, trust=options.trust)
+        sys.path.insert(0, os.getcwd())  # as for `python -m`; a script has its own folder there
+        builder = None if options.builder is None else builder_of(options.builder)
+        model = ar.load_model(options.model, trust=options.trust, builder=builder)
         asyncio.run(serve(service(model), options.host, options.port))
 
 

@@ -14,6 +14,10 @@ os.environ.setdefault("ARROWS_JIT", "0")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import engine
+
+# A failure of a random program is made smaller by running many more: half a minute of that is enough.
+engine.MAX_SHRINKING_SECONDS = 30
 
 # A test run in the background of a script inherits an ignored Ctrl-C and hands it on to what it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -17,6 +17,7 @@ import arrows as ar
 from tests.generation import (
     elements,
     leaves,
+    meetings,
     recursion,
     reductions,
     repeats,
@@ -26,7 +27,7 @@ from tests.generation import (
 )
 from tests.generation.build import INNER, LEAVES, Build, Draw, Piece
 
-FAMILIES = (leaves, wiring, sequences, elements, reductions, recursion, repeats)
+FAMILIES = (leaves, wiring, sequences, elements, reductions, recursion, repeats, meetings)
 PRODUCTIONS = (*LEAVES, *INNER)
 RESULTS = tuple(results.RESULTS)
 

@@ -21,7 +21,6 @@ def written(folder: Path) -> Path:
             writer.add("words", np.array(piece, np.int16))
         writer.add("wide", np.arange(6, dtype=np.int64).reshape(2, 3)[:, ::-1])
         writer.add("flags", np.array([True, False, True]))
-        writer.drop("nothing")
         writer.finish({"by": "é"})
     assert [entry.name for entry in folder.iterdir()] == ["file"]
     return path
@@ -47,14 +46,6 @@ def test_others_read_the_file(tmp_path: Path) -> None:
     arrays, texts = read_file(path)
     assert arrays["wide"].tolist() == [[2, 1, 0], [5, 4, 3]] and texts == {"by": "é"}
     assert safetensors.numpy.load_file(path)["words"].tolist() == [1, 2, 3]
-
-
-def test_rows_are_read_while_a_column_grows(tmp_path: Path) -> None:
-    with ColumnWriter(tmp_path / "file") as writer:
-        writer.add("x", np.arange(4))
-        assert writer.read("x", 1, 2).tolist() == [1, 2]
-        writer.add("x", np.arange(2))
-        assert writer.read_all("x").tolist() == [0, 1, 2, 3, 0, 1]
 
 
 def test_damage_is_found(tmp_path: Path) -> None:

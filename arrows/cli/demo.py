@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import arrows as ar
 from arrows.cli.model_files import restore_sentiment
 from arrows.cli.option_types import count
+from arrows.cli.outputs import add_overwrite, require_free
 from arrows.cli.predict.sentiment import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.files import require_replaceable
@@ -40,11 +42,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--examples", type=count, default=4000, help="trees to train on (default: 4000)")
     add("--epochs", type=count, default=6, help="default: 6")
     add("--seed", type=count, default=0, help="default: 0")
-    add("--save", default="sentiment.safetensors", metavar="FILE", help="default: sentiment.safetensors")
+    add("--save", type=Path, metavar="FILE", help="keep the model there (default: it is not kept)")
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs `arrows demo`; returns the exit status 0."""
+    """Runs `arrows demo`; returns the exit status 0.
+
+    Raises:
+        ArrowValueError: there is a file at `--save`, and no `--overwrite`.
+        And as `demonstrate`.
+    """
+    if options.save is not None:
+        require_free(options, [options.save], None, "--save")
     demonstrate(
         options.trees,
         examples=options.examples,
@@ -61,10 +71,11 @@ def demonstrate(
     examples: int = 4000,
     epochs: int = 6,
     seed: int = 0,
-    path: str | Path = "sentiment.safetensors",
+    path: str | Path | None = None,
 ) -> float:
     """Prints the typed expression, trains with a progress bar, measures, saves, loads back and classifies.
 
+    Without a path, the model is saved in a folder that is removed at the end.
     An eighth as many trees as `examples` are held out; returns the accuracy at their roots, from 0 to 1.
 
     Raises:
@@ -72,6 +83,10 @@ def demonstrate(
         OSError: the model cannot be saved.
         NotFiniteError: loss or parameters became NaN; nothing has been saved then.
     """
+    if path is None:
+        with tempfile.TemporaryDirectory() as folder:
+            kept = Path(folder, "sentiment.safetensors")
+            return demonstrate(trees, examples=examples, epochs=epochs, seed=seed, path=kept)
     users = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(trees, start=1)]
     require_replaceable(Path(path))  # rather than fail after the training
     learning, held_out = generate(examples, seed=2 * seed), generate(max(1, examples // 8), seed=2 * seed + 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arrows.cli.job import is_first
+from arrows.cli.outputs import require_output
 from arrows.files import require_replaceable
 from arrows.training import Callback, CurvePlot, JsonLines, TensorBoard, WeightsAndBiases
 from arrows.typesys.errors import MissingExtraError
@@ -37,6 +38,7 @@ def run_logs(options: argparse.Namespace) -> Iterator[list[Callback]]:
     """The callbacks that `options` ask for, on the first rank alone; what they write to is closed at the end.
 
     Raises:
+        ArrowValueError: a file is one of those that the command reads, a model, or the state of a run.
         MissingExtraError: a package is missing; the message says how it is installed.
         OSError: a file cannot be written.
     """
@@ -44,6 +46,10 @@ def run_logs(options: argparse.Namespace) -> Iterator[list[Callback]]:
     if not is_first():
         yield callbacks
         return
+    written = ("log", "plot", "save")
+    read = [value for name, value in vars(options).items() if name not in written]
+    for name in ("log", "plot"):
+        require_output(getattr(options, name), *read, option=f"--{name}")
     if options.log is not None:
         require_replaceable(options.log)
         callbacks.append(JsonLines(options.log))

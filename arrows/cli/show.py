@@ -12,6 +12,7 @@ from typing import Any
 import arrows as ar
 from arrows.cli.exit_codes import LINE
 from arrows.cli.option_types import block_type, count
+from arrows.cli.outputs import require_output
 from arrows.cli.user_modules import (
     NamedBlock,
     Unreadable,
@@ -98,6 +99,7 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.output is not None:
         require_replaceable(options.output)
+        require_output(options.output, split(options.file)[0])
     _check_options(options)
     if options.schedule is not None:
         _batch_size(options.batch)

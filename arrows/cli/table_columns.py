@@ -18,6 +18,33 @@ METADATA = "table columns"
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _TRUTH = {"true": True, "false": False}
+# What pandas and R read as missing, and what the tables of the UCI repository, of SAS and of people have.
+_MISSING = frozenset(
+    {
+        "na",
+        "n/a",
+        "#n/a",
+        "<na>",
+        "#na",
+        "n.a.",
+        "nan",
+        "-nan",
+        "null",
+        "none",
+        "nil",
+        "missing",
+        "unknown",
+        "?",
+        "-",
+        "--",
+        ".",
+        "1.#qnan",
+        "-1.#ind",
+        "#null!",
+        "#value!",
+    }
+)
+_MOSTLY = 0.9  # a column of text is likely meant for numbers if so many of its fields are some
 
 
 def separator_of(path: Path) -> str | None:
@@ -30,22 +57,65 @@ def separator_of(path: Path) -> str | None:
     return _SEPARATORS.get(Path(name).suffix.lower())
 
 
-def column_types(rows: Sequence[Mapping[str, str]]) -> dict[str, ColumnType]:
-    """The type of each column: truth values or numbers where all fields are that are not blank.
+def is_missing(text: str) -> bool:
+    """Whether a field of a column of numbers or truth values says that there is none.
 
-    >>> column_types([{"a": "1", "b": "007", "c": "True"}, {"a": "2.5", "b": "8", "c": ""}])
-    {'a': 'number', 'b': 'text', 'c': 'boolean'}
+    >>> is_missing(" "), is_missing("NaN"), is_missing("N/A"), is_missing("0")
+    (True, True, True, False)
+    """
+    bare = text.strip().lower()
+    return not bare or bare in _MISSING
+
+
+def column_types(rows: Sequence[Mapping[str, str]]) -> dict[str, ColumnType]:
+    """The type of each column: truth values or numbers where all fields are that are not missing.
+
+    >>> column_types([{"a": "1", "b": "007", "c": "True"}, {"a": "NA", "b": "8", "c": ""}])
+    {'a': 'integer', 'b': 'text', 'c': 'boolean'}
     """
     return {name: _column_type([row[name].strip() for row in rows]) for name in (rows[0] if rows else {})}
 
 
 def _column_type(texts: Sequence[str]) -> ColumnType:
-    filled = [text for text in texts if text]
+    filled = [text for text in texts if not is_missing(text)]
     if filled and all(text.lower() in _TRUTH for text in filled):
         return "boolean"
     if filled and all(_is_number(text, int) for text in filled):
         return "integer"
     return "number" if filled and all(_is_number(text, float) for text in filled) else "text"
+
+
+def column_notes(rows: FileExamples[dict[str, str]], types: Mapping[str, ColumnType]) -> list[str]:
+    """What a reader of a table should know: how missing numbers are written, and what spoils a column.
+
+    >>> rows = FileExamples([{"a": "1"}, {"a": "NA"}], places=["t.csv:2", "t.csv:3"], skipped=[])
+    >>> column_notes(rows, {"a": "integer"})
+    ["note: the column 'a' has 1 missing value, written 'NA'"]
+    """
+    notes = []
+    for name, kind in types.items():
+        texts = [row[name].strip() for row in rows]
+        words = dict.fromkeys(text for text in texts if text and is_missing(text))
+        if kind != "text" and words:
+            count = sum(map(is_missing, texts))
+            written = shortened(", ".join(map(quoted, words)), 100)
+            plural = "" if count == 1 else "s"
+            notes.append(
+                f"note: the column {quoted(name)} has {count:,} missing value{plural}, written {written}"
+            )
+        others = [
+            number
+            for number, text in enumerate(texts)
+            if kind == "text" and not is_missing(text) and not _is_number(text, float)
+        ]
+        numbers = sum(_is_number(text, float) for text in texts) if others else 0
+        if others and numbers >= _MOSTLY * (numbers + len(others)):
+            notes.append(
+                f"warning: the column {quoted(name)} holds {numbers:,} numbers, and is read as text because "
+                f"of {quoted(texts[others[0]])} in {rows.places[others[0]]}"
+                + (f" and {len(others) - 1:,} more" if len(others) > 1 else "")
+            )
+    return notes
 
 
 def _is_number(text: str, read: Callable[[str], float]) -> bool:
@@ -60,13 +130,13 @@ def _is_number(text: str, read: Callable[[str], float]) -> bool:
 
 
 def typed_row(row: Mapping[str, str], types: Mapping[str, ColumnType], place: str) -> dict[str, object]:
-    """A row as a JSON object: null where it is blank.
+    """A row as a JSON object: null where it is blank, or says that a number or truth value is missing.
 
     Raises:
         InputError: a field is not of the type of its column; it names place and column.
 
-    >>> typed_row({"a": "1", "b": ""}, {"a": "number"}, "t.csv:2")
-    {'a': 1.0, 'b': None}
+    >>> typed_row({"a": "1", "b": "", "c": "NA", "d": "NA"}, {"a": "number", "c": "number"}, "t.csv:2")
+    {'a': 1.0, 'b': None, 'c': None, 'd': 'NA'}
     """
     return {
         name: _typed(text, types.get(name, "text"), name, place) if text.strip() else None
@@ -75,6 +145,8 @@ def typed_row(row: Mapping[str, str], types: Mapping[str, ColumnType], place: st
 
 
 def _typed(text: str, kind: ColumnType, name: str, place: str) -> object:
+    if kind != "text" and is_missing(text):
+        return None
     match kind:
         case "text":
             return text

@@ -11,6 +11,7 @@ from pathlib import Path
 import arrows as ar
 from arrows.cli.job import is_first, world
 from arrows.cli.option_types import OPTIMIZERS, add_device, count, positive, rate
+from arrows.cli.outputs import add_overwrite, require_free
 from arrows.cli.run_logs import add_log_options, run_logs
 from arrows.files import require_replaceable
 from arrows.model_files import save_model
@@ -25,6 +26,7 @@ from arrows.training import (
     find_learning_rate,
     train,
 )
+from arrows.training.saving import EVALUATION
 from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable
 
@@ -83,6 +85,7 @@ def add_training_options(
         help="how many states of the run to keep, in case the newest is damaged (default: 2)",
     )
     add("--resume", action="store_true", help="continue from the saved state of the run if there is one")
+    add_overwrite(parser)
     add("--evaluate-every", type=positive, metavar="N", help="evaluate on dev after every N steps, too")
     add(
         "--patience",
@@ -106,10 +109,11 @@ def add_training_options(
     add_log_options(parser)
 
 
-def require_writable(path: Path) -> None:
-    """Refuses, before an epoch is spent on training, a model file or checkpoint that could not be written."""
-    require_replaceable(path)
-    require_replaceable(checkpoint_path(path))
+def require_writable(options: argparse.Namespace) -> None:
+    """Refuses, before data are read, a model file or state that could not be written or would be lost."""
+    require_replaceable(options.save)
+    if not options.find_rate:
+        require_free(options, [options.save], checkpoint_path(options.save), "--save")
 
 
 def checkpoint_path(path: Path) -> Path:
@@ -181,6 +185,7 @@ def train_best(
                 checkpoint_path=checkpoint_path(options.save),
                 keep_last=options.keep_last,
                 resume=options.resume,
+                overwrite=options.overwrite,
                 metadata=metadata,
                 unit=unit,
                 comm=world(),
@@ -220,10 +225,11 @@ class _Reporter(Callback):
     evaluations: bool
 
     def after_evaluation(self, evaluation: Evaluation, /) -> None:
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in evaluation.figures.items())
         if evaluation.best:
-            save_model(self.kept, self.path, metadata=self.texts)
+            made = f"epoch {evaluation.epoch}, step {evaluation.step:,}, {figures}"
+            save_model(self.kept, self.path, metadata={**(self.texts or {}), EVALUATION: made})
         if self.evaluations:
-            figures = ", ".join(f"{name} {value:.4f}" for name, value in evaluation.figures.items())
             print(f"  step {evaluation.step:,}: {figures}{_best(evaluation)}", flush=True)
 
     def after_epoch(self, epoch: Epoch, /) -> None:

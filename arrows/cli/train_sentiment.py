@@ -133,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
         InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
         And as `train_best`.
     """
-    require_writable(options.save)
+    require_writable(options)
     treebank = read(options.data, options.vectors)
     embedding = _embedding_size(options, treebank)
     blocks = sentiment(

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         InputError, ArrowValueError, OSError: wrong data or options; nothing has been written then.
         And as `train_best`.
     """
-    require_writable(options.save)
+    require_writable(options)
     files = find(options.data)
     sentences = read(files)
     lexicon = Lexicon.of(sentences["train"])

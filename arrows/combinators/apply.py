@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVarTuple, overload
 from arrows import ops
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
 from arrows.combinators.base.block import A, B, Block
-from arrows.ops import TensorLike
+from arrows.ops import IndexOutOfRange, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import wider_dtype
 
@@ -46,6 +46,10 @@ class Apply(Block[A, B]):
     def check(self, input: T.Type) -> Misfit:
         """Checks an input type that is known, for errors that tracing does not find."""
         return None
+
+    def out_of_range(self, error: IndexOutOfRange) -> tuple[str, str]:
+        """Makes the reason and the hint for an index of an example that is out of range."""
+        return str(error), ""
 
 
 class Function(Apply[A, B]):
@@ -109,10 +113,10 @@ def spread_items(args: tuple[Any, ...]) -> tuple[Any, ...]:
 class Concat(Apply[Any, Any]):
     """Joins the tensors of a tuple along one axis.
 
-    Scalars count as vectors of length 1; the other axes and the element types must agree.
+    Scalars count as vectors of length 1; all other axes and the element types must agree.
 
     Args:
-        dim: the axis, counted without a batch; negative from the end.
+        axis: the axis, counted without a batch; negative from the end.
         flatten: take nested tuples apart, depth first.
         name: the name in messages.
 
@@ -126,22 +130,25 @@ class Concat(Apply[Any, Any]):
         >>> pair = ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Vector(2)
         >>> (pair >> ar.Concat()).eval((1, [2, 3])).tolist()
         [1.0, 2.0, 3.0]
+        >>> pair = ar.GetItem(0) >> ar.Tensor([2, 1]) & ar.GetItem(1) >> ar.Tensor([2, 2])
+        >>> (pair >> ar.Concat(axis=1)).eval(([[1], [2]], [[3, 4], [5, 6]])).tolist()
+        [[1.0, 3.0, 4.0], [2.0, 5.0, 6.0]]
     """
 
-    dim: int
+    axis: int
     flatten: bool
 
-    def __init__(self, dim: int = 0, flatten: bool = False, *, name: str | None = None) -> None:
+    def __init__(self, axis: int = 0, flatten: bool = False, *, name: str | None = None) -> None:
         set_name(self, name)
-        if isinstance(dim, bool) or not isinstance(dim, int):
+        if isinstance(axis, bool) or not isinstance(axis, int):
             raise wrong_argument(
                 "a Concat",
-                f"the axis must be an integer, not {dim!r}",
-                hint="the tensors come as a tuple: (f & g) >> ar.Concat()" if hasattr(dim, "parts") else "",
+                f"the axis must be an integer, not {axis!r}",
+                hint="the tensors come as a tuple: (f & g) >> ar.Concat()" if hasattr(axis, "parts") else "",
             )
         if not isinstance(flatten, bool):
             raise wrong_argument("a Concat", f"flatten must be True or False, not {flatten!r}")
-        self.dim = dim
+        self.axis = axis
         self.flatten = flatten
 
     @property
@@ -157,7 +164,7 @@ class Concat(Apply[Any, Any]):
                 todo.extend(reversed(x))
             else:
                 tensors.append(ops.reshape(x, (1,)) if x.shape == () else x)
-        return ops.concat(tensors, axis=self.dim)
+        return ops.concat(tensors, axis=self.axis)
 
     def check(self, input: T.Type) -> Misfit:
         if not isinstance(input, T.Tuple):
@@ -188,16 +195,16 @@ class Concat(Apply[Any, Any]):
                 return words, _widening(tensors[0], 0, t, i)
             if len(shape) != len(shapes[0]):
                 return f"item 0 is {tensors[0]}, item {i} is {t}: they have different numbers of axes"
-            if not -len(shape) <= self.dim < len(shape):
-                return f"item {i} is {t}, which has no axis {self.dim}"
-            for axis, (n, m) in enumerate(zip(shapes[0], shape, strict=True)):
-                if n != m and axis != self.dim % len(shape):
-                    must = f"all axes but {self.dim} must agree"
-                    return f"axis {axis} is {n} in item 0 and {m} in item {i}; {must}"
+            if not -len(shape) <= self.axis < len(shape):
+                return f"item {i} is {t}, which has no axis {self.axis}"
+            for place, (n, m) in enumerate(zip(shapes[0], shape, strict=True)):
+                if n != m and place != self.axis % len(shape):
+                    must = f"all axes but {self.axis} must agree"
+                    return f"axis {place} is {n} in item 0 and {m} in item {i}; {must}"
         return None
 
     def arguments(self, depth: int = 2) -> str:
-        words = [str(self.dim)] if self.dim else []
+        words = [str(self.axis)] if self.axis else []
         return ", ".join(words + (["flatten=True"] if self.flatten else []))
 
 

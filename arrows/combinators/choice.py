@@ -107,26 +107,39 @@ class Cases(Choice[A, B], Generic[A, K, B]):
 
 
 class OneOfWithPreBlock(DerivedBlock[Any, Any]):
-    """A `OneOf` with a `pre_block`: its cases see the result of that block, its key sees the input itself.
-
-    Attributes:
-        key, keys, cases: as they were given.
-    """
+    """A `OneOf` with a `pre_block`: its cases see the result of that block, its key sees the input itself."""
 
     kind = "OneOf"
-    key: Key
-    keys: tuple[Hashable, ...]
-    cases: tuple[AnyBlock, ...]
 
     def __init__(self, choice: Choice[Any, Any], pre_block: object, *, name: str | None = None) -> None:
         set_name(self, name)
-        self.key, self.keys, self.cases = choice.selector, choice.keys, choice.cases
-        selector = self.key if isinstance(self.key, Block) else _KeyFunction(self.key, name=name)
+        key = choice.selector
+        selector = key if isinstance(key, Block) else _KeyFunction(key, name=name)
         before = as_block(pre_block, "the pre_block of a OneOf")
-        after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in self.cases)
+        after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in choice.cases)
         # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
-        choose: AnyBlock = Cases(Pipe(Item(0), selector), self.keys, after, name=name)
+        choose: AnyBlock = Cases(Pipe(Item(0), selector), choice.keys, after, name=name)
         self._parts = (Fan((Identity(), before)), choose)
+
+    # What was given is read from the parts: a second reference to a block would be pickled as another block.
+
+    @property
+    def key(self) -> Key:
+        """The key as it was given."""
+        selector = self.parts[1].parts[0].parts[1]
+        return selector.function if isinstance(selector, _KeyFunction) else selector
+
+    @property
+    def keys(self) -> tuple[Hashable, ...]:
+        """The keys of the cases."""
+        choose = self.parts[1]
+        assert isinstance(choose, Cases)
+        return choose.keys
+
+    @property
+    def cases(self) -> tuple[AnyBlock, ...]:
+        """The block of each key."""
+        return tuple(after.parts[1] for after in self.parts[1].parts[1:])
 
     @property
     def pre_block(self) -> AnyBlock:

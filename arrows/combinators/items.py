@@ -9,7 +9,8 @@ from typing import Any
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block
-from arrows.combinators.base.wires import Wire
+from arrows.combinators.base.wires import Wire, check_key
+from arrows.typesys import types as T
 
 
 class NoItem(Enum):
@@ -44,9 +45,18 @@ class Item(Block[A, B]):
         name: str | None = None,
     ) -> None:
         set_name(self, name)
+        check_key(key)
         self.key = key
         self.arity = arity
         self.default = default
+
+    def place(self, t: T.Tuple) -> int | None:
+        """The position of the item in a tuple; None if there is no such item.
+
+        What takes a tuple apart takes its items by position, whatever its labels are.
+        """
+        assert not isinstance(self.key, slice)
+        return t.place(self.key) if self.arity is None else self.key % self.arity
 
     def arguments(self, depth: int = 2) -> str:
         return repr(self.key) if self.default is NoItem.ERROR else f"{self.key!r}, default={self.default!r}"

@@ -26,12 +26,13 @@ class Layer(Apply[A, B]):
     input where its parameters are the same for all: shape, element type, initializer, trainable or not. A
     layer of your own has up to four methods: `__init__` takes its arguments, `parameters` describes
     its arrays, `forward` computes on one example, and `signature` gives the types that are known beforehand.
+    `@dataclass(eq=False)` may write the `__init__`; a layer has no `__eq__` of its own.
 
     Args:
         name: the name in messages, and of the parameters (`name/weight`).
 
     Raises:
-        ArrowTypeError: the name is not text.
+        ArrowTypeError: the name is not text; the class has an `__eq__`, a `__hash__` or slots.
 
     Example:
         >>> import arrows as ar

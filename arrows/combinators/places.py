@@ -286,8 +286,8 @@ class At(Apply[Any, B]):
     Raises:
         ArrowTypeError: no such default; at `compile`, an input that is no pair of a sequence of tensors and
             an integer, or a default that does not fit the elements.
-        InputError: at evaluation, a place beyond the ends, and no default. On a device that is not seen, and
-            zeros stand for the element.
+        InputError: at evaluation, a place beyond the ends, and no default. On a device
+            that is not seen of a place that depends on parameters, and zeros stand for the element.
 
     Example:
         >>> import arrows as ar

@@ -244,10 +244,15 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
         name: str | None = None,
     ) -> None:
         set_name(self, name)
+        cells = (
+            as_block(forward, "the forward cell of a Bidirectional"),
+            as_block(backward, "the backward cell of a Bidirectional"),
+        )
+        words = ", ".join(cell.brief(1) for cell in cells)
         directions: AnyBlock = Fan(
             (
-                RNN(as_block(forward, "the forward cell of a Bidirectional")),
-                RNN(as_block(backward, "the backward cell of a Bidirectional"), reverse=True),
+                _Direction(cells[0], words, name=name),
+                _Direction(cells[1], words, name=name, reverse=True),
             )
         )
         results: AnyBlock = BothWays((Pipe(_both(0), ZipWith(Concat())), _both(1)))
@@ -265,6 +270,19 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
 
     def written(self) -> Pieces:
         return [self.forward, ", ", self.backward]
+
+
+class _Direction(RNN[Any, Any, Any]):
+    """A network of `Bidirectional`; messages call it by the words of that block."""
+
+    kind = "Bidirectional"
+
+    def __init__(self, cell: AnyBlock, words: str, *, reverse: bool = False, name: str | None) -> None:
+        super().__init__(cell, reverse=reverse, name=name)
+        self._words = words
+
+    def arguments(self, depth: int = 2) -> str:
+        return self._words
 
 
 class BothWays(Fan[Any, tuple[Any, Any]]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import operator
 import sys
 import warnings
 import zlib
@@ -42,21 +41,34 @@ class FileExamples(list[T]):
     (['numbers.txt:2', 'numbers.txt:1'], ['numbers.txt:1'])
     """
 
-    def __init__(self, examples: Iterable[T], *, places: list[str], skipped: list[InputError]) -> None:
+    def __init__(self, examples: Iterable[T], *, places: Sequence[str], skipped: list[InputError]) -> None:
         super().__init__(examples)
-        self._read, self._places = tuple(self), tuple(places)
+        self._read, self._read_places = tuple(self), tuple(places)
+        self._by_identity: dict[int, str] | None = None
         self.skipped = skipped
 
     @property
     def places(self) -> list[str]:
         """Where each example begins, file and line: of one that was put in later, an empty text."""
-        if len(self) == len(self._read) and all(map(operator.is_, self, self._read)):
-            return list(self._places)
-        # A number may be the same object in several lines; then there is no saying which.
-        lines: dict[int, str] = {}
-        for example, place in zip(self._read, self._places, strict=True):
-            lines[id(example)] = "" if id(example) in lines else place
-        return [lines.get(id(example), "") for example in self]
+        return self._places(slice(None))
+
+    def _places(self, part: slice) -> list[str]:
+        """The places of a slice, in time that grows with the slice alone."""
+        numbers = range(*part.indices(len(self)))
+        read, count = self._read, len(self._read)
+        return [
+            self._read_places[number] if number < count and example is read[number] else self._moved(example)
+            for number, example in zip(numbers, super().__getitem__(part), strict=True)
+        ]
+
+    def _moved(self, example: T) -> str:
+        """The place of an example that does not stand where it was read."""
+        if self._by_identity is None:  # once for the whole list, however many slices follow
+            self._by_identity = {}
+            # A number may be the same object in several lines; then there is no saying which.
+            for other, place in zip(self._read, self._read_places, strict=True):
+                self._by_identity[id(other)] = "" if id(other) in self._by_identity else place
+        return self._by_identity.get(id(example), "")
 
     @overload
     def __getitem__(self, key: SupportsIndex, /) -> T: ...
@@ -64,8 +76,12 @@ class FileExamples(list[T]):
     def __getitem__(self, key: slice, /) -> FileExamples[T]: ...
     def __getitem__(self, key: Any, /) -> Any:
         if isinstance(key, slice):
-            return FileExamples(super().__getitem__(key), places=self.places[key], skipped=self.skipped)
+            return FileExamples(super().__getitem__(key), places=self._places(key), skipped=self.skipped)
         return super().__getitem__(key)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what goes by identity: a copy's examples are other objects."""
+        return {**self.__dict__, "_by_identity": None}
 
 
 def checked_errors(errors: str) -> bool:

@@ -6,9 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
 from arrows.files import replacing, require_path
@@ -123,28 +124,51 @@ class Vocabulary:
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """Whether a word has a number of its own."""
-        return word in self._numbers and word != self.unknown
+        """Whether a word is one of `words`."""
+        return word in self._numbers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
 
     def __getitem__(self, word: str) -> int:
-        """The number of a word.
+        """The number of a word; the word of a number is `words[number]`.
 
         Raises:
+            ArrowTypeError: something else than a text.
             KeyError: the word is unknown, and so is what to do.
         """
+        _require_word(word)
         if self.unknown is None:
             return self._numbers[word]
         return self._numbers.get(word, 0)
+
+    def __call__(self, *words: object) -> NoReturn:
+        """Refuses a call, and says what to write.
+
+        Raises:
+            ArrowTypeError: always.
+        """
+        raise ArrowTypeError(
+            "a Vocabulary is not called: vocabulary[word] is the number of a word, vocabulary.numbers(words) "
+            "those of several, and vocabulary.block() reads a word in a model"
+        )
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         """The numbers of words.
 
         Raises:
+            ArrowTypeError: one text instead of several, or something else than texts.
             KeyError: a word is unknown, and so is what to do.
+
+        Example:
+            >>> Vocabulary(["cat", "dog"]).numbers(["dog", "cow"])
+            [2, 0]
         """
+        if isinstance(words, str):
+            raise ArrowTypeError(
+                f"Vocabulary.numbers: {quoted(words)} is one text; [text] gives its number, and "
+                "list(text) those of its letters"
+            )
         return [self[word] for word in words]
 
     def block(self, *, name: str | None = None) -> AnyBlock:
@@ -238,6 +262,12 @@ def _text(word: object) -> str:
     if not isinstance(word, str):
         raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r}; str(x) makes one")
     return word
+
+
+def _require_word(word: object) -> None:
+    if not isinstance(word, str):
+        hint = "; the word of a number is vocabulary.words[number]" if isinstance(word, Integral) else ""
+        raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r:.60}{hint}")
 
 
 def _vocabulary(words: Sequence[str], unknown: str | None) -> Vocabulary:

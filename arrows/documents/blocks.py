@@ -131,11 +131,13 @@ class Writer:
         if pooling == "sequence":
             cell = _call("ar.GRUCell", self.width, name=_free(name, self.layers))
             return (_call("ar.RNN", cell), _call("ar.GetItem", 1))
-        if pooling == "mean":
-            mean = _call("ar.Mean", default=0.0)
+        if pooling == "attention":
+            parts = [_call("ar.Attention", self.layer(f"{name or DOCUMENT}_score", 1), default=0.0)]
         else:
-            mean = _call("ar.Attention", self.layer(f"{name or DOCUMENT}_score", 1), default=0.0)
-        return (_call("ar.AllOf", mean, _call("log_length")), _call("ar.Concat"))
+            parts = [_call("ar.Mean", default=0.0)]
+        if pooling == "pooled":
+            parts = [_call("ar.Sum"), *parts, _call("ar.Max", default=0.0)]
+        return (_call("ar.AllOf", *parts, _call("log_length")), _call("ar.Concat"))
 
 
 def _call(function: str, *arguments: Expression | Plain, **keywords: Expression | Plain) -> FunctionCall:

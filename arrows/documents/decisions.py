@@ -28,25 +28,32 @@ from arrows.documents.plans import (
     VectorPlan,
 )
 from arrows.documents.scalars import HashedNGrams, category, days
-from arrows.documents.schema import ArraySchema, ObjectSchema, RepeatedSchema, Schema
+from arrows.documents.schema import ROOT, ArraySchema, ObjectSchema, RepeatedSchema, Schema
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import quoted
+from arrows.typesys.quoting import quoted, shortened
 
 KINDS = {
     "boolean": ("category",),
     "number": ("number", "category"),
     "text": ("category", "text", "words", "ngrams", "characters", "date", "number"),
-    "array": ("attention", "mean", "sequence", "vector"),
+    "array": ("attention", "mean", "pooled", "sequence", "vector"),
     "object": ("map", "object"),
 }
 """The kinds that values of a JSON type may be forced to."""
 
-POOLINGS: Mapping[str, Pooling] = {"attention": "attention", "mean": "mean", "sequence": "sequence"}
+POOLINGS: Mapping[str, Pooling] = {
+    "attention": "attention",
+    "mean": "mean",
+    "pooled": "pooled",
+    "sequence": "sequence",
+}
 MOST_CATEGORIES = 10_000
 _LONGEST_NAME = 64  # characters of a category
 _FEW = 20  # samples with which statistics begin
 _RARE = 50  # with more categories than these, those that occur once are unknown
+_SELDOM = 3  # a vector is hardly learnt from fewer occurrences
+_CODES = range(3, 11)  # so many different whole numbers are codes, if each occurs `_FEW` times on average
 # As many buckets as there are n-grams, so that few share one; 100,000 vectors of 32 numbers take 13 MB.  On
 # the sentences of the Stanford Sentiment Treebank 100,000 give an accuracy of 0.43 (dev), and 10,000 of 0.38.
 _BUCKETS = (1_000, 10_000, 100_000)
@@ -82,6 +89,8 @@ class Decider:
             plan: PathPlan = _category(_names(schema), schema.path, texts=types == ("text",))
         elif not types:
             plan = LeftOutPlan(path=schema.path, reason=_nothing(schema))
+        elif forced is None and _is_constant(schema):
+            plan = LeftOutPlan(path=schema.path, reason=f"always {_always(schema)}")
         elif len(types) == 1:
             plan = self._of_type(types[0], schema, forced)
         else:
@@ -150,13 +159,11 @@ class Decider:
         plan = self.plan(element)
         if isinstance(plan, LeftOutPlan):
             return LeftOutPlan(path=path, reason=f"{words}: {plan.reason}")
-        simple = isinstance(plan, (BooleanPlan, NumberPlan, VectorPlan))
-        usual: Pooling = "mean" if simple else "attention"
         return ArrayPlan(
             path=path,
             reason=f"{words}{', nested in one another' if values.recursive else ''}",
             element=plan,
-            pooling=POOLINGS.get(forced or "", usual),
+            pooling=POOLINGS.get(forced or "", "pooled"),
             keyed=values.keyed,
             recursive=values.recursive,
         )
@@ -171,6 +178,26 @@ class Decider:
         ):
             return LeftOutPlan(path=path, reason=f"{words}, none of which is read")
         return ObjectPlan(path=path, reason=words, fields=fields, recursive=values.recursive)
+
+
+def _is_constant(schema: Schema) -> bool:
+    """Whether a field has the same value in all objects, of which there are enough to tell.
+
+    The elements of arrays are not asked: how many there are says something, whatever they are.
+    """
+    values = [*schema.booleans, *schema.numbers, *schema.texts]
+    return (
+        len(values) == schema.count >= _FEW
+        and not schema.missing
+        and len(schema.types) == 1
+        and values.count(values[0]) == len(values)
+        and schema.path != ROOT
+        and "[]" not in schema.path
+    )
+
+
+def _always(schema: Schema) -> str:
+    return shortened(quoted(category([*schema.booleans, *schema.numbers, *schema.texts][0])), 60)
 
 
 def _nothing(schema: Schema) -> str:
@@ -235,9 +262,14 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> PathPlan:
         names = all(len(text) <= 24 and not re.search(r"\s", text) for text in counts)
     else:
         names = distinct <= 0.5 and max(map(len, counts)) <= _LONGEST_NAME
-    if names:
+    if names and not (_has_words(counts) and _are_mostly_rare(counts)):
         return _category(texts, path)
     return _free_text(counts, path, words, of_words=_has_words(counts))
+
+
+def _are_mostly_rare(counts: Mapping[str, int]) -> bool:
+    """Whether most categories occur too seldom to learn a vector for each."""
+    return len(counts) > _RARE and 2 * sum(count < _SELDOM for count in counts.values()) > len(counts)
 
 
 def _free_text(texts: Mapping[str, int], path: str, reason: str, *, of_words: bool) -> TextPlan:
@@ -284,6 +316,9 @@ def _number(values: HostArray, path: str, written: Sequence[int | float], forced
     counted = forced is None and whole and len(values) >= _FEW and len({*written}) == len(values)
     if counted and _ID_NAME.search(path):
         return LeftOutPlan(path=path, reason=f"{words}: ids, which say nothing about other documents")
+    different = {*written}
+    if forced is None and whole and len(different) in _CODES and len(values) >= _FEW * len(different):
+        return _category([category(value) for value in written], path, texts=False)
     logs = np.sign(values) * np.log1p(np.abs(values))
     log = len(values) >= _FEW and _skewness(values) > _HEAVY and _skewness(logs) < _skewness(values) / 2
     mean, deviation = _moments(logs if log else values)

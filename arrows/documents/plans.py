@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Pooling = Literal["attention", "mean", "sequence"]
+Pooling = Literal["attention", "mean", "pooled", "sequence"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

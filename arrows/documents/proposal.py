@@ -24,7 +24,7 @@ class Decision:
 
     Attributes:
         path: such as `author.name` or `tags[]`; `$` is the document itself.
-        read_as: how the values there are read: "number", "date", "array, attention", "left out" and so on.
+        read_as: how the values there are read: "number", "date", "array, pooled", "left out" and so on.
         reason: what the samples have there.
 
     >>> infer_block([{"age": 3}]).decisions[1]
@@ -101,8 +101,9 @@ def infer_block(
         ignore: paths of fields to leave out, such as `["id", "author.email"]`.
         kinds: how to read a path if not as would be decided.  A text may be a "category", "text" (n-grams of
             words or characters, whichever suits), "words", "characters" (one after the other), a "date" or a
-            "number"; a number a "category"; an array "attention", "mean" or "sequence" (one element after
-            the other), or a "vector"; an object whose keys are data a "map".
+            "number"; a number a "number" or a "category"; an array "pooled" (sum, mean and largest of its
+            elements), "attention", "mean", "sequence" (one element after the other), or a "vector"; an object
+            whose keys are data a "map".
         depth: how many objects and arrays within one another are read; recursion may go deeper.
 
     Raises:
@@ -114,11 +115,11 @@ def infer_block(
 
     >>> proposal = infer_block([{"name": "Ann", "tags": ["a", "b"]}, {"name": "Bob", "tags": []}])
     >>> print(proposal)
-    path    read as           because the samples have
-    $       object            2 objects of 2 fields
-    name    category          2 different in 2
-    tags    array, attention  2 arrays of 0 to 2 elements
-    tags[]  category          2 different in 2
+    path    read as        because the samples have
+    $       object         2 objects of 2 fields
+    name    category       2 different in 2
+    tags    array, pooled  2 arrays of 0 to 2 elements
+    tags[]  category       2 different in 2
     >>> import arrows as ar
     >>> model = ar.compile(proposal.block)
     >>> model([{"name": "Eve"}, {"tags": ["a", "z"], "age": 3}]).shape

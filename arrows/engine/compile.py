@@ -76,10 +76,11 @@ def compile(
         fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
             prepared set of another model, or from a file, is taken where both models say the same, whatever
             their functions hold.  Say something else when the data changes.  Left out: all that functions
-            hold is compared by its content; where that cannot be told (locks, open files, a model), sets
-            cannot be pickled.
+            hold is compared by its content; where that cannot be told exactly (a set, an open file, a model,
+            a module of the user's), prepared sets cannot be pickled or kept in a file.
         memory_limit: bytes, or a text such as ``"8GB"`` or ``"512MiB"``, that a batch may take on the device
-            beside the parameters and an optimizer's state.  A larger batch is cut into parts of fewer
+            beside the parameters and an optimizer's state; results and gradients that a call gives count.  A
+            larger batch is cut into parts of fewer
             examples, which run one after another: results, metrics, loss and gradients are those of the
             whole batch, sums but for rounding.  An example that takes more all alone is refused.  It may be
             set later: ``model.memory_limit = "2GB"``.

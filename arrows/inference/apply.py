@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows import ops
 from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of
 from arrows.inference.rules import Misfit, TypeRule
+from arrows.inference.traces import Traces
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
@@ -18,7 +18,7 @@ from arrows.typesys.terms import find, ground
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
-    from arrows.inference.infer import Inference, Traces
+    from arrows.inference.infer import Inference
 
 
 def constrain_apply(inference: Inference, occurrence: Occurrence) -> None:
@@ -41,19 +41,16 @@ def constrain_apply(inference: Inference, occurrence: Occurrence) -> None:
             solver.assign(occurrence.input, inference.floats(source), occurrence)
         if result is not None:
             solver.assign(occurrence.output, inference.floats(result), occurrence)
-    solver.add(ApplyRule(occurrence, inference.float_type, inference.traces), occurrence.input)
+    solver.add(ApplyRule(occurrence, inference.traces), occurrence.input)
 
 
 def constrain_constant(inference: Inference, occurrence: Occurrence) -> None:
-    form, traces = occurrence.form, inference.traces
+    form = occurrence.form
     assert isinstance(form, Constant)
     if form.type is not None:
         inference.solver.assign(occurrence.output, inference.floats(form.type), occurrence)
     if form.trainable:
-        key = (id(form), T.Tuple(()))
-        if key not in traces:
-            traces[key] = ops.trace(form.parameter, key[1], float_type=inference.float_type)
-        occurrence.trace = traces[key]
+        occurrence.trace = inference.traces.of(form, T.Tuple(()))
 
 
 def constrain_read(inference: Inference, occurrence: Occurrence) -> None:
@@ -70,11 +67,10 @@ def constrain_transform(inference: Inference, occurrence: Occurrence) -> None:
 class ApplyRule(TypeRule):
     """Functions and layers: traces them as soon as their input is ground."""
 
-    __slots__ = ("float_type", "traces")
+    __slots__ = ("traces",)
 
-    def __init__(self, occurrence: Occurrence, float_type: str | None, traces: Traces) -> None:
+    def __init__(self, occurrence: Occurrence, traces: Traces) -> None:
         super().__init__(occurrence)
-        self.float_type = float_type
         self.traces = traces
 
     def run(self, solver: Solver) -> None:
@@ -87,11 +83,7 @@ class ApplyRule(TypeRule):
         trouble = form.check(t) or no_tensor(t)
         if trouble is not None:
             raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
-        key = (id(form), t)
-        trace = self.traces.get(key)
-        if trace is None:
-            trace = self.traces[key] = ops.trace(form.function, t, float_type=self.float_type)
-        self.occurrence.trace = trace
+        trace = self.occurrence.trace = self.traces.of(form, t)
         solver.assign(self.occurrence.output, trace.output, self.occurrence)
 
 
@@ -151,13 +143,14 @@ class ParametersDiffer(ArrowTypeError):
         self, owner: object, a: Occurrence, b: Occurrence, what: str, words: tuple[str, str]
     ) -> None:
         layer = owner if isinstance(owner, Block) else None
-        self.layer = layer.label if layer else type(owner).__name__
+        self.layer = type(owner).__name__ if layer is None else layer.label
+        kind = "layer" if layer is None else layer.kind
         places = [str(place.path) or "the root" for place in (a, b)]
         self.why = (
             "a layer may stand on several types where its parameters are the same for all; "
             f"here {what} would be {words[0]} at {places[0]}, and {words[1]} at {places[1]}"
         )
-        hint = f"make a second layer for the second place: another {layer.kind if layer else 'layer'}(...)"
+        hint = f"make a second layer for the second place: another {kind}(...)"
         attempt = f"cannot use the layer {self.layer} on two types"
         super().__init__(message(attempt, [side_of(a), side_of(b)], str(b.path), self.why, hint))
 

@@ -233,7 +233,8 @@ def _loose_reference(reference: Occurrence) -> ArrowTypeError:
 def endless_recursion(occurrences: Sequence[Occurrence]) -> Occurrence | None:
     """Finds the first recursive block that calls itself whatever the data; None if all can end.
 
-    A recursion can end in a case that does not call it, or at a sequence that may be empty.
+    A recursion can end in a case that does not call it, or at a sequence that may be empty. What a Fold
+    starts from is computed even then.
     """
     knots = [occurrence for occurrence in occurrences if occurrence.knot is occurrence]
     # Whether a recursion can end may depend on the recursions that it calls. So this finds a least fixpoint:
@@ -255,7 +256,9 @@ def _ends(occurrence: Occurrence, ends: dict[int, bool]) -> bool:
     if isinstance(form, Choice):
         first_case = 1 if form.key is None else 0
         return all(parts[:first_case]) and any(parts[first_case:])
-    if isinstance(form, (Map, Fold, Scan, Reduce)):
+    if isinstance(form, (Fold, Scan)):
+        return parts[1]
+    if isinstance(form, (Map, Reduce)):
         return True
     return all(parts)
 

@@ -55,6 +55,8 @@ class MetricRule(TypeRule):
             return
         if isinstance(v.head, T.Input):
             hint = "read it first: ar.Scalar() >> ar.Metric(...)"
+        if structure_of(v) == "sequence":
+            hint = f"make one number of all elements first: f >> ar.Mean() >> ar.{name_of(self.occurrence)}"
         raise Misfit(f"it gets {type_words(v)}, which is not a tensor", hint)
 
 
@@ -91,8 +93,8 @@ def check_tap(inference: Inference, tap: Occurrence) -> None:
 
 def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t: T.Type) -> None:
     first_type, first = inference.side_outputs.setdefault(name, (t, occurrence))
-    if first_type == t:
-        return
+    if first_type == t and T.common_labels(first_type, t) is first_type:
+        return  # the keys are the same too: values of both places are listed under them
     raise ArrowTypeError(
         message(
             f"cannot record two types under {name_of(occurrence)}",

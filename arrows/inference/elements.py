@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from arrows.combinators import Fan, Item, Length, NoItem, Unroll
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import name_of, problem
+from arrows.inference.reasons import items_of, name_of, problem
 from arrows.inference.rules import (
     Misfit,
     TypeRule,
@@ -22,15 +21,16 @@ from arrows.inference.rules import (
 )
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, TypeVariable, compound, find, ground, labels_of, notation
+from arrows.typesys.terms import Clash, TypeVariable, compound, find, ground, labels_of, lost_by, notation
 from arrows.typesys.unify import Solver
+from arrows.typesys.walks import parts
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
 def constrain_item(inference: Inference, occurrence: Occurrence) -> None:
-    inference.expect(ItemRule(occurrence), occurrence.input)
+    inference.expect(ItemRule(occurrence, inference), occurrence.input)
 
 
 def constrain_nth(inference: Inference, occurrence: Occurrence) -> None:
@@ -51,15 +51,27 @@ def constrain_unroll(inference: Inference, occurrence: Occurrence) -> None:
 
 
 class ItemRule(TypeRule):
-    """`GetItem`: waits until the structure of its input is known."""
+    """`GetItem`: waits until the structure of its input is known.
 
-    __slots__ = ()
+    It runs again when the input loses labels, since what it takes of it may lose them too.
+    """
+
+    __slots__ = ("inference", "taken")
+
+    def __init__(self, occurrence: Occurrence, inference: Inference) -> None:
+        super().__init__(occurrence)
+        self.inference = inference
+        self.taken = False  # whether its result is an item or a slice of a tuple
 
     def run(self, solver: Solver) -> None:
         form = self.occurrence.form
         assert isinstance(form, Item)
         v = find(self.occurrence.input)
-        if self.done or v.head is None:
+        if v.head is None:
+            return
+        if self.done:
+            if self.taken:
+                self._lose_labels(solver, v)
             return
         self.done = True
         if isinstance(v.head, T.Input):
@@ -73,6 +85,7 @@ class ItemRule(TypeRule):
         structure = structure_of(v)
         if structure == "tuple":
             self._run_on_tuple(solver, v)
+            self.taken = True
         elif structure == "sequence":
             self._run_on_sequence(solver, v)
         elif structure == "broadcast":
@@ -98,34 +111,28 @@ class ItemRule(TypeRule):
                 f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
             )
         if isinstance(form.key, slice):
-            struct, places = solver.view(v), range(count)[form.key]
-            labels = tuple(struct.labels[i] for i in places) if struct.labels is not None else None
-            args = [struct.args[i] for i in places]
-            solver.bind(occurrence.output, "tuple", args, labels, occurrence, None)
+            args = solver.view(v).args[form.key]
+            labels, lost = _sliced(v, form.key)
+            solver.bind(occurrence.output, "tuple", args, labels, occurrence, None, lost)
             return
-        place = v.head.place(form.key) if isinstance(v.head, T.Tuple) else None
+        known = v.head if isinstance(v.head, T.Tuple) else _keyed(v, count)
+        place = form.place(known)
         if place is None:
-            place = self._position(v, form.key, count)
-        item = v.head.items[place] if isinstance(v.head, T.Tuple) else None
-        if item is not None and not item.labelled:
-            # The item is ground, with no labels to drop later: `view` need not make variables for all items.
-            solver.assign(occurrence.output, item, v.origin, v.via)
+            raise _no_item(self.inference, occurrence, known)
+        if isinstance(v.head, T.Tuple) and not v.head.items[place].labelled:
+            # The item is ground: `view` need not make variables for all items.
+            solver.assign(occurrence.output, v.head.items[place], v.origin, v.via)
         else:
             solver.unify(occurrence.output, solver.view(v).args[place])
 
-    @staticmethod
-    def _position(v: TypeVariable, key: Hashable, count: int) -> int:
-        labels = labels_of(v.head)
-        try:
-            return position(key, labels, count)
-        except Misfit as error:
-            source = v.origin.form if isinstance(v.origin, Occurrence) else None
-            if labels is None and isinstance(source, Fan) and source.labels is not None:
-                error.reason = (
-                    f"there is no item {key!r}: the blocks that give this tuple have different keys"
-                )
-                error.hint = "keys are kept where all blocks have the same keys in the same order"
-            raise
+    def _lose_labels(self, solver: Solver, v: TypeVariable) -> None:
+        """Passes on the labels that the input has lost by now."""
+        form = self.occurrence.form
+        assert isinstance(form, Item)
+        if isinstance(form.key, slice):
+            solver.join_labels(self.occurrence.output, *_sliced(v, form.key))
+        elif isinstance(v.head, T.Tuple) and (place := form.place(v.head)) is not None:
+            solver.assign(self.occurrence.output, v.head.items[place], v.origin, v.via)
 
     def _run_on_sequence(self, solver: Solver, v: TypeVariable) -> None:
         form = self.occurrence.form
@@ -166,38 +173,81 @@ def check_item(inference: Inference, occurrence: Occurrence) -> None:
     """Refuses a key that the tuple has lost, because the places that give the tuple differ in their keys."""
     form, t = occurrence.form, ground(occurrence.input)
     assert isinstance(form, Item)
-    if not isinstance(t, T.Tuple) or isinstance(form.key, slice) or t.place(form.key) is not None:
-        return
-    try:
-        position(form.key, t.labels, len(t.items))
-    except Misfit as error:
-        error.reason += "; the blocks that give this tuple have different keys, so it has none"
-        raise refused(occurrence, error) from None
+    if isinstance(t, T.Tuple) and not isinstance(form.key, slice) and form.place(t) is None:
+        raise refused(occurrence, _no_item(inference, occurrence, t))
 
 
-def position(key: Hashable, labels: tuple[Hashable, ...] | None, count: int) -> int:
-    """Finds the position of a tuple's item, by label first, then by number.
+def check_keys(inference: Inference) -> None:
+    """Refuses keys that tuples have lost: what was taken by them may be why other types do not fit.
 
     Raises:
-        Misfit: there is no such item.
+        ArrowTypeError: it names the first `GetItem` by such a key.
     """
-    if labels is not None and key in labels:
-        return labels.index(key)
+    for occurrence in inference.occurrences:
+        form, v = occurrence.form, find(occurrence.input)
+        if not isinstance(form, Item) or isinstance(form.key, slice) or not lost_by(v.head):
+            continue
+        t = _keyed(v, len(items_of(v)))
+        if form.place(t) is None and any(form.key in labels for labels in t.lost):
+            raise refused(occurrence, _no_item(inference, occurrence, t))
+
+
+def _keyed(v: TypeVariable, count: int) -> T.Tuple:
+    """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
+    return T.Tuple((T.Void(),) * count, labels_of(v.head), lost_by(v.head))
+
+
+def _sliced(v: TypeVariable, key: slice) -> tuple[T.Labels | None, frozenset[T.Labels]]:
+    labels, lost = labels_of(v.head), lost_by(v.head)
+    return (None if labels is None else labels[key]), frozenset(each[key] for each in lost)
+
+
+def _no_item(inference: Inference, occurrence: Occurrence, t: T.Tuple) -> Misfit:
+    """Says that a tuple has no such item, or not one for sure."""
+    form = occurrence.form
+    assert isinstance(form, Item)
+    key, count = form.key, len(t.items)
+    if any(key in labels for labels in t.lost):
+        sides = _sources(inference, t.lost)
+        same = (
+            not isinstance(key, int)
+            and len({labels.index(key) if key in labels else None for labels in t.lost}) == 1
+        )
+        so = "what they become has none" if same else f"{key!r} is not the same item of all"
+        return Misfit(
+            f"the tuples that meet here have different keys, so {so}: {', and '.join(sides)}",
+            "give them the same keys in the same order, or take the item before they meet"
+            + ("" if isinstance(key, int) else "; or take it by position"),
+        )
     if isinstance(key, int):
-        if -count <= key < count:
-            return key % count
         items = "no items" if count == 0 else f"items 0 to {count - 1}" if count > 1 else "one item, 0"
-        raise Misfit(f"there is no item {key}: the tuple has {items}")
-    if labels is None:
-        raise Misfit(
+        return Misfit(f"there is no item {key}: the tuple has {items}")
+    if t.labels is None:
+        return Misfit(
             f"there is no item {key!r}: the tuple has no keys",
             "take it by position, or make the tuple with ar.Record({...}), which keeps keys",
         )
-    close = difflib.get_close_matches(str(key), [str(label) for label in labels], 1)
-    raise Misfit(
-        f"there is no item {key!r}: the keys are {', '.join(map(repr, labels))}",
+    close = difflib.get_close_matches(str(key), [str(label) for label in t.labels], 1)
+    return Misfit(
+        f"there is no item {key!r}: the keys are {', '.join(map(repr, t.labels))}",
         f"did you mean {close[0]!r}?" if close else "",
     )
+
+
+def _sources(inference: Inference, lost: frozenset[T.Labels]) -> list[str]:
+    """Writes the keys of tuples that meet, each with the block that gives them, in their order."""
+    found: dict[T.Labels, str] = {}
+    for occurrence in inference.occurrences:
+        form, trace = occurrence.form, occurrence.trace
+        given = [form.labels] if isinstance(form, Fan) else []
+        if trace is not None and trace.output.labelled:
+            given = [part.labels for part in parts(trace.output) if isinstance(part, T.Tuple)]
+        for labels in given:
+            if labels in lost:
+                found.setdefault(labels, f" of {name_of(occurrence)} at {form.site}")
+    order = [*found, *sorted(lost - found.keys(), key=repr)]
+    sides = [f"({', '.join(map(repr, labels))}){found.get(labels, '')}" for labels in order[:3]]
+    return sides if len(sides) > 1 else [*sides, "another that has others or none"]
 
 
 def _is_endless_slice(key: object) -> bool:

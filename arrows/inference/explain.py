@@ -21,8 +21,9 @@ from arrows.combinators import (
     Zip,
 )
 from arrows.inference.choice_and_recursion import ending_hint
+from arrows.inference.derived import misfit, misfit_between, spokesman
 from arrows.inference.folds import open_state
-from arrows.inference.hints import NOTHING, guess
+from arrows.inference.hints import NOTHING, Guess, guess
 from arrows.inference.occurrences import ASSUMED, CoercionPlace, Occurrence, Refusal
 from arrows.inference.reasons import (
     first_of,
@@ -35,6 +36,7 @@ from arrows.inference.reasons import (
     untyped_side,
 )
 from arrows.inference.rules import TypeRule
+from arrows.inference.traces import Traces
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.coercion import Coercion
@@ -54,7 +56,9 @@ FEW = 4
 """For at most so many items, a text says which block fixed each."""
 
 
-def failure(occurrences: Sequence[Occurrence], constraint: Constraint, error: Exception) -> ArrowTypeError:
+def failure(
+    occurrences: Sequence[Occurrence], traces: Traces, constraint: Constraint, error: Exception
+) -> ArrowTypeError:
     """Makes the error for a constraint that cannot hold."""
     place = constraint.context if isinstance(constraint, Coercion) else None
     if isinstance(place, CoercionPlace):
@@ -64,11 +68,18 @@ def failure(occurrences: Sequence[Occurrence], constraint: Constraint, error: Ex
         occurrence = constraint.occurrence
     if isinstance(error, TooWide):
         return too_wide(occurrence, error.width)
+    speaker = spokesman(occurrences, occurrence)
     if isinstance(error, Clash):
-        return _unpassable(place, error) if isinstance(place, CoercionPlace) else _own(occurrence, error)
+        if not isinstance(place, CoercionPlace):
+            return _own(occurrence, error)
+        told = _unpassable(place, error)
+        between = None if speaker is occurrence else misfit_between(speaker, place, error, told)
+        return told if between is None else refused(speaker, between)
+    if speaker is not occurrence:
+        return refused(speaker, misfit(speaker, occurrence, error))
     if isinstance(occurrence.form, Reference) and occurrence.knot is None:
         return ArrowTypeError(*error.args)
-    return refused(occurrence, error, occurrences)
+    return refused(occurrence, error, guess(occurrences, occurrence, traces))
 
 
 def cause(failures: Sequence[tuple[Constraint, Exception]]) -> tuple[Constraint, Exception]:
@@ -109,19 +120,18 @@ def explain_assumed_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 # A form that refuses its input
 
 
-def refused(
-    occurrence: Occurrence, error: Exception, occurrences: Sequence[Occurrence] = ()
-) -> ArrowTypeError:
-    """Makes the error for a single block that cannot take its input; `occurrences` has all there are."""
+def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -> ArrowTypeError:
+    """Makes the error for a single block that cannot take its input; `likely` goes before its own words."""
     form = occurrence.form
     reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
     hint = getattr(error, "hint", None) or ""
     if not hint and isinstance(form, Apply) and isinstance(find(occurrence.input).head, T.Sequence):
         hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
+    if not hint and isinstance(form, Apply) and _are_sequences(ground(occurrence.input)):
+        hint = f"to go over the sequences side by side: ar.ZipWith({name_of(occurrence)})"
     site = getattr(error, "site", None)
     if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:
         reason = f"{reason} (at {site})"
-    likely = guess(occurrences, occurrence) if occurrences else NOTHING
     reason, hint = likely[0] or reason, likely[1] or hint
     t = notation(occurrence.input)
     verb = "apply" if isinstance(form, Apply) else "use"
@@ -131,6 +141,11 @@ def refused(
     explained = problem(attempt, occurrence, _with_input_origin(occurrence, reason), hint)
     explained.__cause__ = error.__cause__
     return explained
+
+
+def _are_sequences(t: T.Type | None) -> bool:
+    """Whether a type is a tuple of several sequences."""
+    return isinstance(t, T.Tuple) and len(t.items) > 1 and all(isinstance(x, T.Sequence) for x in t.items)
 
 
 def _with_input_origin(occurrence: Occurrence, reason: str) -> str:

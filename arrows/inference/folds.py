@@ -96,6 +96,10 @@ def _container(inference: Inference, fold: Occurrence, start: TypeVariable) -> T
     return container
 
 
+_WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
+"""What Python's filter of warnings remembers, by file: a block is inferred many times, and warns once."""
+
+
 # Rules that wait for a type
 
 
@@ -176,6 +180,7 @@ def check_fold(inference: Inference, fold: Occurrence) -> None:
         UserWarning,
         site.file,
         site.line,
+        registry=_WARNED.setdefault(site.file, {}),
     )
 
 

@@ -11,11 +11,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from arrows import ops
 from arrows.combinators import AndFan, Apply, Choice, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
 from arrows.combinators.scans import BothWays
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import SELECT, first_of, name_of
+from arrows.inference.traces import Traces
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.terms import TypeVariable, find, ground, labels_of
@@ -25,26 +25,46 @@ Guess: TypeAlias = tuple[str, str]
 
 NOTHING: Guess = ("", "")
 
-Enclosing: TypeAlias = list[tuple[Occurrence, int]]
-"""The occurrences around another, from the inside out, each with the index of the part that leads to it."""
+
+class Enclosing(list[tuple[Occurrence, int]]):
+    """The occurrences around another, from the inside out, each with the index of the part that leads to it.
+
+    Attributes:
+        traces: what the functions of the expression compute.
+    """
+
+    traces: Traces
+
+    def takes(self, form: Apply[object, object], t: T.Type) -> bool:
+        """Whether a layer or function would take this type."""
+        try:
+            if form.check(t) is not None:
+                return False
+            self.traces.of(form, t)
+        except (ArrowTypeError, ArrowValueError):
+            return False
+        return True
 
 
-def guess(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Guess:
+def guess(occurrences: Sequence[Occurrence], occurrence: Occurrence, traces: Traces) -> Guess:
     """Guesses what the user meant at this occurrence; returns empty texts where nothing is certain."""
     t = ground(occurrence.input)
     around = _around(occurrences, occurrence)
+    around.traces = traces
     guesses = (look(occurrence, t, around) for look in _CONFUSIONS)
     return next((reason_and_hint for reason_and_hint in guesses if reason_and_hint != NOTHING), NOTHING)
 
 
 def _around(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Enclosing:
-    around: Enclosing = []
-    while True:
-        outer = next((n for n in occurrences if any(part is occurrence for part in n.parts)), None)
-        if outer is None:
-            return around
-        around.append((outer, next(i for i, part in enumerate(outer.parts) if part is occurrence)))
-        occurrence = outer
+    outer_of: dict[int, tuple[Occurrence, int]] = {}
+    for outer in occurrences:
+        for i, part in enumerate(outer.parts):
+            outer_of.setdefault(id(part), (outer, i))
+    around = Enclosing()
+    while id(occurrence) in outer_of:
+        around.append(outer_of[id(occurrence)])
+        occurrence = around[-1][0]
+    return around
 
 
 def _owner(occurrence: Occurrence, around: Enclosing) -> Occurrence | None:
@@ -55,26 +75,12 @@ def _owner(occurrence: Occurrence, around: Enclosing) -> Occurrence | None:
     return None
 
 
-def _takes(form: Apply[object, object], t: T.Type) -> bool:
-    """Whether a layer or function would take this type."""
-    try:
-        if form.check(t) is not None:
-            return False
-        ops.trace(form.function, t)
-    except (
-        ArrowTypeError,
-        ArrowValueError,
-    ):  # tracing turns every other exception of the function into one of these
-        return False
-    return True
-
-
 def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """Guesses that a pair is in the wrong order: for a cell in a `Fold`, or a loss of (label, scores)."""
     form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
-    if t.has_input or not _takes(form, T.Tuple((t.items[1], t.items[0]))):
+    if t.has_input or not around.takes(form, T.Tuple((t.items[1], t.items[0]))):
         return NOTHING
     name, owner = name_of(occurrence), _owner(occurrence, around)
     if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is occurrence:
@@ -208,7 +214,7 @@ def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, around: Enclos
         or not isinstance(state, T.Type)
     ):
         return NOTHING
-    if not _takes(occurrence.form, T.Tuple((t.element, state))):
+    if not around.takes(occurrence.form, T.Tuple((t.element, state))):
         return NOTHING
     name = name_of(occurrence)
     return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
@@ -223,7 +229,7 @@ def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
         return NOTHING
     before = outer.parts[place - 1]
     result = ground(before.output)
-    if result is None or result.has_input or not _takes(occurrence.form, result):
+    if result is None or result.has_input or not around.takes(occurrence.form, result):
         return NOTHING
     name, other = name_of(occurrence), name_of(before)
     return (
@@ -252,7 +258,7 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
             )
     if not isinstance(t, T.Input) or not isinstance(form, Layer):
         return NOTHING
-    reader = next((text for kind, text in _READERS if _takes(form, kind)), "")
+    reader = next((text for kind, text in _READERS if around.takes(form, kind)), "")
     if not reader:
         return NOTHING
     if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
 from arrows.inference.apply import ParametersDiffer, check_parameters, settle_place
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
+from arrows.inference.elements import check_keys
 from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
 from arrows.inference.occurrences import (
     ASSUMED,
@@ -35,16 +35,13 @@ from arrows.inference.occurrences import (
     outermost_first,
 )
 from arrows.inference.rules import ContainerRules, TypeRule, object_reader, open_part
+from arrows.inference.traces import Traces
 from arrows.inference.typed import Path, Typed
-from arrows.ops import Trace
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.runtime import gc_paused
 from arrows.typesys.terms import MAX_PARTS, Clash, TypeVariable, find, ground
 from arrows.typesys.unify import Solver
-
-Traces: TypeAlias = dict[tuple[int, T.Type], Trace]
-"""The traces of blocks, by the identity of the block and the type of its input."""
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000
@@ -154,7 +151,7 @@ class Inference:
         self.inner: set[int] = set()
         self.layers: dict[int, list[Occurrence]] = {}
         self.undecided_layers: deque[Occurrence] = deque()
-        self.traces: Traces = traces if traces is not None else {}
+        self.traces = traces or Traces(float_type)
         self.containers = ContainerRules()
         self.side_outputs: dict[str, tuple[T.Type, Occurrence]] = {}
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
@@ -287,7 +284,8 @@ class Inference:
             solver.drain()
             if solver.failures:
                 check_parameters(self.occurrences)
-                raise explain.failure(self.occurrences, *explain.cause(solver.failures))
+                check_keys(self)
+                raise explain.failure(self.occurrences, self.traces, *explain.cause(solver.failures))
             if solver.settle_one("certain") or solver.settle_one("forward"):
                 continue
             if self.containers.settle(solver) or (not self.layers_share_types and settle_place(self)):
@@ -301,7 +299,13 @@ class Inference:
             if self._settle_layer():
                 continue
             if (part := open_part(root.input)) is None:
-                return
+                source = ground(root.input)
+                if input_assumed or source is None or not source.labelled:
+                    return
+                # No block gave the input keys: they came backward, from what it meets.
+                solver.narrow(root.input, T.transform(source, lambda leaf: leaf, labelled=False))
+                input_assumed = True
+                continue
             solver.assign(part, T.Input(), ASSUMED)
 
     def _settle_layer(self) -> bool:

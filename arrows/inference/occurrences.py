@@ -147,7 +147,9 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
     for block in blocks:
         inside = list(block.parts)
         if isinstance(block, Reference):
-            definition = block.definition or bodies.get(id(block.token))
+            definition = block.definition
+            if definition is None:
+                definition = bodies.get(id(block.token))
             inside += [definition] if definition is not None else []
         for part in inside:
             outer.setdefault(id(part), []).append(id(block))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Layer, Pipe, Read
+from arrows.combinators import AndFan, AnyBlock, Choice, DerivedBlock, Fan, Layer, Pipe, Read
 from arrows.inference.occurrences import CoercionPlace, Occurrence
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.coercion import Coercion
+from arrows.typesys.coercion import Coercion, moved_key
 from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import Clash, Struct, TypeVariable, coercible, compound, find, notation
 
@@ -147,7 +147,7 @@ def _site(coercion: Coercion) -> SourceLine | None:
 
 def _call(form: AnyBlock) -> str:
     """Writes a block by kind and arguments, even if it has a name."""
-    if isinstance(form, Pipe):
+    if isinstance(form, Pipe) and not isinstance(form, DerivedBlock):
         return form.label if len(form.label) <= 40 else f"a chain of {len(form.parts)}"
     if isinstance(form, Fan):
         return form.label if len(form.label) <= 40 else f"a fan of {len(form.parts)}"
@@ -181,9 +181,22 @@ def meet(
         side_of(a) if a is not None else Side(left_name, notation(left), left_site),
         side_of(b) if b is not None else Side(right_name, notation(right)),
     ]
-    reason = difference(left, right, a, b, results)
-    hint = _computed_choice(left, right, a, b) or hint or repair(left, right, b, a)
+    moved = moved_key(find(left).head) if isinstance(find(right).head, T.Input) else None
+    if moved is not None:
+        reason, hint = explain_moved(*moved)
+    else:
+        reason = difference(left, right, a, b, results)
+        hint = _computed_choice(left, right, a, b) or hint or repair(left, right, b, a)
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
+
+
+def explain_moved(key: object, position: int) -> tuple[str, str]:
+    """Returns a reason and a hint for a tuple that cannot become a Python object because of a key."""
+    reason = (
+        f"a Python object has its items by position, and the key {key!r} is item {position} here: the same "
+        "GetItem would take another item"
+    )
+    return reason, "make a tuple without keys, (f & g) in place of ar.Record({...}); or take its items before"
 
 
 def refused_by_part(
@@ -306,7 +319,7 @@ def name_of(occurrence: Occurrence) -> str:
     label = form.label
     if len(label) <= 40:
         return label
-    if isinstance(form, Pipe):
+    if isinstance(form, Pipe) and not isinstance(form, DerivedBlock):
         return f"a chain of {len(form.parts)}"
     return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"
 

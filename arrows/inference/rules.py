@@ -8,10 +8,10 @@ from __future__ import annotations
 from arrows.combinators import Map, Zip
 from arrows.inference.hints import NOTHING, network_result
 from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import first_of, items_of, name_of, problem, refused_by_part
+from arrows.inference.reasons import explain_moved, first_of, items_of, name_of, problem, refused_by_part
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.coercion import Coercion
+from arrows.typesys.coercion import Coercion, moved_key
 from arrows.typesys.terms import Clash, Constraint, Struct, TypeVariable, compound, find, kind_of, notation
 from arrows.typesys.unify import Solver
 
@@ -229,6 +229,11 @@ def explain_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 def explain_mixed_items(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
     """Explains why the items of a tuple cannot be the elements: their types differ."""
     owner = place.owner
+    moved = moved_key(find(clash.left).head) if isinstance(find(clash.right).head, T.Input) else None
+    if moved is not None:
+        return problem(
+            f"cannot go over {notation(owner.input)} with {name_of(owner)}", owner, *explain_moved(*moved)
+        )
     containers = [find(owner.input), *(items_of(owner.input) if isinstance(owner.form, Zip) else [])]
     likely = next((words for v in containers if (words := network_result(v)) != NOTHING), NOTHING)
     return problem(

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from arrows import ops
 from arrows.combinators import Wire
 from arrows.combinators.base.arguments import wrong_argument, wrong_value
 from arrows.ops import ShapeError
@@ -52,6 +53,8 @@ def function_of(layer: str, what: str, function: F) -> F:
     hint = ""
     if what == "activation" and isinstance(function, int):
         hint = f"ar.{layer}({function}): the size of the input is inferred, not given"
+    if what == "activation" and isinstance(function, str) and function in ops.__all__:
+        hint = f"the function itself, not its name: ar.ops.{function}"
     reason = f"the {what} of {layer} is a function such as {example}, got {function!r}"
     raise wrong_argument(layer, reason, hint=hint)
 

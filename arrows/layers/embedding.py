@@ -13,7 +13,7 @@ from arrows.combinators import AnyBlock, Apply, Layer
 from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
 from arrows.layers.arguments import flag, float_type, function_of, size_of
-from arrows.ops import Parameter, ShapeError, TensorLike
+from arrows.ops import IndexOutOfRange, Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Axis, Tensor
@@ -166,6 +166,12 @@ class Embedding(Layer[A, B]):
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (index,) = args
         return ops.lookup(parameters["weight"], index)
+
+    def out_of_range(self, error: IndexOutOfRange) -> tuple[str, str]:
+        rows = f"the rows of its table are 0 to {self.buckets - 1}"
+        if error.index < 0:
+            return str(error), f"{rows}; a row for what is unknown is one more, at the end"
+        return str(error), f"{rows}; ar.Embedding({error.index + 1}, {self.size}) has one for {error.index}"
 
 
 class Attend(Apply[A, B]):

@@ -10,7 +10,7 @@ import numpy as np
 from arrows import ops
 from arrows.combinators import Apply, lazy_context_of, set_name, spread_items, written_call
 from arrows.layers.arguments import class_weights, positive, smoothing_of
-from arrows.ops import ShapeError, TensorLike
+from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys.foreign_names import LOSS
 from arrows.typesys.static import Tensor
@@ -155,6 +155,13 @@ class SoftmaxCrossEntropy(Loss):
             return -ops.pick(logs, target)
         share = self.label_smoothing / scores.shape[0]
         return -(ops.pick(logs, target) * (1 - self.label_smoothing) + ops.sum(logs) * share)
+
+    def out_of_range(self, error: IndexOutOfRange) -> tuple[str, str]:
+        index, size = error.index, error.size
+        reason = f"the label {index} is out of range: {size} scores have labels 0 to {size - 1}"
+        if index < 0:
+            return reason, "leave out the examples without a label"
+        return reason, f"for this label, let the layer before give {index + 1} scores: ar.FC({index + 1})"
 
     def _weighted(self, logs: TensorLike) -> TensorLike:
         return logs if self.weight is None else logs * weights_of(self, self.weight, logs)

@@ -22,7 +22,7 @@ from arrows.typesys.did_you_mean import likely_name, missing_name
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
-        raise missing_name("arrows.metrics", name, likely_name(name, __all__), sys._getframe(1))
+        raise missing_name("arrows.metrics", name, lambda: likely_name(name, __all__), sys._getframe(1))
 
 
 __all__ = [

@@ -181,6 +181,11 @@ def named_builder(path: object, name: str, trust: Sequence[str]) -> Callable[...
             f"{where}, which cannot be imported; give the function: load_model(path, builder=function)"
         )
     module_name, _, function_name = name.partition(":")
+    if module_name == "__main__":
+        raise ArrowValueError(
+            f"{where}, which stood in the program that saved it; give the function, "
+            f"load_model(path, builder={function_name.rpartition('.')[2]})"
+        )
     if not is_trusted(module_name, trust):
         package = module_name.partition(".")[0]
         raise ArrowValueError(

@@ -14,15 +14,15 @@ from arrows.engine import Model
 from arrows.engine.device import STORED_TYPES
 from arrows.engine.reading import Fingerprint
 from arrows.files import require_path
-from arrows.safetensors_file import OURS, OpenFile, is_whole
+from arrows.safetensors_file import OpenFile, is_whole
 from arrows.training.saving import Entry, open_file
+from arrows.training.saving.existing import MODEL_KEY
 from arrows.training.saving.parameter_files import user_texts
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import escaped, message_of
 
 T = TypeVar("T")
 
-KEY = OURS + "model"
 _FORMAT = 1
 
 
@@ -129,7 +129,7 @@ class SavedModel:
             ArrowValueError: it holds no model, or is damaged.
         """
         path = file.path
-        if KEY not in file.texts:
+        if MODEL_KEY not in file.texts:
             if any(name.startswith("parameter:") for name in file.entries):
                 raise ArrowValueError(
                     f"{path} holds the state of a run and no model: load_state(path, model, optimizer) reads "
@@ -140,7 +140,7 @@ class SavedModel:
                 "model that you compile; ar.save_model(model, path) writes a whole one"
             )
         try:
-            return cls._of_json(file, json.loads(file.texts[KEY]))
+            return cls._of_json(file, json.loads(file.texts[MODEL_KEY]))
         except InputError as error:  # a vocabulary
             raise ArrowValueError(message_of(error)) from None
         except ArrowValueError:

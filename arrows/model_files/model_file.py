@@ -28,10 +28,11 @@ from arrows.model_files.builders import (
     remember,
     remembered,
 )
-from arrows.model_files.contents import KEY, ModelSettings, SavedModel
+from arrows.model_files.contents import ModelSettings, SavedModel
 from arrows.model_files.outline import differing_lines, fingerprint_of, outline
 from arrows.training.arguments import described
 from arrows.training.saving import differences, open_file, require_memory
+from arrows.training.saving.existing import MODEL_KEY
 from arrows.training.saving.parameter_files import read_parameters, write_parameters
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import escaped, message_of
@@ -65,11 +66,13 @@ def save_model(
     Raises:
         ArrowTypeError: `model` is no compiled model; an argument that a file cannot keep.
         ArrowValueError: nothing says what builds the block, or the builder builds another; metadata that is
-            not text.
+            not text; the state of a run stands at `path`.
         OSError: the file cannot be written; a file that was at `path` is as it was.
 
     Warns:
         UserWarning: two layers without names have the same shapes, so their weights may be swapped unnoticed.
+            Or no other process can import the builder by its name, since it stands in the program that runs
+            (`__main__`) or within a function; the file is written, and the warning says how to load it.
 
     Example:
         >>> import tempfile
@@ -102,9 +105,10 @@ def save_model(
         parameters={},
         metadata={},
     )
-    warning = write_parameters(model, target, metadata or {}, {KEY: saved.as_text()})
-    if warning is not None:
-        warnings.warn(warning, stacklevel=2)
+    unnamed = write_parameters(model, target, metadata or {}, {MODEL_KEY: saved.as_text()})
+    for warning in (unnamed, _unimportable(recipe.builder)):
+        if warning is not None:
+            warnings.warn(warning, stacklevel=2)
 
 
 def load_model(
@@ -242,6 +246,26 @@ def _recipe(
                 *texts,
             ]
         )
+    )
+
+
+def _unimportable(builder: str) -> str | None:
+    """A warning for a builder whose name no other process can import; None for one that it can.
+
+    It is no error: the file is whole, and the model may have taken hours.
+    """
+    module, _, name = builder.partition(":")
+    if module == "__main__":
+        where = "stands in the program that runs, which no other process can import"
+        move = f"a module of its own, and `from blocks import {name}`"
+    elif "<" in name:
+        where, move = "is made within a function, where no other process finds it", "the top of a module"
+    else:
+        return None
+    return (
+        f"save_model: the builder {builder} {where}. The file is written, and loads where the function is "
+        "handed in: load_model(path, builder=function), or arrows predict --builder FILE.py:NAME. To load it "
+        f"by trust=, move the function to {move}, and save again"
     )
 
 

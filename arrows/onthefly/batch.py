@@ -18,6 +18,7 @@ from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import LazyTensor
+from arrows.ops import miscalls
 from arrows.ops.arrays import Array, HostArray
 from arrows.ops.innermost import enter_lazy, leave_lazy
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
@@ -68,13 +69,18 @@ class LazyBatch(LazyCalls):
         if self.entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")
         self.net.refresh(always=True)
+        self.net.growth.batches += 1
         self.entered = True
         enter_lazy(self)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         leave_lazy(self)
         self._runs.release()
+        if isinstance(error, TypeError) and (refusal := miscalls.explained(error)) is not None:
+            attempt = f"cannot compute at {miscalls.line_of(error)}"
+            text = message(attempt, reason=refusal.message, hint=refusal.hint or "")
+            raise ArrowTypeError(text) from error
 
     def zeros(self, type: object) -> Any:
         """Zeros of a type, as a cell starts from: `g.zeros(cell.state)`, `g.zeros([128])`.
@@ -236,7 +242,7 @@ class LazyBatch(LazyCalls):
 
     @property
     def timelines(self) -> tuple[Timeline, ...]:
-        """The schedule of each run that the batch has taken so far."""
+        """The schedule of each run that the batch has taken so far; after the batch, of all of them."""
         return self._runs.timelines
 
     def timeline(self, *values: object) -> Timeline:

@@ -2,13 +2,16 @@
 
 A *call site* is a place in the user's code that calls an operation, together with the types of the operands.
 It is to a program on the fly what a site is to a block: it is traced once, and each visit makes a node.
+
+An interrupt may come between any two lines.  So what is known lies in a few collections, each of which
+changes by one call; everything else is found out from these, and is found out again where an interrupt came
+before it was kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -49,6 +52,7 @@ class CallSite:
         limits: place of an operand that is used as an index -> the number of rows that it may select from.
         random: whether it has dropout, or draws random numbers.
         draws: whether it draws random numbers, in prediction too.
+        owners: the layers whose parameters it uses.
         line: the line of the call.
     """
 
@@ -60,6 +64,7 @@ class CallSite:
     limits: Mapping[int, int]
     random: bool
     draws: bool
+    owners: tuple[object, ...]
     line: SourceLine
 
 
@@ -68,16 +73,20 @@ class ValueTable:
     """Arrays that look up properties of many sites and outputs at a time.
 
     Attributes:
+        sites: how many sites there were when it was made.
         first_place: the place of each site's first port.
         first_producer: the number of each site's first output, among those of all sites.
         type: the number of each output's type.
         is_read: whether data enter at each site.
+        observed: by place and output, whether the output has been seen to reach the place.
     """
 
+    sites: int
     first_place: HostArray
     first_producer: HostArray
     type: HostArray
     is_read: HostArray
+    observed: HostArray
 
 
 class CallSites:
@@ -90,35 +99,39 @@ class CallSites:
     Attributes:
         sites: the sites.
         constants: the constants that operations are specialised to.
-        types: the types of tensors, in the order in which they came.
     """
 
     def __init__(self, params: GrowingParams, float_type: str | None) -> None:
         self.params, self.float_type = params, float_type
         self.sites: list[Site] = []
         self.constants: list[HostArray] = []
-        self.types: dict[T.Tensor, int] = {}
-        self.version = 0
-        self._interned: list[T.Tensor] = []
+        self._types: dict[T.Tensor, tuple[int, T.Tensor]] = {}
+        self._flow: dict[tuple[int, int, int], None] = {}  # place, site and output, in the order of sight
+        # What follows only finds again what is above.
         self._constants: dict[Hashable, int] = {}
         self._reads: dict[T.Tensor, int] = {}
         self._carried: dict[int, int] = {}
-        self._first_place: list[int] = []
-        self._places = 0
-        self._reaching: list[list[tuple[int, int]]] = []
-        self._observed = np.zeros((0, 0), bool)
+        self._table: ValueTable | None = None
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """Changes whenever there is more than before."""
+        return len(self.sites), len(self.constants), len(self._flow)
 
     # ------------------------------------------------------------------------------------------------------
     # types, constants, reads
 
     def intern(self, type: T.Tensor) -> T.Tensor:
         """The one object for each type, so that the keys of calls compare types by identity."""
-        if type not in self.types:
+        known = self._types.get(type)
+        if known is None:
             with self.params.lock.mutex:
-                if type not in self.types:
-                    self._interned.append(type)
-                    self.types[type] = len(self._interned) - 1
-        return self._interned[self.types[type]]
+                known = self._types.setdefault(type, (len(self._types), type))
+        return known[1]
+
+    def type_number(self, type: T.Tensor) -> int:
+        """The number of a type that has been interned."""
+        return self._types[type][0]
 
     def constant(self, array: HostArray) -> int:
         """The number of a constant; equal constants share one."""
@@ -126,9 +139,9 @@ class CallSites:
         if key not in self._constants:
             with self.params.lock.mutex:
                 if key not in self._constants:
+                    number = len(self.constants)
                     self.constants.append(array.copy())
-                    self._constants[key] = len(self.constants) - 1
-                    self._changed()
+                    self._constants[key] = number
         return self._constants[key]
 
     def read_site(self, type: T.Tensor) -> int:
@@ -136,27 +149,38 @@ class CallSites:
         if type not in self._reads:
             form = core.Tensor(type.shape, type.dtype)
             typed = Typed(form=form, input=T.Input(), output=type)
-            with self.params.lock.mutex:
-                if type not in self._reads:
-                    self._reads[type] = self._add(ReadSite(len(self.sites), (self.intern(type),), typed))
+            self._reads[type] = self._only(
+                ReadSite, type, lambda index: ReadSite(index, (self.intern(type),), typed)
+            )
         return self._reads[type]
 
     def carried_site(self, type_number: int) -> int:
         """The number of the site at which values of a type that an earlier run computed enter a run."""
         if type_number not in self._carried:
-            type = self._interned[type_number]
-            self._carried[type_number] = self._add(CarriedSite(len(self.sites), (type,)))
+            type = list(self._types)[type_number]
+            self._carried[type_number] = self._only(
+                CarriedSite, type, lambda index: CarriedSite(index, (self.intern(type),))
+            )
         return self._carried[type_number]
+
+    def _only(self, kind: type[Site], output: T.Tensor, make: Callable[[int], Site]) -> int:
+        """The number of the only site of a kind with this output, which is made if there is none."""
+        with self.params.lock.mutex:
+            for site in self.sites:
+                if isinstance(site, kind) and site.outputs == (output,):
+                    return site.index
+            self.sites.append(make(len(self.sites)))
+            return len(self.sites) - 1
 
     @property
     def carried_types(self) -> list[int]:
         """The numbers of the types that have a `carried_site`, in the order of these sites."""
-        return list(self._carried)
+        return [self.type_number(site.outputs[0]) for site in self.sites if isinstance(site, CarriedSite)]
 
     @property
     def read_types(self) -> list[T.Tensor]:
         """The types of the data that enter, in the order of their sites."""
-        return list(self._reads)
+        return [site.outputs[0] for site in self.sites if isinstance(site, ReadSite)]
 
     # ------------------------------------------------------------------------------------------------------
     # calls
@@ -199,91 +223,91 @@ class CallSites:
             if leaf not in is_constant
         ]
         ports.sort(key=lambda port: (port[1] is not None, port[1] or 0))  # those of one row first
-        first = self._places
         outputs = tuple(self.intern(var.type) for var in trace.results if var.rows < 0)
         if len(outputs) > 1 << OUTPUT_BITS:
             raise ArrowValueError(
                 f"{typed.form.label} gives {len(outputs):,} tensors; at most 1,024 are possible"
             )
+        number, first = len(self.sites), self._next_place()
         site = ApplySite(
-            index=len(self.sites),
+            index=number,
             outputs=outputs,
             typed=typed,
             ports=tuple(Port(leaf, first + n, domain) for n, (leaf, domain) in enumerate(ports)),
             constants=tuple(constants),
         )
-        number = self._add(site, len(ports))
-        element_sites = {}
-        for domain in sorted({var.rows for var in trace.results if var.rows >= 0}):
+        elements = []
+        for n, domain in enumerate(sorted({var.rows for var in trace.results if var.rows >= 0}), number + 1):
             types = tuple(self.intern(var.type) for var in trace.results if var.rows == domain)
-            element = self._add(ElementSite(len(self.sites), types, number, domain))
-            element_sites[domain] = element, types
+            elements.append(ElementSite(n, types, number, domain))
         limits = [
             (place, index_limit(trace, leaf)) for place, (leaf, domain) in enumerate(ports) if domain is None
         ]
+        self.sites += [site, *elements]
         return CallSite(
             number=number,
             outputs=outputs,
             pattern=pattern_of(trace),
             simple=_simple(trace),
-            element_sites=element_sites,
+            element_sites={each.domain: (each.index, each.outputs) for each in elements},
             limits={place: limit for place, limit in limits if limit is not None},
             random=trace.dropout_key is not None,
             draws=trace.draws,
+            owners=tuple(owner for owner, _, _ in trace.parameters),
             line=line,
         )
 
-    def _add(self, site: Site, ports: int = 0) -> int:
-        self.sites.append(site)
-        self._first_place.append(self._places)
-        self._places += ports
-        self._reaching += [[] for _ in range(ports)]
-        self._changed()
-        return site.index
-
-    def _changed(self) -> None:
-        self.version += 1
-        self.__dict__.pop("table", None)
+    def _next_place(self) -> int:
+        """The place after those of the ports of all sites."""
+        applied = (site for site in reversed(self.sites) if isinstance(site, ApplySite) and site.ports)
+        last = next(applied, None)
+        return 0 if last is None else last.ports[-1].place + 1
 
     # ------------------------------------------------------------------------------------------------------
     # flow
 
-    @cached_property
+    @property
     def table(self) -> ValueTable:
         """The sites as arrays."""
-        widths = [len(site.outputs) for site in self.sites]
-        producers = np.concatenate(([0], np.cumsum(widths))).astype(np.int64)
-        types = [self.types[type] for site in self.sites for type in site.outputs]
-        observed = np.zeros((self._places, len(types)), bool)
-        rows, columns = self._observed.shape
-        observed[:rows, :columns] = self._observed
-        self._observed = observed
+        if self._table is None or self._table.sites != len(self.sites):
+            self._table = self._make_table()
+        return self._table
+
+    def _make_table(self) -> ValueTable:
+        ports = [len(site.ports) if isinstance(site, ApplySite) else 0 for site in self.sites]
+        places = np.cumsum([0, *ports])
+        producers = np.cumsum([0, *(len(site.outputs) for site in self.sites)])
+        types = [self.type_number(type) for site in self.sites for type in site.outputs]
+        observed = np.zeros((places[-1], len(types)), bool)
+        if self._flow:
+            place, site, output = np.array(list(self._flow)).T
+            observed[place, producers[site] + output] = True
         return ValueTable(
-            first_place=np.array(self._first_place, np.int64),
+            sites=len(self.sites),
+            first_place=places[:-1],
             first_producer=producers[:-1],
             type=np.array(types or [0], np.int64),
             is_read=np.array([isinstance(site, ReadSite) for site in self.sites], bool),
+            observed=observed,
         )
 
     def observe(self, places: HostArray, sites: HostArray, outputs: HostArray) -> None:
         """Records that outputs of sites have reached places: they are a flow of the program."""
         table = self.table
         producers = table.first_producer[sites] + outputs
-        fresh = ~self._observed[places, producers]
+        fresh = ~table.observed[places, producers]
         if not fresh.any():
             return
-        self._observed[places[fresh], producers[fresh]] = True
-        for place, site, output in zip(
-            places[fresh].tolist(), sites[fresh].tolist(), outputs[fresh].tolist(), strict=True
-        ):
-            if (site, output) not in self._reaching[place]:
-                self._reaching[place].append((site, output))
-        self.version += 1
+        columns = [column[fresh].tolist() for column in (places, sites, outputs)]
+        self._flow.update(dict.fromkeys(zip(*columns, strict=True)))
+        table.observed[places[fresh], producers[fresh]] = True
 
     def lowered(self) -> Lowered:
         """The observed sites and flow, in the form in which lowering returns those of a block."""
-        flow = ObservedFlow([list(producers) for producers in self._reaching])
-        return observed_sites(list(self.sites), list(self.constants), self.read_types, flow)
+        reaching: list[list[tuple[int, int]]] = [[] for _ in range(self._next_place())]
+        for place, site, output in self._flow:
+            reaching[place].append((site, output))
+        return observed_sites(list(self.sites), list(self.constants), self.read_types, ObservedFlow(reaching))
 
 
 def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Exception) -> ArrowTypeError:

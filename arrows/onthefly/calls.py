@@ -23,6 +23,7 @@ from arrows.onthefly.arguments import (
     type_of,
 )
 from arrows.onthefly.call_sites import CallSite
+from arrows.onthefly.equal_blocks import content_of
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.results import build
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyTensor
@@ -84,20 +85,29 @@ class LazyCalls(LazyValues):
             for x in arguments:
                 taken.take(x)
             ids, key = taken.ids, taken.key
-        key_of_call = (id(block), *self._where(sys._getframe(2)), *key)
-        site = self._calls.get(key_of_call)
-        if site is None:
-            self.check_open(f"call {block.label}")
-            value = tensors_of(self, arguments[0] if len(arguments) == 1 else arguments)
-            type = type_of(value)
-            site = self._call_sites.add_call(block, type, constants_of(value, type), SourceLine.here())
-            self._calls[key_of_call] = site
-            self.net.growth.note_block(block)
+        place = (*self._where(sys._getframe(2)), *key)
+        site = self._calls.get((id(block), *place)) or self._site_of(block, place, arguments)
         if not taken:
             return self._visit(site, ids)
         if taken.plain and site.limits:
             _check_indices(site, taken.plain)
         return self._visit(site, ids, taken.sequences)
+
+    def _site_of(
+        self, block: core.Apply[Any, Any], place: tuple[Any, ...], arguments: tuple[Any, ...]
+    ) -> CallSite:
+        """The call site of a block that is new at a place: that of an equal block, or a new one."""
+        content = content_of(block)
+        if content is not None and (site := self._calls.get((content.key, *place))) is not None:
+            return site
+        self.check_open(f"call {block.label}")
+        value = tensors_of(self, arguments[0] if len(arguments) == 1 else arguments)
+        type = type_of(value)
+        site = self._call_sites.add_call(block, type, constants_of(value, type), SourceLine.here())
+        for key in self.net.keep(block, content, site.owners):
+            self._calls[(key, *place)] = site
+        self.net.growth.note_block(block)
+        return site
 
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""

@@ -143,8 +143,8 @@ def take_step(
         net.tick("host")
         with net.lock.updating():
             optimizer.step(net, gradients)
+            net.step += 1
         net.tick("update")
-        net.step += 1
         return loss
 
 

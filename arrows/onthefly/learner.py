@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,13 @@ from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, Params, SupportsStep
 from arrows.engine.running import Gradient, add_gradients
 from arrows.engine.scheduling import AtOnce, ByNodes, as_examples
+from arrows.engine.values import iterators_in
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.gradients import take_step
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops.arrays import Array
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, InputError, SourceLine
+from arrows.typesys.errors import input_message, message
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
@@ -30,20 +32,55 @@ _FIRST = 32
 class ExampleSet:
     """Examples that are selected by index, like those of a prepared set.
 
-    >>> ExampleSet("abc")[np.array([2, 0])].examples
+    Attributes:
+        examples: the examples.
+        iterators: by the identity of an example, the iterators that it is or holds, if there are any.
+
+    >>> ExampleSet("abc", {})[np.array([2, 0])].examples
     ['c', 'a']
     """
 
-    def __init__(self, examples: Sequence[Any]) -> None:
-        self.examples = examples
+    def __init__(self, examples: Sequence[Any], iterators: Mapping[int, list[Any]]) -> None:
+        self.examples, self.iterators = examples, iterators
+
+    @staticmethod
+    def of(examples: Sequence[Any]) -> ExampleSet:
+        """A set of examples, in which iterators are looked for."""
+        found = ((id(example), iterators_in(example)) for example in examples)
+        return ExampleSet(examples, {identity: iterators for identity, iterators in found if iterators})
 
     def __len__(self) -> int:
         return len(self.examples)
 
     def __getitem__(self, numbers: object) -> ExampleSet:
         if isinstance(numbers, slice):
-            return ExampleSet(self.examples[numbers])
-        return ExampleSet([self.examples[number] for number in np.asarray(numbers).tolist()])
+            return ExampleSet(self.examples[numbers], self.iterators)
+        chosen = [self.examples[number] for number in np.asarray(numbers).tolist()]
+        return ExampleSet(chosen, self.iterators)
+
+
+def check_function(function: Callable[..., Any]) -> None:
+    """Refuses what a learner cannot call with a batch and an example.
+
+    Raises:
+        ArrowTypeError: it is no function, or takes other arguments.
+    """
+    hint = "net.learner(lambda g, example: ...), where g is the batch"
+    attempt = f"cannot make a learner at {SourceLine.here()}"
+    if not callable(function):
+        raise ArrowTypeError(message(attempt, reason=f"{function!r:.60} is no function", hint=hint))
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C have none
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        taken = f"takes {', '.join(map(str, signature.parameters.values())) or 'nothing'}"
+        reason = (
+            f"{function_name(function)} {taken}, and is called with two arguments, the batch and an example"
+        )
+        raise ArrowTypeError(message(attempt, reason=reason, hint=hint)) from None
 
 
 class LearnerOnTheFly:
@@ -56,10 +93,15 @@ class LearnerOnTheFly:
 
     Attributes:
         net: the network.
+
+    Raises:
+        ArrowTypeError: `function` cannot be called with a batch and an example.
     """
 
     def __init__(self, net: OnTheFly, function: Callable[[LazyBatch, Any], Any]) -> None:
+        check_function(function)
         self.net, self._function = net, function
+        self._used_up: dict[int, Any] = {}  # iterators by identity, which stays theirs while they are kept
 
     @property
     def params(self) -> Params:
@@ -81,12 +123,16 @@ class LearnerOnTheFly:
         self.net.step = count
 
     def prepare(self, examples: object) -> ExampleSet:
-        """The examples as a set; computes the losses of the first, so that all layers have parameters."""
+        """The examples as a set; computes the losses of the first, so that all layers have parameters.
+
+        The first are those that can be read again: iterators are kept for the first epoch.
+        """
         if isinstance(examples, ExampleSet):
             return examples
-        prepared = ExampleSet(as_examples(examples, "prepare examples"))
+        prepared = ExampleSet.of(as_examples(examples, "prepare examples"))
+        again = (example for example in prepared.examples if id(example) not in prepared.iterators)
         with self.net.batch(gradients=False) as g:
-            self._losses(g, list(islice(prepared.examples, _FIRST)))
+            self._losses(g, list(islice(again, _FIRST)))
         return prepared
 
     def train_step(
@@ -103,10 +149,13 @@ class LearnerOnTheFly:
 
         Raises:
             ArrowTypeError: `at_once` is a number of nodes, which nobody knows before an example runs.
+            InputError: an example is or holds an iterator that a step before has used up.
         """
         if isinstance(at_once, ByNodes):
             raise ArrowTypeError(f"train_step: at_once is {at_once}, and should be a number of examples")
         examples = list(batch.examples)
+        if batch.iterators:
+            self._use_up(batch)
         if at_once is None or len(examples) <= at_once:
             with self.net.batch(training=True) as g:
                 return g.train_step(g.mean(self._losses(g, examples)), optimizer, check=check)
@@ -128,6 +177,23 @@ class LearnerOnTheFly:
                 sums[name] = gradient if summed is None else add_gradients(self.device, summed, gradient)
         assert loss is not None
         return take_step(self.net, loss, sums, optimizer, check)
+
+    def _use_up(self, batch: ExampleSet) -> None:
+        """Notes the iterators that the function will go over, and refuses those that it went over before."""
+        for number, example in enumerate(batch.examples):
+            for iterator in batch.iterators.get(id(example), ()):
+                if id(iterator) in self._used_up:
+                    raise InputError(
+                        input_message(
+                            None,
+                            "",
+                            f"example {number} of a batch is or holds a {type(iterator).__name__}, which an "
+                            "earlier step has used up",
+                            hint="each epoch reads the examples: make lists of their iterators, "
+                            "list(iterator), or train one epoch",
+                        )
+                    )
+                self._used_up[id(iterator)] = iterator
 
     def _losses(self, g: LazyBatch, examples: Sequence[Any], first: int = 0) -> list[LazyTensor]:
         """The losses of consecutive examples of a batch, from the `first` on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from types import CodeType
 from typing import Any
@@ -14,12 +15,14 @@ from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name, make_plan, slabs_by_type
 from arrows.engine.program import Clock, Profile, profile
+from arrows.engine.reading import IndexSite, index_sites
 from arrows.engine.running import Executor, ExecutorChoices, OperationCode
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSite, CallSites
 from arrows.onthefly.dataflow import Dataflow, dataflow
+from arrows.onthefly.equal_blocks import Content, content_of
 from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
@@ -55,13 +58,38 @@ class Trials:
             self._steps[name] += count
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Planned:
+    """The plans of the call sites that a program had, and their executors.
+
+    Attributes:
+        version: `CallSites.version` then.
+        plans: by schedule.
+        executors: by schedule, whether dropout acts, and whether gradients may be asked for.
+        indices: by schedule, as `OnTheFly.indices`.
+    """
+
+    version: object
+    plans: dict[str, Plan] = field(default_factory=dict)
+    indices: dict[str, list[IndexSite]] = field(default_factory=dict)
+    executors: dict[tuple[str, bool, bool], Executor] = field(default_factory=dict)
+
+
 class Growth:
-    """Warns, once, of a line that brings in very many blocks or constants, which a network keeps for good."""
+    """Warns, once, of a line that brings in very many blocks or constants, which a network keeps for good.
+
+    Attributes:
+        batches: how many batches have begun.
+    """
 
     _MANY = 200  # so many layers may be meant
+    _AGAIN = 3  # batches in which a line makes new layers; in the first, all are new
 
     def __init__(self) -> None:
+        self.batches = 0
         self._known: set[int] = set()
+        self._layers: set[int] = set()
+        self._made_in: dict[SourceLine, set[int]] = {}
         self._counts: Counter[tuple[SourceLine, str]] = Counter()
 
     def note_block(self, block: object) -> None:
@@ -69,10 +97,29 @@ class Growth:
         if id(block) not in self._known:
             self._known.add(id(block))
             self._note(
-                "{} blocks that {} calls were made anew",
+                "{} blocks that {} calls were made anew, and are not equal",
                 "each one is traced, compiled and kept for good, and a new layer has new parameters",
                 "make layers, Functions and other blocks once, outside of the loop",
             )
+
+    def note_layers(self, layers: Iterable[object]) -> None:
+        """Notes the layers with parameters that a call uses; the network keeps them alive."""
+        for layer in layers:
+            if not isinstance(layer, core.Block) or id(layer) in self._layers:
+                continue
+            self._layers.add(id(layer))
+            line, before = layer.site, self._made_in.setdefault(layer.site, set())
+            if self.batches in before:
+                continue
+            before.add(self.batches)
+            if len(before) == self._AGAIN:
+                text = message(
+                    f"{layer.label} was made anew at {line} in each of {self._AGAIN} batches",
+                    reason="a new layer has new parameters, so nothing uses again what those of an earlier "
+                    "batch have learned",
+                    hint="make the layer once, before the first batch, and call it in each",
+                )
+                warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
     def note_constant(self) -> None:
         """Notes a constant that the user's innermost line makes, and that is equal to no other."""
@@ -161,15 +208,13 @@ class OnTheFly:
         self.dropouts: dict[float, core.AnyBlock] = {}
         self.inside: dict[int, bool] = {}
         self.codes: list[CodeType] = []
-        self.blocks: list[object] = []
+        self._kept: list[object] = []
         self._jit = use_jit(jit, self.device.name)
-        self._typed: dict[tuple[int, T.Type | None], Typed] = {}
-        self._planned = -1
-        self._plans: dict[str, Plan] = {}
+        self._typed: dict[tuple[Any, T.Type | None], Typed] = {}
+        self._planned = Planned(None)
         self._trials = Trials(-1)
         self._updates = 0
         self._codes: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
-        self._executors: dict[tuple[str, bool, bool], Executor] = {}
         self._arenas: list[Arena] = []
         self._clock: Clock | None = None
 
@@ -209,16 +254,16 @@ class OnTheFly:
             runs: how often to call it, after a first call to warm up.
         """
         with self.lock.mutex:
-            kept = self._executors, self._codes, self._clock
-            self._executors, self._codes = {}, {}
-            self._clock = Clock(self.device.synchronize)
+            kept = self._planned, self._codes, self._clock
             try:
+                self._planned, self._codes = Planned(None), {}
+                self._clock = Clock(self.device.synchronize)
                 function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
                 layer = partial(layer_name, self.params)
                 return profile("batch", function, self._clock, plan, layer, examples, runs)
             finally:
-                self._executors, self._codes, self._clock = kept
+                self._planned, self._codes, self._clock = kept
 
     def schedules(self) -> list[str]:
         """The schedules to try for a run: only one if the user chose it or the trials are over."""
@@ -236,13 +281,22 @@ class OnTheFly:
 
     def plan(self, schedule: str) -> Plan:
         """The plan of all call sites observed so far."""
-        if self._planned != self.call_sites.version:
-            self._planned = self.call_sites.version
-            self._plans.clear()
-            self._executors.clear()
-        if schedule not in self._plans:
-            self._plans[schedule] = make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
-        return self._plans[schedule]
+        planned = self._up_to_date()
+        if schedule not in planned.plans:
+            planned.plans[schedule] = make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
+        return planned.plans[schedule]
+
+    def indices(self, schedule: str) -> list[IndexSite]:
+        """What to compute of the call sites observed so far to know the indices that depend on data alone."""
+        planned = self._up_to_date()
+        if schedule not in planned.indices:
+            planned.indices[schedule] = index_sites(self.plan(schedule))
+        return planned.indices[schedule]
+
+    def _up_to_date(self) -> Planned:
+        if self._planned.version != self.call_sites.version:
+            self._planned = Planned(self.call_sites.version)
+        return self._planned
 
     @property
     def dataflow(self) -> Dataflow:
@@ -258,9 +312,10 @@ class OnTheFly:
     def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; operations that are still in the plan keep their programs."""
         kind = schedule, training, gradients
-        if kind not in self._executors:
+        executors = self._up_to_date().executors
+        if kind not in executors:
             plan = self.plan(schedule)
-            self._executors[kind] = Executor(
+            executors[kind] = Executor(
                 plan,
                 self.device,
                 Arena(self.device),
@@ -274,16 +329,37 @@ class OnTheFly:
                 clock=self._clock,
                 codes=self._codes.setdefault((training, gradients), {}),
             )
-        return self._executors[kind]
+        return executors[kind]
 
     def typed(self, block: object, input: T.Type | None) -> Typed:
         """A block with its types, for an input."""
-        key = id(block), input
-        if key not in self._typed:
-            self._typed[key] = infer(block, input, float_type=self.float_type)
-            self.blocks.append(block)
-            self.growth.note_block(block)
-        return self._typed[key]
+        typed = self._typed.get((id(block), input))
+        if typed is None:
+            content = content_of(block)
+            typed = None if content is None else self._typed.get((content.key, input))
+            if typed is None:
+                typed = infer(block, input, float_type=self.float_type)
+                traces = (each.trace for each in typed.walk() if each.trace is not None)
+                owners = [owner for trace in traces for owner, _, _ in trace.parameters]
+                for key in self.keep(block, content, owners):
+                    self._typed[key, input] = typed
+                self.growth.note_block(block)
+        return typed
+
+    def keep(self, block: object, content: Content | None, owners: Iterable[object]) -> list[Any]:
+        """Keeps a block, so that nothing else gets its address; returns the keys that find it again.
+
+        Args:
+            block: the block.
+            content: what it computes, if that can be told.
+            owners: the layers whose parameters it uses. If it is one of them, only itself is equal to it.
+        """
+        owners = list(owners)
+        self._kept.append([block] if content is None else content.held)
+        self.growth.note_layers(owners)
+        if content is None or any(id(owner) not in content.themselves for owner in owners):
+            return [id(block)]
+        return [id(block), content.key]
 
     def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:
         """Whether a plain operand has been the same number at every visit: then it is part of the operation.
@@ -308,9 +384,10 @@ class OnTheFly:
         """
         if always or self._updates != self.lock.updates:
             with self.lock.mutex:
-                self._updates = self.lock.updates
-                for executor in self._executors.values():
+                updates = self.lock.updates
+                for executor in self._planned.executors.values():
                     executor.refresh()
+                self._updates = updates
 
     def take_arena(self) -> Arena:
         """Memory for a run."""
@@ -329,7 +406,7 @@ class OnTheFly:
         """Releases all memory that is kept for further batches."""
         with self.lock.mutex:
             self._arenas.clear()
-            self._executors.clear()
+            self._planned.executors.clear()
             self.device.release_memory()
 
     def describe(self, site: int) -> str:

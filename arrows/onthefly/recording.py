@@ -9,7 +9,9 @@ import numpy as np
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import GOLDEN, finalise
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
+from arrows.typesys.errors import message
 
 
 class GrowingColumn:
@@ -42,6 +44,8 @@ class GrowingColumn:
 class Recording:
     """The nodes of a batch.
 
+    What adds a node appends to `site` first and to `start` last, so `check_whole` finds an interrupted one.
+
     Attributes:
         site: the site of each node.
         start: the place in `sources` where the sources of each node start, and where those of the last end.
@@ -66,6 +70,21 @@ class Recording:
         self.site_column = GrowingColumn(self.site)
         self.start_column = GrowingColumn(self.start)
         self.source_column = GrowingColumn(self.sources)
+
+    def check_whole(self) -> None:
+        """Refuses nodes of which one was interrupted while it was added.
+
+        Raises:
+            ArrowValueError: one was.
+        """
+        if len(self.start) != len(self.site) + 1:
+            raise ArrowValueError(
+                message(
+                    "cannot compute a value",
+                    reason="the batch was interrupted while it recorded a call",
+                    hint="begin another batch: with net.batch() as g: ...",
+                )
+            )
 
     def add_read(self, site: int, type: T.Tensor, value: object) -> int:
         """Adds a node at which data enter; returns the id of their value."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arrows.engine.device import Arena
-from arrows.engine.reading import starts_of_runs
+from arrows.engine.planning import Plan
+from arrows.engine.reading import Wirings, indices_out_of_range, starts_of_runs
 from arrows.engine.running import Executor, OperationRefused, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.onthefly.recording import Recording, dropout_keys
@@ -82,6 +83,7 @@ class Runs:
         self._further = np.zeros(0, np.int64)  # likewise: how far its rows are from those of the first output
         self._outputs = 0
         self._arenas: list[Arena] = []
+        self._timelines: tuple[Timeline, ...] | None = None
 
     def compute(self, ids: Sequence[int]) -> None:
         """Runs the nodes that some values need and that have not run.
@@ -117,16 +119,40 @@ class Runs:
     def _schedule(self, selection: NodeSelection) -> tuple[Executor, Merged]:
         """Wires and merges selected nodes by the network's schedule, or by the best of those on trial."""
         net = self._net
-        merged_by = {}
+        merged_by: dict[str, Merged] = {}
         for schedule in net.schedules():
             plan = net.plan(schedule)
             wirings = self._wirer.wire(selection, plan)
+            if not merged_by:  # one schedule's wirings have the same indices as another's
+                self._check_indices(selection, plan, wirings)
             net.tick("prepare")
             merged_by[schedule] = merge(plan, WiredBatch.all(wirings), share=False)
         schedule = net.choose({name: len(merged.steps) for name, merged in merged_by.items()})
         net.count(merged_by[schedule])
         executor = net.executor(schedule, training=self._training, gradients=self.gradients)
         return executor, merged_by[schedule]
+
+    def _check_indices(self, selection: NodeSelection, plan: Plan, wirings: Wirings) -> None:
+        """Checks the indices that depend on this run's data alone, where kernels do not check them.
+
+        Raises:
+            ArrowValueError: an index is out of range.
+        """
+        indices = [] if self._net.device.name == "cpu" else self._net.indices(plan.schedule)
+        if not indices:
+            return
+        site = wirings.site.values
+        misfits = indices_out_of_range(
+            plan,
+            indices,
+            site,
+            plan.sites.base[site] + wirings.depth.values,
+            wirings.sources.values - (len(plan.lowered.constants) << plan.shift),  # they have no nodes here
+            wirings.counts.values,
+            [column.values for column in wirings.raw],
+        )
+        for misfit in misfits:
+            raise self._refused_call(site[misfit.node : misfit.node + 1], misfit.error)
 
     def timeline(self, ids: Sequence[int]) -> Timeline:
         """The schedule of the run that would compute some values."""
@@ -231,10 +257,13 @@ class Runs:
     @property
     def timelines(self) -> tuple[Timeline, ...]:
         """The schedules of the runs so far."""
+        if self._timelines is not None:
+            return self._timelines
         return tuple(timeline(each.run.executor.plan, each.run.merged) for each in self.finished)
 
     def release(self) -> None:
-        """Gives the memory of all runs back."""
+        """Gives the memory of all runs back; their schedules stay."""
+        self._timelines = self.timelines
         self.finished.clear()
         self._net.give_back(self._arenas)
         self._arenas = []
@@ -250,11 +279,12 @@ class Runs:
             row = getattr(refused.__cause__, "row", None)
             if row is not None and not rows.offsets:  # with sequences, the row may be an element's
                 nodes = nodes[row : row + 1]
-        sites = self._recording.site_column.array()[nodes]
+        return self._refused_call(self._recording.site_column.array()[nodes], refused.__cause__)
+
+    def _refused_call(self, sites: HostArray, cause: BaseException | None) -> ArrowValueError:
+        """The error for operands that a call at one of some sites refuses."""
         calls = sorted({self._net.describe(site) for site in sites.tolist()})
-        return ArrowValueError(
-            message(f"cannot compute {' or '.join(calls[:3])}", reason=str(refused.__cause__))
-        )
+        return ArrowValueError(message(f"cannot compute {' or '.join(calls[:3])}", reason=str(cause)))
 
 
 def _nodes_of(selection: NodeSelection, merged: Merged, operation: int) -> HostArray:

@@ -43,8 +43,8 @@ class LazyValues(LazyContext):
 
     def forget_calls(self) -> None:
         """Forgets the results of calls, since new parameters give other results."""
-        self._updates = self._lock.updates
         self._made.clear()
+        self._updates = self._lock.updates
 
     def numpy(self, value: object) -> Any:
         """The numbers of lazy tensors; see `LazyBatch.numpy`."""

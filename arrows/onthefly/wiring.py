@@ -68,6 +68,7 @@ class Wirer:
 
     def select(self, ids: Sequence[int]) -> NodeSelection | None:
         """Selects the nodes that some values need and that have not run; None if there are none."""
+        self._recording.check_whole()
         try:
             needed = self._needed(ids)
             return self._selection(needed) if needed else None
@@ -129,7 +130,7 @@ class Wirer:
         bounds = np.array([0, count])
         depth = np.zeros(count, np.int32)
         depth[len(selection.carried) :] = self._depths(selection.needed, plan)
-        types = [self._call_sites.types[type] for type in plan.lowered.streams.reads]
+        types = [self._call_sites.type_number(type) for type in plan.lowered.streams.reads]
         raw = [
             _column(convert_many(selection.values.get(number, ()), type))
             for number, type in zip(types, plan.lowered.streams.reads, strict=True)
@@ -230,7 +231,7 @@ class Wirer:
         values = {}
         for type, reads in self._recording.reads.items():
             own = nodes[sites == self._call_sites.read_site(type)]
-            values[self._call_sites.types[type]] = [reads[node] for node in own.tolist()]
+            values[self._call_sites.type_number(type)] = [reads[node] for node in own.tolist()]
         return values
 
     def forget_values(self, selection: NodeSelection) -> None:

@@ -104,7 +104,7 @@ from arrows.typesys.did_you_mean import missing_name
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
-        raise missing_name("arrows.ops", name, unknown_operation(name), sys._getframe(1))
+        raise missing_name("arrows.ops", name, lambda: unknown_operation(name), sys._getframe(1))
 
 
 __all__ = [

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from arrows.ops.context import Context, LazyContext
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 current_context: ContextVar[Context | None] = ContextVar("arrows_ops_context", default=None)
 """The recording or evaluation of the Function that the code runs in, if any."""
 
 _innermost: ContextVar[LazyContext | None] = ContextVar("arrows_lazy_context", default=None)
+
+
+def in_own_context(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: the context of operations is the caller's again when the function ends.
+
+    A `with` does not see to that alone: an interrupt may come within its `__enter__` or `__exit__`.
+
+    >>> @in_own_context
+    ... def enter():
+    ...     current_context.set("entered, and never left")
+    >>> enter()
+    >>> current_context.get()
+    """
+
+    @wraps(function)
+    def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+        return copy_context().run(function, *arguments, **keywords)
+
+    return call
 
 
 def innermost_lazy() -> LazyContext | None:

@@ -3,7 +3,8 @@
 `lookup` reads the rows of an embedding, `pick` the probabilities of cross-entropy.
 
 An index has to be in range, and not negative.  The kernels check that on NumPy and raise `IndexOutOfRange`.
-On a device they do not check, since the host would have to wait for the answer.
+On a device they do not check, since the host would have to wait for the answer: there, what depends on
+examples alone is checked when these are read, and kernels read and write within their arrays.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
         axis: the axis of x; in the result the axes of the index take its place.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range (not checked on a device).
+        IndexOutOfRange: when computed, an index is out of range (on a device not checked where it depends on
+            parameters).
 
     >>> import numpy as np
     >>> gather(np.array([[1.0, 2.0, 3.0]]), np.array([2, 0]), axis=1).tolist()
@@ -115,7 +117,8 @@ def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
         dtype: element type of the result; `compile(float_type=...)` replaces a floating one.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range (not checked on a device).
+        IndexOutOfRange: when computed, an index is out of range (on a device not checked where it depends on
+            parameters).
 
     >>> import numpy as np
     >>> one_hot(np.array([2, 0]), 3).tolist()

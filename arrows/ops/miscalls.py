@@ -75,7 +75,12 @@ def _operation(name: str, frame: FrameType) -> Callable[..., object] | None:
     operation = vars(ops).get(name)
     if name not in ops.__all__ or not inspect.isfunction(operation):
         return None
-    return operation if frame.f_globals.get(name, operation) is operation else None
+    if frame.f_globals.get(name, operation) is not operation:
+        return None
+    modules = [frame.f_globals.get(used) for used in frame.f_code.co_names]
+    others = [vars(module).get(name) for module in modules if inspect.ismodule(module)]
+    # A module of the user's may have a function of that name too: then nobody knows which one was called.
+    return None if any(inspect.isfunction(each) and each is not operation for each in others) else operation
 
 
 def _miscall(call: str, called: Callable[..., object], refusal: str) -> ShapeError:

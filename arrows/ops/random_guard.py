@@ -1,7 +1,10 @@
 """Detects random numbers drawn while a function is traced: they would be drawn once and frozen in the trace.
 
 It compares the states of generators before and after tracing: of NumPy's global one always; of `random`, and
-of those in closures, globals, defaults and attributes, where the function's code names them.
+of those in closures, globals, defaults and attributes, where the function's code names them. A state that has
+changed proves that the function draws only where no other thread runs: all threads share these generators.
+Where others run, the function is traced again, and only a trace that differs proves that it draws. So a pure
+function is never refused. One that draws beside other threads, and makes the same of each draw, passes.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import pickle
 import random
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
@@ -38,6 +42,7 @@ class RandomStateWatch:
     """
 
     def __init__(self, function: object) -> None:
+        self._alone = _is_only_thread()
         self._states: dict[int, tuple[str, State, object]] = {}
         quick = _global_numpy()
         self._states[0] = "NumPy's global generator (np.random)", quick, quick()
@@ -47,8 +52,17 @@ class RandomStateWatch:
                 self._states[id(reached)] = (*named, named[1]())
 
     def drawn(self) -> str | None:
-        """The name of a generator whose state has changed since then; None if none has."""
+        """The name of a generator that some thread has drawn from since then; None if there is none."""
         return next((name for name, state, before in self._states.values() if state() != before), None)
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is the only thread, now and then, so that nothing but the function can have drawn."""
+        return self._alone and _is_only_thread()
+
+
+def _is_only_thread() -> bool:
+    return len(sys._current_frames()) == 1  # `threading` does not know the threads that C code makes
 
 
 def where_defined(function: object) -> str:

@@ -180,8 +180,8 @@ def add_rows(xp: ArrayModule, rows: Array, values: Array, size: int) -> Array:
     >>> add_rows(np, np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [2.0, 0.0, 4.0]
     """
-    if rows.shape[0] == 1:
-        dense = xp.zeros((size, *values.shape[1:]), values.dtype)
+    if rows.shape[0] == 1 and xp is np:
+        dense: Array = xp.zeros((size, *values.shape[1:]), values.dtype)
         dense[rows] = values
         return dense
     order = xp.argsort(rows)

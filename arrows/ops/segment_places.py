@@ -44,8 +44,8 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
             None promises that there is none.
 
     Raises:
-        IndexOutOfRange: when computed, a place is beyond the ends, and there is no default (not checked on a
-            device, where zeros stand for it).
+        IndexOutOfRange: when computed, a place is beyond the ends, and there is no default (on a device not
+            checked where it depends on parameters; zeros stand for it).
 
     >>> from arrows.ops import EagerEvaluation
     >>> xs = EagerEvaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
@@ -121,11 +121,16 @@ def _refuse(place: HostArray, lengths: HostArray, inside: HostArray, rows: bool)
     at = int(np.argmin(inside))
     wrong = int(np.broadcast_to(place, lengths.shape)[at])
     length = int(lengths[at])
+    raise no_element(wrong, length, at if rows else None)
+
+
+def no_element(place: int, length: int, row: int | None) -> IndexOutOfRange:
+    """The error for a place beyond the ends of a sequence of so many elements; ``row``: of the batch."""
     words = (
-        f"place {wrong} is none of {length} elements, which are counted from 0; a default, as "
+        f"place {place} is none of {length} elements, which are counted from 0; a default, as "
         "in ar.At(default=0), stands for what is beyond the ends"
     )
-    raise IndexOutOfRange("segment_take", wrong, length, at if rows else None, words)
+    return IndexOutOfRange("segment_take", place, length, row, words)
 
 
 def _take_rule(x: Tensor, place: Tensor, default: float | None) -> Tensor:

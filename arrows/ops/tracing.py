@@ -11,6 +11,7 @@ from arrows.ops.arrays import HostArray
 from arrows.ops.bind import bind, constant
 from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
+from arrows.ops.innermost import in_own_context
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.random_guard import RandomStateWatch, where_defined
 from arrows.ops.structure import collect, spread
@@ -20,6 +21,8 @@ from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.errors import is_inside
+
+_MOST_AGAIN = 16  # traces that look for a difference, where other threads draw random numbers too
 
 
 class Tracer(TensorLike):
@@ -198,6 +201,7 @@ class TraceRecorder(Entered):
         )
 
 
+@in_own_context
 def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None = None) -> Trace:
     """Runs a function on the shapes of one example and records what it does.
 
@@ -220,9 +224,22 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     """
     if float_type is not None:
         input = T.with_float(input, float_type)
+    watch = RandomStateWatch(function)
+    traced = _traced(function, input, float_type)
+    generator = watch.drawn()
+    if generator is not None and (watch.alone or _differs(traced, function, input, float_type)):
+        raise ShapeError(
+            f"{where_defined(function)} draws from {generator} while it is traced: the numbers would be "
+            "drawn once, and be the same for every example and every batch",
+            hint="draw them by ops.normal or ops.uniform, which draw anew at each visit and step; use "
+            "ar.Dropout; or draw them before, outside of the function, if they are constants",
+        )
+    return traced
+
+
+def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None) -> Trace:
     recorder = TraceRecorder(float_type)
     arguments = spread(input, recorder.input)
-    watch = RandomStateWatch(function)
     with recorder:
         try:
             returned = function(*arguments)
@@ -234,14 +251,6 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
                 refused = FunctionError(f"{_raiser(function, error)} raised {_words(error)}")
             refused.site = miscalls.line_of(error)
             raise refused from error
-    drawn = watch.drawn()
-    if drawn is not None:
-        raise ShapeError(
-            f"{where_defined(function)} draws from {drawn} while it is traced: the numbers would be drawn "
-            "once, and be the same for every example and every batch",
-            hint="draw them by ops.normal or ops.uniform, which draw anew at each visit and step; use "
-            "ar.Dropout; or draw them before, outside of the function, if they are constants",
-        )
     leaves, output = collect(returned, recorder, _name(function))
     for leaf in leaves:
         if leaf.context is not recorder:
@@ -249,6 +258,30 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     finished = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
     recorder.forget()
     return finished
+
+
+def _differs(first: Trace, function: Callable[..., Any], input: T.Type, float_type: str | None) -> bool:
+    """Whether a function beside which a generator was drawn from gives another trace when it runs again.
+
+    A trace beside which nothing was drawn ends the search: the function does not draw. A function that makes
+    little of its draws, such as a coin, is found because it runs several times.
+    """
+    for _ in range(_MOST_AGAIN):
+        watch = RandomStateWatch(function)
+        try:
+            again = _traced(function, input, float_type)
+        except (ArrowTypeError, ArrowValueError):
+            return True
+        if _numbers(again) != _numbers(first):
+            return True
+        if watch.drawn() is None:
+            return False
+    return False
+
+
+def _numbers(traced: Trace) -> tuple[str, list[bytes]]:
+    """What a trace computes; layers count by their place, since a function may make them."""
+    return str(traced), [array.tobytes() for array, _ in traced.constants]
 
 
 def _words(error: Exception) -> str:

@@ -37,7 +37,7 @@ from arrows.typesys.errors import NotFiniteError
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
-        raise missing_name("arrows.training", name, likely_name(name, __all__), sys._getframe(1))
+        raise missing_name("arrows.training", name, lambda: likely_name(name, __all__), sys._getframe(1))
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Mapping
@@ -15,8 +16,9 @@ from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.progress import Progress
-from arrows.training.saving import load_state, save_state
+from arrows.training.saving import described_file, holds_state, load_state, save_state
 from arrows.typesys import ArrowValueError
+from arrows.typesys.errors import message
 from arrows.typesys.quoting import escaped
 
 
@@ -75,8 +77,7 @@ class Checkpointer:
             except (ArrowValueError, OSError) as error:
                 refusals.append(error)
                 continue
-            for name in Progress.__slots__:
-                setattr(self.run, name, getattr(saved, name))
+            self._take(path, saved)
             self.newest = Newest.DAMAGED if refusals else Newest.OWN
             if refusals:
                 warnings.warn(
@@ -87,6 +88,30 @@ class Checkpointer:
             return
         if refusals:
             raise refusals[0]
+
+    def _take(self, path: Path, saved: Progress) -> None:
+        """Goes on where a saved run was; says in a line what is other than it was then."""
+        run = self.run
+        run.rates = self.optimizer.rates_text
+        changes = [
+            f"{words} {_short(there)} before, {_short(here)} now"
+            for words, there, here in [
+                ("learning rate", saved.rates, run.rates),
+                ("batch_size", saved.batch_size, run.batch_size),
+                ("accumulate", saved.accumulate, run.accumulate),
+                ("epochs", saved.epochs, run.epochs),
+                ("plateau", saved.plateau or "none", run.plateau or "none"),
+            ]
+            if there != here
+        ]
+        run.before = list(saved.before)
+        if saved.position and saved.batch_size != run.batch_size:
+            run.before.append((saved.batch_size, saved.position))
+        for name in ("epoch", "position", "total", "seconds", "history", "evaluations"):
+            setattr(run, name, getattr(saved, name))
+        if changes and sys.stderr is not None:
+            line = f"{path}: the run goes on at step {self.optimizer.steps:,}; {'; '.join(changes)}"
+            print(line, file=sys.stderr, flush=True)
 
     @property
     def is_due(self) -> bool:
@@ -104,6 +129,7 @@ class Checkpointer:
             self.require_finite()
             if self.newest is Newest.OWN:
                 keep_previous(self.path, self.keep - 1)
+            self.run.rates = self.optimizer.rates_text
             save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
             if self.newest is Newest.FOREIGN:  # what another run has left is not what this one was before
                 for number in range(1, self.keep):
@@ -122,16 +148,39 @@ class Checkpointer:
             f"{escaped(name)}: {_short(there)} in the saved state, {_short(here)} now"
             for name, there, here in [
                 ("seed", saved.seed, run.seed),
-                ("batch_size", saved.batch_size, run.batch_size),
-                ("accumulate", saved.accumulate, run.accumulate),
                 ("examples", saved.examples, run.examples),
-                ("plateau", saved.plateau or "none", run.plateau or "none"),
+                *([("hash of the examples", saved.content, run.content)] * (saved.examples == run.examples)),
                 *((key, texts.get(key), self.metadata.get(key)) for key in sorted({*texts, *self.metadata})),
             ]
             if there != here
         ]
         if differences:
-            raise ArrowValueError("\n  ".join([f"{path} is the state of another run:", *differences]))
+            hint = "hint  a new run from there: load_state(path, model, optimizer), another checkpoint_path"
+            raise ArrowValueError("\n  ".join([f"{path} is the state of another run:", *differences, hint]))
+
+
+def require_no_state(path: Path, keep: int, *, overwrite: bool) -> None:
+    """Refuses to begin a run where the state of another one would be lost.
+
+    Args:
+        path: where the run is to save its state.
+        keep: how many states it keeps; those before the newest would go too.
+        overwrite: whether the user has said that a state may go.  A model never does.
+
+    Raises:
+        ArrowValueError: something is there; the message says what, and what to do.
+    """
+    for there in [path, *(previous(path, number) for number in range(1, max(keep, 2)))]:
+        if not there.exists() or (overwrite and holds_state(there) is not False):
+            continue
+        ways = "resume=True goes on with it, overwrite=True replaces it, another checkpoint_path keeps it"
+        if holds_state(there) is not True:
+            ways = "give another checkpoint_path" + (
+                "" if holds_state(there) is False else "; overwrite=True replaces the file"
+            )
+        raise ArrowValueError(
+            message(f"cannot begin a run at {path}", reason=f"{there} is {described_file(there)}", hint=ways)
+        )
 
 
 def _short(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
@@ -65,6 +66,20 @@ def rate_at(rate: Rate, steps: int) -> float:
     return value
 
 
+def rate_text(rate: object) -> str:
+    """A learning rate in words that are the same in every process; a function stands there by its name.
+
+    >>> rate_text(1), rate_text(rate_at)
+    ('1.0', '<function rate_at>')
+    """
+    return without_addresses(repr(rate)) if callable(rate) else repr(float(rate))  # type: ignore[arg-type]
+
+
+def without_addresses(text: str) -> str:
+    """Removes memory addresses, as the `repr` of many objects contains them, from a text."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
 def is_frozen(rate: Rate | None) -> bool:
     """Whether a parameter's separate rate is the number 0; a schedule that reaches 0 does not freeze."""
     return rate is not None and not callable(rate) and rate == 0
@@ -73,6 +88,7 @@ def is_frozen(rate: Rate | None) -> bool:
 def require_rate(what: str, rate: Rate) -> None:
     """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite."""
     if not callable(rate) or isinstance(rate, type):
-        require_number(what, rate, also=" or a schedule")
+        example = " such as schedules.cosine(0.01, 1000)" if isinstance(rate, (str, type)) else ""
+        require_number(what, rate, also=f" or a schedule{example}")
     if not callable(rate) and not 0 <= rate < float("inf"):
         raise ArrowValueError(f"{what} is {rate}, and should be at least 0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +18,13 @@ from arrows.training.arguments import (
     whole_number,
 )
 from arrows.training.callbacks import Callback, checked_callbacks
-from arrows.training.checkpointer import Checkpointer
+from arrows.training.checkpointer import Checkpointer, require_no_state
+from arrows.training.content import content_of
+from arrows.training.evaluations import direction
 from arrows.training.interrupt import Interrupts
 from arrows.training.learner import Learner
-from arrows.training.optimizers import Optimizer, functions_in
+from arrows.training.learning_rates import without_addresses
+from arrows.training.optimizers import Optimizer
 from arrows.training.parallel import Alone, ParallelRanks, Ranks, as_communicator
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.saving import STATE
@@ -49,6 +51,7 @@ def train(
     after_epoch: Callable[[Epoch], object] | None = None,
     callbacks: Iterable[Callback] = (),
     best_by: str | None = None,
+    lower: bool | None = None,
     stop_when: Callable[[Sequence[Evaluation]], bool] | None = None,
     plateau: Callable[[Sequence[Evaluation]], float] | None = None,
     checkpoint_path: str | Path | None = None,
@@ -56,6 +59,7 @@ def train(
     checkpoint_seconds: float | None = None,
     keep_last: int = 2,
     resume: bool = False,
+    overwrite: bool = False,
     metadata: Mapping[str, str] | None = None,
     nan: str = "stop",
     progress: bool = True,
@@ -68,7 +72,13 @@ def train(
     evaluation), as often as `checkpoint_every` and `checkpoint_seconds` say, and on Ctrl-C, once the current
     step is done; a second Ctrl-C does not wait. A run that was killed, even by `kill -9`, and is called again
     with `resume=True` continues from the last saved state, and ends with exactly the numbers of an
-    uninterrupted run.
+    uninterrupted run.  Without `resume`, a run never replaces the state that another one has left, unless
+    `overwrite` says so.
+
+    A resumed run may have other learning rates, another number of epochs, `batch_size`, `accumulate` or
+    `plateau`; a line on standard error says what has changed.  A new batch size holds at once: the examples
+    that the epoch under way has left go on, in their order, in batches of the new size (a `Bucketed` sorts
+    and shuffles them).
 
     If the optimizer keeps averages, they stand in for the parameters during `evaluate`, `after_epoch` and the
     callbacks of evaluations and epochs.
@@ -91,19 +101,21 @@ def train(
         after_epoch: called with each finished `Epoch`, for example to print or to save. After a resumption it
             may see an epoch again, if the state of the run was not saved in between.
         callbacks: are told of steps, evaluations and epochs: loggers, for example (`Callback`).
-        best_by: the figure of `evaluate` that decides `Epoch.best` and `Evaluation.best`; higher is better.
+        best_by: the figure of `evaluate` that decides `Epoch.best` and `Evaluation.best`.
+        lower: whether a lower figure of `best_by` is better; None: as its name says (`EarlyStopping`).
         stop_when: called with all evaluations after each; the run stops when it says so (`EarlyStopping`).
             The result's last epoch is then as long as it was.
         plateau: called likewise; all learning rates are multiplied by what it returns (`Plateau`).
-        checkpoint_path: a file for the state of the run (`save_state`), in a folder that exists. A file that
-            an earlier run left there is replaced unless `resume`.
+        checkpoint_path: a file for the state of the run (`save_state`), in a folder that exists.
         checkpoint_every: also save the state whenever this many more steps have been taken.
         checkpoint_seconds: also save the state when it was last saved this many seconds ago.
         keep_last: how many states to keep, the newest at `checkpoint_path`, the one before at
             `CHECKPOINT_PATH.1`, and so on.
         resume: continue from `checkpoint_path`; if there is no such file, start from the beginning. If the
             file is damaged, or is the state of another run, a warning says so, and the state before it is
-            taken.
+            taken. A state of other examples is one of another run: the numbers that a compiled model reads
+            are compared by a hash, the examples of a network on the fly by their number alone.
+        overwrite: replace a state that an earlier run has left at `checkpoint_path`.
         metadata: texts to save with the state. A resumed run must have the same texts, so put in here what
             its numbers depend on (the sizes of the model, the data).
         nan: what to do when the loss of a step, or a parameter at the end of an epoch, is not finite: "stop"
@@ -127,7 +139,8 @@ def train(
     Raises:
         ArrowTypeError: an argument of the wrong kind; nothing has been trained then. Or `evaluate` returns
             something other than figures by name.
-        ArrowValueError: an argument is out of range, or no state that is kept is whole and this run's.
+        ArrowValueError: an argument is out of range, no state that is kept is whole and this run's, or there
+            is a file at `checkpoint_path` and neither `resume` nor `overwrite`: the error says which.
         InputError: the model cannot read an example; nothing has been trained then.
         RankError: rank 0 has failed, or another one has before the first step; it names the reason.
         NotFiniteError: see `nan`; it names epoch, step, and the first parameter, input or operation that is
@@ -175,6 +188,8 @@ def train(
                 raise ArrowTypeError(f"train: {name} must be a function, not {described(function)}")
         if checkpoint_path is None and (resume or checkpoint_every or checkpoint_seconds is not None):
             raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
+        if resume and overwrite:
+            raise ArrowValueError("train: resume goes on with a state, and overwrite replaces it; say one")
         needs = {
             "best_by": best_by,
             "evaluate_every": evaluate_every,
@@ -186,13 +201,13 @@ def train(
                 raise ArrowValueError(
                     f"train: {name} is {value!r}, and evaluate, which gives figures, is missing"
                 )
+        lower_is_better = direction(best_by, lower, [stop_when, plateau])
         if nan not in NAN:
             raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
         path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
         # Whatever would make saving fail is refused now, not after an epoch of training.
         if path is not None or ranks.size > 1:
             require_optimizer(call, optimizer, *STATE)
-            optimizer.description  # noqa: B018  raises for a schedule whose content cannot be identified
         if not isinstance(model.params, GrowingParams):
             optimizer.rates_of(model)  # raises for patterns that match no parameter, before examples are read
         told = checked_callbacks(callbacks)
@@ -205,10 +220,11 @@ def train(
                 "seed": seed,
                 "batch_size": batch_size,
                 "accumulate": accumulate,
-                "the optimizer": optimizer.description if ranks.size > 1 else "",
+                "the optimizer": _described(optimizer, model) if ranks.size > 1 else "",
                 "evaluate_every": evaluate_every,
                 "checkpoint_every": checkpoint_every,
                 "resume": resume,
+                "overwrite": overwrite,
                 "nan": nan,
                 "checkpoint_path": _given(path),
                 "evaluate": _given(evaluate),
@@ -218,16 +234,20 @@ def train(
         )
         if path is not None:
             ranks.from_first(partial(require_replaceable, path))
+            if not resume:
+                ranks.from_first(partial(require_no_state, path, keep_last, overwrite=overwrite))
         with ranks.all_well():
             prepared = ranks.prepare(model, examples)
             optimizer.rates_of(model)  # a network on the fly has its parameters now
             epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
         run = Progress(
             seed=seed,
-            batch_size=batch_size if isinstance(batch_size, int) else repr(batch_size),
+            batch_size=batch_size,
             accumulate=accumulate,
             examples=len(prepared),
-            plateau="" if plateau is None or path is None else _description(plateau),
+            content="" if path is None else content_of(model, prepared),
+            epochs=epochs,
+            plateau="" if plateau is None else without_addresses(repr(plateau)),
         )
         ranks.connect(model, prepared)
         checkpointer = Checkpointer(
@@ -254,6 +274,7 @@ def train(
                 evaluate=evaluate,
                 evaluate_every=evaluate_every,
                 best_by=best_by,
+                lower=lower_is_better,
                 stop_when=stop_when,
                 plateau=plateau,
                 callbacks=told,
@@ -278,6 +299,7 @@ def _given(value: object) -> str | None:
     return None if value is None else "given"
 
 
-def _description(plateau: Callable[[Sequence[Evaluation]], float]) -> str:
-    """A text that is the same in every process, and another one for another function."""
-    return ", ".join([repr(plateau)] if is_dataclass(plateau) else functions_in(plateau))
+def _described(optimizer: Optimizer, model: Learner) -> str:
+    """What ranks compare: of learning rates that are functions, the numbers for the next step."""
+    rates = {} if isinstance(model.params, GrowingParams) else optimizer.rates_of(model)
+    return f"{optimizer.settings}, rates {optimizer.rates_text} {sorted(set(rates.values()))}"

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from arrows.engine.device import Device
+from arrows.engine.scheduling import BatchSize, batch_size_of
 from arrows.training.arguments import described, require_number
 from arrows.training.parameters import as_float
 from arrows.typesys import ArrowTypeError
@@ -24,7 +25,7 @@ class Epoch:
         figures: what `evaluate` returned, by name.
         unit: what an example is called.
         best: whether the figure that `train(best_by=)` names is higher than in all epochs before.
-        steps: how many steps had been taken, over all epochs; 0 in states of older versions.
+        steps: how many steps had been taken, over all epochs.
 
     >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
     epoch 1: loss 0.2500, accuracy 0.500, 50 examples/s
@@ -109,9 +110,12 @@ class Progress:
 
     Attributes:
         seed: decides the order of the examples.
-        batch_size: examples in a batch, or the rule for batches, as text.
+        batch_size: examples in a batch, or the rule for batches.
         accumulate: batches in a step.
         examples: number of examples.
+        content: a hash of the examples as the model reads them; empty where it is not known.
+        epochs: how many there are to be.
+        rates: the learning rates, as text.
         epoch: number of the current epoch, counted from 1.
         position: how many of its examples have been trained on.
         total: the sum of their losses.
@@ -119,13 +123,14 @@ class Progress:
         history: the finished epochs.
         evaluations: all of them, in order.
         plateau: the rule that lowers the learning rates, as text; empty without one.
+        before: batch sizes that the current epoch had before this one, each with the position up to which.
 
     >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
     0.5
     """
 
     seed: int = 0
-    batch_size: int | str = 64
+    batch_size: BatchSize = 64
     examples: int = 0
     epoch: int = 1
     position: int = 0
@@ -135,6 +140,10 @@ class Progress:
     evaluations: list[Evaluation] = field(default_factory=list)
     plateau: str = ""
     accumulate: int = 1
+    content: str = ""
+    epochs: int = 1
+    rates: str = ""
+    before: list[tuple[BatchSize, int]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; `Progress.of` reads them."""
@@ -145,4 +154,13 @@ class Progress:
         """The inverse of `as_dict`."""
         history = [Epoch(**epoch) for epoch in values["history"]]
         evaluations = [Evaluation(**evaluation) for evaluation in values["evaluations"]]
-        return cls(**{**values, "history": history, "evaluations": evaluations})
+        before = [(batch_size_of(size), position) for size, position in values["before"]]
+        return cls(
+            **{
+                **values,
+                "batch_size": batch_size_of(values["batch_size"]),
+                "before": before,
+                "history": history,
+                "evaluations": evaluations,
+            }
+        )

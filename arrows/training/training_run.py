@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from arrows.engine.scheduling import BatchSize, at_once_of, epoch_batches
 from arrows.training.arguments import require_number
 from arrows.training.callbacks import Callback
 from arrows.training.checkpointer import Checkpointer
+from arrows.training.evaluations import EarlyStopping, Plateau, missing_figure
 from arrows.training.interrupt import Interrupts
 from arrows.training.learner import PreparedExamples
 from arrows.training.losses import Losses
@@ -40,6 +42,7 @@ class TrainingRun:
         evaluate: gives figures; None: nothing is evaluated.
         evaluate_every: evaluate after every so many steps, too.
         best_by: the figure that decides which evaluation is the best; None: none is.
+        lower: whether a lower figure is better.
         stop_when: called with all evaluations; whether to stop.
         plateau: called with all evaluations; the factor of all learning rates.
         callbacks: are told of steps, evaluations and epochs.
@@ -57,6 +60,7 @@ class TrainingRun:
     evaluate: Callable[[], Mapping[str, float]] | None
     evaluate_every: int | None
     best_by: str | None
+    lower: bool
     stop_when: Callable[[Evaluations], bool] | None
     plateau: Callable[[Evaluations], float] | None
     callbacks: Sequence[Callback]
@@ -107,6 +111,7 @@ class TrainingRun:
         self._run_on_first(partial(self._tell, epoch))
         progress.history.append(epoch)
         progress.epoch, progress.position, progress.total, progress.seconds = progress.epoch + 1, 0, 0.0, 0.0
+        progress.before = []
         self._save()
 
     def _tell(self, epoch: Epoch) -> None:
@@ -125,7 +130,8 @@ class TrainingRun:
         model, optimizer, progress = checkpointer.model, checkpointer.optimizer, checkpointer.run
         count = len(self.prepared)
         # Each epoch has its own generator, so that seed and epoch are the whole state of the shuffling.
-        batches = epoch_batches(self.batch_size, self.prepared, count, (progress.seed, progress.epoch))
+        seed = (progress.seed, progress.epoch)
+        batches = epoch_batches(self.batch_size, self.prepared, count, seed, progress.before)
         at_once = at_once_of(self.batch_size) if progress.accumulate > 1 else None
         before, start = progress.seconds, time.perf_counter()
         with (
@@ -220,21 +226,23 @@ class TrainingRun:
         """The figures, and whether they are the best so far."""
         assert self.evaluate is not None
         figures = figures_of(self.evaluate(), self.checkpointer.model.device)
+        for rule in (self.stop_when, self.plateau):
+            if isinstance(rule, (EarlyStopping, Plateau)) and rule.figure not in figures:
+                raise missing_figure(rule.figure, figures)
         return figures, self._is_best(figures)
 
     def _is_best(self, figures: Mapping[str, float]) -> bool:
         if self.best_by is None:
             return False
         if self.best_by not in figures:
-            raise ArrowValueError(
-                f"train: best_by is {self.best_by!r}, and evaluate gives {', '.join(figures) or 'nothing'}"
-            )
+            raise missing_figure(self.best_by, figures)
         figure = figures[self.best_by]
         evaluations = [evaluation.figures for evaluation in self.checkpointer.run.evaluations]
         # A run that is resumed may give figures that it did not give before.
         before = [figures[self.best_by] for figures in evaluations if self.best_by in figures]
         # NaN is never the best, and every number is better than NaN.
-        return not math.isnan(figure) and not any(figure <= other for other in before)
+        better = operator.ge if self.lower else operator.le
+        return not math.isnan(figure) and not any(better(figure, other) for other in before)
 
     def _stops(self) -> bool:
         evaluations, stop_when = tuple(self.checkpointer.run.evaluations), self.stop_when

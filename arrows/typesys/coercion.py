@@ -5,19 +5,23 @@ The conversion: a tuple or sequence of `Input`s may go where an `Input` is wante
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from arrows.typesys import types as T
+from arrows.typesys.leaf_types import parts_first
 from arrows.typesys.terms import (
     MAX_PARTS,
     Clash,
     Constraint,
+    Struct,
     TooWide,
     TypeVariable,
     coercible,
     compound,
     find,
     labels_of,
+    lost_by,
 )
 
 if TYPE_CHECKING:
@@ -52,10 +56,12 @@ class Coercion(Constraint):
         a, b = find(self.left), find(self.right)
         if a is b:
             return
+        left, right = a.head, b.head
+        if isinstance(right, T.Input) and moved_key(left) is not None:
+            raise Clash(a, b)
         if self.split:
             self._labels(solver, a, b)
             return
-        left, right = a.head, b.head
         for head in (left, right):
             if isinstance(head, T.Type) and head.width > MAX_PARTS:
                 raise TooWide(head.width)
@@ -95,6 +101,8 @@ class Coercion(Constraint):
                 self._labels(solver, a, b)
             elif not coercible(left, right):
                 raise Clash(a, b)
+            elif compound(right) and (left.labelled or right.labelled):
+                self._match(solver, a, b)
         elif left.convertible:
             self._match(solver, a, b)
         else:
@@ -105,7 +113,7 @@ class Coercion(Constraint):
         shape = solver.view(structure)
         solver.count_fresh(structure, unknown, len(shape.args))
         args = [TypeVariable() for _ in shape.args]
-        solver.bind(unknown, shape.kind, args, shape.labels, structure.origin, self)
+        solver.bind(unknown, shape.kind, args, shape.labels, structure.origin, self, shape.lost)
         self._match(solver, find(self.left), find(self.right))
 
     def _match(self, solver: Solver, a: TypeVariable, b: TypeVariable) -> None:
@@ -121,11 +129,11 @@ class Coercion(Constraint):
 
     def _labels(self, solver: Solver, a: TypeVariable, b: TypeVariable) -> None:
         left, right = a.head, b.head
-        if isinstance(left, T.Type) and isinstance(right, T.Type):
-            if (left.labelled or right.labelled) and left == right:
-                solver.narrow(b, T.common_labels(right, left))
-        elif compound(left) and compound(right) and labels_of(left) != labels_of(right):
-            solver.drop_labels(b)
+        if isinstance(left, T.Type) and isinstance(right, T.Type) and left == right:
+            if left.labelled or right.labelled:
+                solver.narrow(b, left)
+        elif compound(left) and compound(right):
+            solver.join_labels(b, labels_of(left), lost_by(left))
 
     def settle(self, solver: Solver) -> None:
         """Decides a coercion that waited: it does not convert.
@@ -156,3 +164,30 @@ def waiting_for(a: TypeVariable, b: TypeVariable) -> Waiting:
         return "undecided"
     # Only where an `Input` is wanted may the open side turn out to be a container of `Input`s.
     return "backward" if isinstance(b.head, T.Input) else "certain"
+
+
+def moved_key(head: T.Type | Struct | None) -> tuple[Hashable, int] | None:
+    """A key that is the position of another item, with the position of its own; None if there is none.
+
+    A Python object has its items by position alone. So a tuple with such a key cannot become one: the same
+    `GetItem` would take another item.
+
+    Example:
+        >>> moved_key(T.Tuple((T.Input(), T.Input()), (1, 0)))
+        (1, 0)
+        >>> moved_key(T.Tuple((T.Input(), T.Input()), ("a", "b"))) is None
+        True
+    """
+    tuples: Sequence[T.Tuple | Struct]
+    if isinstance(head, T.Type):
+        tuples = [t for t in parts_first(head) if isinstance(t, T.Tuple)] if head.labelled else []
+    else:
+        tuples = [] if head is None else [head]
+    for t in tuples:
+        for keys in (t.labels or (), *t.lost):
+            for position, key in enumerate(keys):
+                if not isinstance(key, (int, float)) or key not in range(-len(keys), len(keys)):
+                    continue
+                if key % len(keys) != position:
+                    return key, position
+    return None

@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.leaf_types import Input, Tensor, Type, Void, parts_first
 
+Labels: TypeAlias = tuple[Hashable, ...]
+"""The keys of a tuple's items."""
+
 Row: TypeAlias = tuple[Any, ...]
 """One type inside a pickled type: the name of its class, then its fields. A field that is a type is given as
 the number of that type's row."""
@@ -30,6 +33,8 @@ class Tuple(CompoundType):
     Args:
         items: the types of the items.
         labels: one key for each item, or None.
+        lost: labels that it does not have because they differ between the places that give the tuple, such
+            as the cases of a choice. What is a key in them and means another item there is no position here.
 
     Raises:
         ArrowTypeError: an item is not a type.
@@ -40,17 +45,22 @@ class Tuple(CompoundType):
         (left: Input, right: float32)
     """
 
-    __slots__ = ("_places", "items", "labels")
+    __slots__ = ("_places", "items", "labels", "lost")
 
     items: tuple[Type, ...]
-    labels: tuple[Hashable, ...] | None
+    labels: Labels | None
+    lost: frozenset[Labels]
     _places: dict[Hashable, int]
 
     def __init__(
-        self, items: tuple[Type, ...] | list[Type] = (), labels: tuple[Hashable, ...] | None = None
+        self,
+        items: tuple[Type, ...] | list[Type] = (),
+        labels: Labels | None = None,
+        lost: frozenset[Labels] = frozenset(),
     ) -> None:
         items = tuple(items)
-        pure, convertible, labelled, has_input, width = True, False, labels is not None, False, 0
+        pure, convertible, has_input, width = True, False, False, 0
+        labelled = labels is not None or bool(lost)
         for i, item in enumerate(items):
             if not isinstance(item, Type):
                 raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
@@ -67,6 +77,7 @@ class Tuple(CompoundType):
                 raise ArrowValueError(f"a label appears twice in {labels!r}")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "lost", lost)
         self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input, max(width, 1))
 
     @property
@@ -111,7 +122,9 @@ class Tuple(CompoundType):
             if place is not None:
                 return place
         if isinstance(key, int) and -len(self.items) <= key < len(self.items):
-            return key % len(self.items)
+            place = key % len(self.items)
+            if all(labels.index(key) == place for labels in self.lost if key in labels):
+                return place
         return None
 
     def _head(self) -> Hashable:
@@ -179,6 +192,23 @@ class Broadcast(ElementType):
     """
 
     __slots__ = ()
+
+
+def join_labels(
+    labels: Labels | None, lost: frozenset[Labels], other: Labels | None, other_lost: frozenset[Labels]
+) -> tuple[Labels | None, frozenset[Labels]]:
+    """The labels that two tuples have in common when they become one, and those that they lose by it.
+
+    Example:
+        >>> join_labels(("a",), frozenset(), ("a",), frozenset())
+        (('a',), frozenset())
+        >>> labels, lost = join_labels(("a",), frozenset(), ("b",), frozenset())
+        >>> labels, sorted(lost)
+        (None, [('a',), ('b',)])
+    """
+    if labels == other:
+        return labels, lost | other_lost
+    return None, lost | other_lost | {each for each in (labels, other) if each is not None}
 
 
 def label(key: Hashable) -> str:

@@ -39,34 +39,45 @@ def did_you_mean(name: str, names: Mapping[str, str], foreign: Mapping[str, str]
     return by_case[close[0]] if close else ""
 
 
-def no_attribute(owner: str, name: str, likely: str) -> AttributeError:
-    """The error for an attribute that there is not.
+class _LaterText:
+    """The text of an error that is written when somebody reads it.
 
-    >>> no_attribute("module 'arrows'", "LSTM", "ar.RNN(cell)")
-    AttributeError("module 'arrows' has no attribute 'LSTM'; did you mean ar.RNN(cell)?")
+    >>> AttributeError(_LaterText(lambda: "no such name"))
+    AttributeError('no such name')
     """
-    hint = f"; did you mean {likely}?" if likely else ""
-    return AttributeError(f"{owner} has no attribute {name!r}{hint}")
+
+    def __init__(self, write: Callable[[], str]) -> None:
+        self._write = write
+
+    def __str__(self) -> str:
+        return self._write()
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
 
 
-def missing_name(module: str, name: str, likely: str, caller: FrameType) -> Exception:
+def missing_name(module: str, name: str, likely: Callable[[], str], caller: FrameType) -> Exception:
     """The error for a name that a module has not, for its `__getattr__`.
 
     At `from module import name` it is an `ImportError`: Python drops an `AttributeError` there, and with it
-    the hint.
+    the hint. An `AttributeError` looks for the hint when it is printed, so that `hasattr` costs nothing.
 
     Args:
         module: its name, as `arrows.training`.
         name: what was asked for.
-        likely: what may be meant; empty if nothing is alike.
+        likely: gives what may be meant; empty if nothing is alike.
         caller: the frame that asks.
     """
-    error = no_attribute(f"module {module!r}", name, likely)
-    instruction = opname[caller.f_code.co_code[caller.f_lasti]] if caller.f_lasti >= 0 else ""
-    if instruction != "IMPORT_FROM":
-        return error
-    words = str(error).removeprefix(f"module {module!r} has no attribute {name!r}")
-    return ImportError(f"cannot import name {name!r} from {module!r}{words}", name=module)
+
+    def hint() -> str:
+        return f"; did you mean {meant}?" if (meant := likely()) else ""
+
+    if caller.f_lasti >= 0 and opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":
+        return ImportError(f"cannot import name {name!r} from {module!r}{hint()}", name=module)
+    return AttributeError(_LaterText(lambda: f"module {module!r} has no attribute {name!r}{hint()}"))
 
 
 def likely_name(name: str, names: Iterable[str]) -> str:
@@ -83,7 +94,8 @@ def no_model_attribute(model: object, name: str) -> NoReturn:
     """Raises the error for an attribute that a model has not."""
     names = {own: f"model.{own}" for own in dir(model) if not own.startswith("_")}
     likely = "" if name.startswith("_") else did_you_mean(name, names, MODEL)
-    raise no_attribute(f"{type(model).__name__!r} object", name, likely)
+    hint = f"; did you mean {likely}?" if likely else ""
+    raise AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}{hint}")
 
 
 class _Elsewhere:

@@ -125,24 +125,10 @@ class MissingExtraError(ModuleNotFoundError):
         self.extra = extra
 
 
-# Messages name the line where a user made a block, which is never in one of these rooms. The other rooms
-# (command line, ready models) make blocks as a user does.
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_INSIDE = tuple(
-    os.path.join(_ROOT, room) + os.sep
-    for room in (
-        "typesys",
-        "ops",
-        "combinators",
-        "inference",
-        "layers",
-        "data",
-        "engine",
-        "training",
-        "onthefly",
-        "testing",
-    )
-)
+# Messages name the line where a user made a block, which is never in the package; but the command line and
+# the ready models make blocks as a user does.
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIKE_USERS = tuple(os.path.join(_ROOT, room) + os.sep for room in ("cli", "models"))
 
 
 def is_inside(file: str) -> bool:
@@ -151,7 +137,7 @@ def is_inside(file: str) -> bool:
     >>> is_inside(__file__), is_inside("model.py")
     (True, False)
     """
-    return file.startswith(_INSIDE)
+    return file.startswith(_ROOT) and not file.startswith(_LIKE_USERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +166,7 @@ class SourceLine:
     def here(cls) -> SourceLine:
         """The line of the innermost frame that lies outside the library."""
         frame = sys._getframe(1)
-        while frame.f_code.co_filename.startswith(_INSIDE):
+        while is_inside(frame.f_code.co_filename):
             if frame.f_back is None:
                 return cls("<unknown>", 0)
             frame = frame.f_back
@@ -283,7 +269,14 @@ def message(
         lines.append(f"  {'at':<{names}}  {at}")
     for line in reason.splitlines():
         lines.extend(
-            textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+            textwrap.wrap(
+                line,
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="  ",
+                break_on_hyphens=False,
+                break_long_words=False,  # a path stays whole
+            )
         )
     if hint:
         pad = " " * (names + 4)
@@ -294,6 +287,7 @@ def message(
                 initial_indent=f"  {'hint':<{names}}  ",
                 subsequent_indent=pad,
                 break_on_hyphens=False,
+                break_long_words=False,
             )
         )
     text = Message("\n".join(lines))

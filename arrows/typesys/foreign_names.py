@@ -146,10 +146,11 @@ LAYER: Mapping[str, str] = {
 """Arguments of layers."""
 
 BLOCK: Mapping[str, str] = {
-    "axis": "dim=",
     "batch_first": "no such argument: a block computes on one example",
     "bidirectional": "ar.Bidirectional(cell, cell)",
+    "concat_dim": "axis=",
     "depth": "ar.OneHot(size), where the size stands first",
+    "dim": "axis=",
     "go_backwards": "reverse=",
     "hx": "start=",
     "initial_state": "start=",

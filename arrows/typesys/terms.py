@@ -8,7 +8,6 @@ without looking at the other parts. (A type is ground if no part of it is open.)
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Literal, cast
 
 from arrows.typesys import types as T
@@ -29,20 +28,26 @@ class Struct:
     Attributes:
         kind: tuple, sequence or broadcast.
         args: the variables of its parts.
-        labels: the keys of a tuple's items, or None.
+        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.Tuple`).
         pending: the number of parts that are not ground yet.
         impure: whether some part is known not to be `Input`, so that the whole cannot convert to `Input`.
         owner: the variable whose head this is.
     """
 
-    __slots__ = ("args", "impure", "kind", "labels", "owner", "pending")
+    __slots__ = ("args", "impure", "kind", "labels", "lost", "owner", "pending")
 
     def __init__(
-        self, kind: Kind, args: list[TypeVariable], labels: tuple[Hashable, ...] | None, owner: TypeVariable
+        self,
+        kind: Kind,
+        args: list[TypeVariable],
+        labels: T.Labels | None,
+        lost: frozenset[T.Labels],
+        owner: TypeVariable,
     ) -> None:
         self.kind = kind
         self.args = args
         self.labels = labels
+        self.lost = lost
         self.owner = owner
         self.pending = 0
         self.impure = kind == "broadcast"
@@ -51,7 +56,7 @@ class Struct:
         """The type, once all parts are ground."""
         parts = cast("tuple[T.Type, ...]", tuple(find(a).head for a in self.args))
         if self.kind == "tuple":
-            return T.Tuple(parts, self.labels)
+            return T.Tuple(parts, self.labels, self.lost)
         return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])
 
 
@@ -278,9 +283,14 @@ def compound(head: T.Type | Struct | None) -> bool:
     return isinstance(head, (Struct, T.Tuple, T.Sequence, T.Broadcast))
 
 
-def labels_of(head: T.Type | Struct | None) -> tuple[Hashable, ...] | None:
+def labels_of(head: T.Type | Struct | None) -> T.Labels | None:
     """The labels of a tuple's own items; None for other types."""
     return head.labels if isinstance(head, (Struct, T.Tuple)) else None
+
+
+def lost_by(head: T.Type | Struct | None) -> frozenset[T.Labels]:
+    """The labels that a tuple lost (`types.Tuple`); none for other types."""
+    return head.lost if isinstance(head, (Struct, T.Tuple)) else frozenset()
 
 
 def kind_of(t: T.Type | None) -> Kind | None:

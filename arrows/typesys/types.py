@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from arrows.typesys.compound_types import Broadcast, Sequence, Tuple, label
+from arrows.typesys.compound_types import Labels as Labels
+from arrows.typesys.compound_types import join_labels as join_labels
 from arrows.typesys.dtypes import DTYPES, dtype_name
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
 from arrows.typesys.leaf_types import Input, Tensor, Type, Void, notation

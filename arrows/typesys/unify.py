@@ -31,6 +31,7 @@ from arrows.typesys.terms import (
     find,
     kind_of,
     labels_of,
+    lost_by,
     occurs,
     width,
 )
@@ -147,13 +148,12 @@ class Solver(Propagation):
                     continue
                 if head != t:
                     raise Clash(TypeVariable(t, origin), v)
-                if head.labelled:
-                    self.narrow(v, T.common_labels(head, t))
+                if head.labelled or t.labelled:
+                    self.narrow(v, t)
             else:
                 if kind_of(t) != head.kind or len(t.children) != len(head.args):
                     raise Clash(TypeVariable(t, origin), v)
-                if head.labels is not None and head.labels != labels_of(t):
-                    self.drop_labels(v)
+                self.join_labels(v, labels_of(t), lost_by(t))
                 todo.extend(zip(head.args, t.children, strict=True))
 
     def bind(
@@ -161,9 +161,10 @@ class Solver(Propagation):
         v: TypeVariable,
         kind: Kind,
         args: list[TypeVariable],
-        labels: tuple[Hashable, ...] | None,
+        labels: T.Labels | None,
         origin: object,
         via: Coercion | None,
+        lost: frozenset[T.Labels] = frozenset(),
     ) -> None:
         """Makes `v` a structure of these parts.
 
@@ -173,13 +174,13 @@ class Solver(Propagation):
         v = find(v)
         if v.head is not None:
             whole = TypeVariable()
-            self.bind(whole, kind, args, labels, origin, None)
+            self.bind(whole, kind, args, labels, origin, None, lost)
             try:
                 self.unify(v, whole)
             except Clash as clash:
                 raise Clash(whole, v, clash.infinite) from None
             return
-        struct = Struct(kind, args, labels, v)
+        struct = Struct(kind, args, labels, lost, v)
         v.head, v.struct = struct, struct
         v.origin, v.via = origin, via
         for arg in args:
@@ -209,7 +210,7 @@ class Solver(Propagation):
             a, b = find(todo[-1][0]), find(todo.pop()[1])
             if a is b:
                 continue
-            if a.head is None or (b.head is not None and len(a.watch) < len(b.watch)):
+            if (a.head is None, -len(a.watch)) > (b.head is None, -len(b.watch)):
                 a, b = b, a
             # Now `b` becomes a link to `a`: it is open, or no more constraints wait on it than on `a`.
             if b.head is None:
@@ -219,11 +220,12 @@ class Solver(Propagation):
             elif isinstance(a.head, T.Type) and isinstance(b.head, T.Type):
                 if a.head != b.head:
                     raise Clash(a, b)
-                labelled = a.head.labelled or b.head.labelled
-                common = T.common_labels(a.head, b.head) if labelled else a.head
-                changed = b.head.labelled and common is not b.head
-                self._link(b, a, fire=changed)
-                self.narrow(a, common)
+                if a.head.labelled or b.head.labelled:
+                    self.narrow(a, b.head)
+                    self.narrow(b, a.head)
+                if a.struct is not None and b.struct is not None:
+                    todo.extend(zip(a.struct.args, b.struct.args, strict=True))
+                self._link(b, a, fire=False)
             elif isinstance(a.head, T.Type):
                 self.assign(b, a.head, a.origin, a.via)
                 todo.append((a, b))
@@ -234,8 +236,7 @@ class Solver(Propagation):
                 left, right = a.head, b.head
                 if left.kind != right.kind or len(left.args) != len(right.args):
                     raise Clash(a, b)
-                if left.labels != right.labels:
-                    self.drop_labels(a)
+                self.join_labels(a, right.labels, right.lost)
                 self._link(b, a)
                 todo.extend(zip(left.args, right.args, strict=True))
 
@@ -246,7 +247,7 @@ class Solver(Propagation):
             t = v.head
             kind = kind_of(t) if isinstance(t, T.Type) else None
             assert isinstance(t, T.Type) and kind is not None
-            struct = Struct(kind, [], labels_of(t), v)
+            struct = Struct(kind, [], labels_of(t), lost_by(t), v)
             struct.impure = not t.pure_input
             for child in t.children:
                 arg = TypeVariable(child, v.origin)
@@ -257,34 +258,35 @@ class Solver(Propagation):
         return v.struct
 
     def narrow(self, v: TypeVariable, t: T.Type) -> None:
-        """Replaces the type of `v` by `t`, which is equal but has fewer labels."""
+        """Leaves the type of `v` only those labels that `t`, an equal type, has too."""
         todo = [(v, t)]
         while todo:
             v, t = todo.pop()
             v = find(v)
+            assert isinstance(v.head, T.Type)
+            t = T.common_labels(v.head, t)
             if v.head is t:
                 continue
             v.head = t
             self.notify(v)
             if v.struct is not None:
-                v.struct.labels = labels_of(t)
-                for arg, child in zip(v.struct.args, t.children, strict=True):
-                    part = find(arg).head
-                    assert isinstance(part, T.Type)
-                    todo.append((arg, T.common_labels(part, child)))
+                v.struct.labels, v.struct.lost = labels_of(t), lost_by(t)
+                todo.extend(zip(v.struct.args, t.children, strict=True))
             for struct in v.parents:
                 owner = find(struct.owner)
                 if isinstance(owner.head, T.Type):
-                    todo.append((owner, T.common_labels(owner.head, struct.ground())))
+                    todo.append((owner, struct.ground()))
 
-    def drop_labels(self, v: TypeVariable) -> None:
-        """Removes the labels of the tuple at `v`; tuples inside it keep theirs."""
+    def join_labels(self, v: TypeVariable, labels: T.Labels | None, lost: frozenset[T.Labels]) -> None:
+        """Leaves the tuple at `v` its labels only if they are these too; tuples inside it keep theirs."""
         v = find(v)
         if isinstance(v.head, T.Tuple):
-            self.narrow(v, T.Tuple(v.head.items))
-        elif isinstance(v.head, Struct) and v.head.labels is not None:
-            v.head.labels = None
-            self.notify(v)
+            self.narrow(v, T.Tuple(v.head.items, labels, lost))
+        elif isinstance(v.head, Struct):
+            joined = T.join_labels(v.head.labels, v.head.lost, labels, lost)
+            if joined != (v.head.labels, v.head.lost):
+                v.head.labels, v.head.lost = joined
+                self.notify(v)
 
     def count_fresh(self, known: TypeVariable, unknown: TypeVariable, count: int) -> None:
         """Counts the variables that solving makes; an infinite type would make them forever.

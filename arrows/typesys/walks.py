@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from arrows.typesys.compound_types import ElementType, Tuple
+from arrows.typesys.compound_types import ElementType, Tuple, join_labels
 from arrows.typesys.compound_types import assemble as assemble  # pickles of earlier versions look for it here
 from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.leaf_types import Tensor, Type, parts_first
@@ -30,8 +30,8 @@ def leaves(t: Type) -> list[Tensor]:
     return [part for part in parts(t) if isinstance(part, Tensor)]
 
 
-def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:
-    """`t` with `leaf(part)` in the place of each part that has no parts itself.
+def transform(t: Type, leaf: Callable[[Type], Type], *, labelled: bool = True) -> Type:
+    """`t` with `leaf(part)` in the place of each part that has no parts itself; `labelled`: with its labels.
 
     Example:
         >>> from arrows.typesys.types import Input, Void
@@ -41,7 +41,7 @@ def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:
     done: dict[int, Type] = {}
     for x in parts_first(t):
         if isinstance(x, Tuple):
-            done[id(x)] = Tuple(tuple(done[id(c)] for c in x.items), x.labels)
+            done[id(x)] = Tuple(tuple(done[id(c)] for c in x.items), x.labels if labelled else None)
         elif isinstance(x, ElementType):
             done[id(x)] = type(x)(done[id(x.element)])
         else:
@@ -77,7 +77,7 @@ def common_labels(t: Type, other: Type) -> Type:
         if pair in done:
             todo.pop()
             continue
-        if x is y or not x.labelled:
+        if x is y or not (x.labelled or y.labelled):
             done[pair] = x
             continue
         inside = list(zip(x.children, y.children, strict=True))
@@ -88,8 +88,9 @@ def common_labels(t: Type, other: Type) -> Type:
         children = tuple(done[id(p), id(q)] for p, q in inside)
         same = all(a is b for a, b in zip(children, x.children, strict=True))
         if isinstance(x, Tuple) and isinstance(y, Tuple):
-            labels = x.labels if x.labels == y.labels else None
-            done[pair] = x if same and labels == x.labels else Tuple(children, labels)
+            labels, lost = join_labels(x.labels, x.lost, y.labels, y.lost)
+            kept = same and labels == x.labels and lost == x.lost
+            done[pair] = x if kept else Tuple(children, labels, lost)
         elif isinstance(x, ElementType):
             done[pair] = x if same else type(x)(children[0])
         else:

@@ -69,15 +69,3 @@ class TorchAttention(Descent):
     def learned(self) -> list[Any]:
         """The tensors that are learned."""
         return list(self.weights.values())
-
-
-def by_pairs(parameters: Mapping[str, Array]) -> dict[str, Array]:
-    """The same parameters for `benchmarks.networks.pairwise_attention_tagger`."""
-    renamed = {"heads/in_proj": "into", "heads/out_proj": "out"}
-    moved = {}
-    for name, value in parameters.items():
-        for theirs, own in renamed.items():
-            if name.startswith(theirs):
-                name, value = name.replace(f"{theirs}_", f"{own}/"), value.T.copy()
-        moved[name] = value
-    return moved

@@ -94,27 +94,6 @@ class Forest:
             roots=row[ends - 1],
         )
 
-    def shared(self, indices: Ints) -> list[int]:
-        """How many different sub-trees of each height a batch has, labels aside.
-
-        These are the rows that remain if equal sub-trees are computed once.
-
-        >>> pair = {"label": 3, "left": {"label": 1, "word": "a"}, "right": {"label": 2, "word": "a"}}
-        >>> Forest([pair], {"a": 1}).shared(np.array([0]))
-        [1, 1]
-        """
-        seen: dict[tuple[int, int], int] = {}
-        heights: list[int] = []
-        for i in indices.tolist():
-            numbers: list[int] = []
-            for level, word, _, left, right in self.nodes[i].tolist():
-                key = (numbers[left], numbers[right]) if level else (-1, word)
-                if key not in seen:
-                    seen[key] = len(seen)
-                    heights.append(level)
-                numbers.append(seen[key])
-        return [int(rows) for rows in np.bincount(heights)]
-
 
 def _nodes(tree: Tree, vocabulary: Mapping[str, int]) -> npt.NDArray[np.int32]:
     rows: list[tuple[int, int, int, int, int]] = []

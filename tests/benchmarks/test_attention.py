@@ -1,36 +1,21 @@
-"""The tagger with attention is the same model in PyTorch and with a node for each pair of words."""
+"""The tagger with attention is the same model in PyTorch."""
 
 from __future__ import annotations
 
 import importlib.util
 
-import numpy as np
 import pytest
 
 import arrows as ar
 from arrows.training import SGD
 from benchmarks import attention
-from benchmarks.baselines.attention_torch import TorchAttention, by_pairs
-from benchmarks.networks import attention_tagger, pairwise_attention_tagger
+from benchmarks.baselines.attention_torch import TorchAttention
+from benchmarks.networks import attention_tagger
 from tests.benchmarks.agreement import agree
 
 TORCH = importlib.util.find_spec("torch") is not None
 TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
 EXAMPLES = [([1, 2, 4], [0, 1, 2]), ([3], [1]), ([0, 0, 4, 2, 1], [2, 2, 1, 0, 1]), ([2, 1, 0], [0, 0, 2])]
-
-
-@pytest.mark.parametrize("float_type", ["float32", "float64"])
-def test_a_node_for_each_pair(float_type):
-    model = ar.compile(attention_tagger(5, 6, 2, 3), loss="loss", float_type=float_type)
-    given = {name: np.asarray(value) for name, value in model.params.items()}
-    pairs = ar.compile(
-        pairwise_attention_tagger(5, 6, 2, 3), loss="loss", float_type=float_type, params=by_pairs(given)
-    )
-    loss, gradients = model.value_and_grad(EXAMPLES)
-    other, theirs = pairs.value_and_grad(EXAMPLES)
-    assert abs(other - loss) <= TOLERANCE[float_type] * (1 + abs(loss))
-    dense = {name: np.asarray(getattr(g, "to_dense", lambda xp, g=g: g)(np)) for name, g in gradients.items()}
-    agree(by_pairs(dense), theirs, TOLERANCE[float_type])
 
 
 @pytest.mark.skipif(not TORCH, reason="PyTorch is not installed")
@@ -54,5 +39,5 @@ def test_tiny_runs_have_every_system():
     sizes = {"vocabulary": 9, "size": 4, "heads": 2, "labels": 3}
     results = list(attention.run(quick=True, batch=3, sizes=sizes, lengths=((3, 3), (1, 4)), seconds=0.001))
     systems = [r.system for r in results if r.system != "arrows-jit"]
-    assert systems == ["arrows", "pairs", *["torch-hand"] * TORCH] * 2
+    assert systems == ["arrows", *["torch-hand"] * TORCH] * 2
     assert {r.config["length"] for r in results} == {"3", "1 to 4"}

@@ -11,11 +11,9 @@ import arrows as ar
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
 from arrows.training import SGD
-from benchmarks.baselines.bound import Bound
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
-from benchmarks.steps import merge
 from tests.benchmarks.agreement import agree
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
@@ -85,21 +83,6 @@ def test_inference_node_by_node():
     model(TREES[:9])
     every = [scores.numpy()[0] for tree in scores_of_trees for scores in tree]
     np.testing.assert_allclose(every, model.metrics["scores"].values, atol=1e-5)
-
-
-def test_the_bound_counts_the_rows_that_the_engine_runs():
-    forest = Forest(TREES, NUMBERS)
-    model = ar.compile(sentiment(NUMBERS, size=4).judge, loss=None)
-    prepared = model.prepare(TREES)
-    for indices in BATCHES:
-        rows = forest.shared(indices)
-        bound = Bound(model.params, rows)
-        bound.training()
-        assert bound.states.shape == (sum(rows), 4)
-        merged = merge(model, prepared, indices)
-        assert len(merged.steps) >= len(rows)
-        assert sum(rows) <= forest.batch(indices).rows
-    assert forest.shared(BATCHES[2]) == forest.shared(np.array([5]))
 
 
 def test_a_batch_holds_every_node_once():

@@ -105,7 +105,7 @@ def test_options_of_the_demo_arrive(monkeypatch):
         cli.main(["demo", "a", "(b c)", "--examples", "10", "--epochs", "2", "--seed", "3", "--save", "m"])
         == 0
     )
-    assert seen == {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": "m"}
+    assert seen == {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": Path("m")}
 
 
 def test_bench_names_the_command_that_measures(capsys):

@@ -55,7 +55,7 @@ CLOSED = [
     (["predict", "sentiment", "m", "few"], 0, ""),
     (["predict", "sentiment", "m", "few", "--show"], 0, ""),
     (["predict", "sentiment", "m"], 2, "[Errno 9] standard input is closed; name a file of examples\n"),
-    (["demo", "--examples", "9", "--epochs", "1", "--save", "saved"], 0, ""),
+    (["demo", "--examples", "9", "--epochs", "1", "--save", "saved", "--overwrite"], 0, ""),
 ]
 
 

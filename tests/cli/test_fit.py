@@ -11,13 +11,16 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 import arrows as ar
 from arrows import cli
 from arrows.cli.fit.examples import Example
+from arrows.cli.fit.folds import best_epoch, folds_of
 from arrows.cli.fit.leakage import revealing_fields
-from arrows.cli.fit.task import Quantity
+from arrows.cli.fit.task import Classes, Quantity
 from tests.cli.kit import outcome
 
 
@@ -255,7 +258,9 @@ def test_a_field_that_says_the_label_is_named(tmp_path, capsys):
     assert "warning: the field 'flag' says what the label is" in out and "--ignore flag" in out
     page = (tmp_path / "data.fit" / "report.html").read_text(encoding="utf-8")
     assert "warning: the field" in page and "<td>--learning-rate</td><td>0.003</td>" in page
-    ignored = fit(capsys, path, "--label", "disputed", "--epochs", 1, "--width", 2, "--ignore", "flag")
+    ignored = fit(
+        capsys, path, "--label", "disputed", "--epochs", 1, "--width", 2, "--ignore", "flag", "--overwrite"
+    )
     assert "'flag' says" not in ignored
 
 
@@ -269,7 +274,7 @@ def leaky(n):
         "found at": f"line {n}" if spam else None,
         "id": f"id-{n}",
         "note": f"so {n % 4}",
-        "list": [spam],
+        "list": [n % 5],
         "often": n % 3 == 0 and n != 0,
     }
 
@@ -282,6 +287,64 @@ def test_fields_that_say_the_label_are_seen_wherever_they_lie():
     nested = [{"a": {"y": n % 2, "b": n % 2}} for n in range(50)]
     assert revealing_fields([Example.of(document, ["a", "y"], "") for document in nested]) == ["a.b"]
     assert revealing_fields([]) == []
+
+
+LEAKS = {
+    "the label": lambda y, draw: [y],
+    "the label among others": lambda y, draw: draw.sample(["a", "b", "c", y], 4),
+    "the label in an array": lambda y, draw: [[draw.choice("ab")], [[y]]],
+    "a code": lambda y, draw: [{"p": "x", "q": 3, "r": True}[y]],
+    "one-hot": lambda y, draw: [float(y == z) for z in "pqr"],
+    "one-hot among noise": lambda y, draw: [
+        draw.random(),
+        *[int(y == z) for z in "pqr"],
+        draw.choice([0, 1]),
+    ],
+    "a length": lambda y, draw: [draw.random() for _ in range(1 + "pqr".index(y))],
+    "objects": lambda y, draw: [{"y": y}],
+    "objects in objects": lambda y, draw: [{"n": draw.random(), "kids": [{"y": y}, {"y": y}]}],
+    "an object in an object": lambda y, draw: {"a": [{"b": {"y": y}}]},
+    "whether it is there": lambda y, draw: None if y == "p" else [draw.random()] * "pqr".index(y),
+}
+HARMLESS = {
+    "noise": lambda y, draw: [draw.random() for _ in range(3)],
+    "bits": lambda y, draw: [draw.choice([0, 1]) for _ in range(8)],
+    "names": lambda y, draw: [draw.choice("abc") for _ in range(draw.randint(0, 4))],
+    "labels": lambda y, draw: [draw.choice("pqr") for _ in range(2)],
+    "most of it": lambda y, draw: [y if draw.random() < 0.9 else "p"],
+    "objects": lambda y, draw: [{"y": draw.choice("pqr")} for _ in range(draw.randint(0, 2))],
+    "empty": lambda y, draw: [],
+    "ids": lambda y, draw: [draw.getrandbits(64)],
+}
+
+
+@pytest.mark.parametrize("number", [False, True], ids=["classes", "number"])
+@pytest.mark.parametrize("leak", [*LEAKS])
+def test_leaks_inside_arrays_are_named(leak, number):
+    draw = random.Random(1)
+    labels = [draw.choice("pqr") for _ in range(150)]
+    documents = [{"x": draw.random(), "y": y, "c": LEAKS[leak](y, draw)} for y in labels]
+    if number:  # the same labels as numbers; their names in the documents say them still
+        documents = [document | {"y": float(ord(document["y"]))} for document in documents]
+    found = revealing_fields([Example.of(document, ["y"], "") for document in documents])
+    names = not number or "among others" not in leak
+    assert bool(found) == names and all(path.startswith("c") for path in found), found
+
+
+@pytest.mark.parametrize("shape", [*HARMLESS])
+def test_arrays_that_do_not_say_the_label_are_not_named(shape):
+    for seed in range(20):
+        draw = random.Random(seed)
+        labels = [draw.choice("pqr") for _ in range(150)]
+        examples = [
+            Example.of({"x": draw.random(), "y": y, "c": HARMLESS[shape](y, draw)}, ["y"], "") for y in labels
+        ]
+        assert revealing_fields(examples) == []
+
+
+def test_a_number_in_an_array_that_is_the_label_in_other_units_is_named():
+    documents = [{"y": n * n * 0.5, "c": [n % 7, 3.0 * n * n - 1], "d": [n] * 2} for n in range(60)]
+    assert revealing_fields([Example.of(document, ["y"], "") for document in documents]) == ["c"]
 
 
 @pytest.mark.parametrize("power", [-300, -160, 0, 160, 300])
@@ -340,7 +403,7 @@ def lines(label, count=50):
 MISTAKES = {
     "no such label": ('{"a": 1}\n', [], "data.jsonl:1: the label 'y' is missing; there are 'a'"),
     "a missing label": ('{"y": 1}\n{"a": 1}\n', [], "data.jsonl:2: the label 'y' is missing"),
-    "a null label": ('{"y": 1}\n{"y": null}\n', [], "data.jsonl:2: the label 'y' is null"),
+    "a null label": ('{"y": 1}\n{"y": null}\n', [], "data.jsonl:2: the label 'y' is null; --skip"),
     "an array": (
         '{"y": [1]}\n',
         [],
@@ -425,7 +488,7 @@ def test_a_file_that_is_cut_off_is_fitted_to_as_far_as_it_goes_if_errors_are_ski
     )
     assert "nothing behind it was read" in out
     path.write_bytes(gzip.compress(b"x,y\n1\n2\n"))
-    status, _, err = outcome(capsys, "fit", *map(str, options), "--skip-errors")
+    status, _, err = outcome(capsys, "fit", *map(str, options), "--skip-errors", "--overwrite")
     assert status == 2 and "cut.csv.gz:2:1: expected 2 fields" in err
 
 
@@ -439,6 +502,168 @@ def test_documents_unlike_those_to_learn_from_are_named_by_their_line(tmp_path, 
         assert not (tmp_path / "data.fit").exists(), "the file is read before anything is written"
     out = fit(capsys, *options, "--skip-errors")
     assert "unlike those to learn from: 1; the first: " in out and "2 to validate by" in out
+
+
+documents = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from(["p", "p", "p", "q"])), min_size=6, max_size=60
+)
+
+
+@given(documents, st.integers(2, 5), st.integers(0, 3), st.randoms())
+def test_folds_are_a_partition_whatever_the_order(rows, count, seed, rng):
+    examples = [Example.of({"n": n, "y": y}, ["y"], f"x:{place}") for place, (n, y) in enumerate(rows)]
+    different = len({example.digest for example in examples})
+    if different < count:
+        with pytest.raises(ar.InputError, match=f"--folds {count}: there are {different} different"):
+            folds_of(examples, count, seed)
+        return
+    folds = folds_of(examples, count, seed)
+    assert len(folds) == count and all(folds)
+    assert sorted(example.place for fold in folds for example in fold) == sorted(e.place for e in examples)
+    digests = [{example.digest for example in fold} for fold in folds]
+    assert sum(map(len, digests)) == different  # equal documents are in one fold
+    sizes = [*map(len, digests)]
+    assert max(sizes) - min(sizes) <= 1
+    if different == len(examples):
+        for name in "pq":  # each class is spread evenly
+            each = [sum(example.label == name for example in fold) for fold in folds]
+            assert max(each) - min(each) <= 1
+        mixed = folds_of(rng.sample(examples, len(examples)), count, seed)
+        assert [{e.place for e in fold} for fold in mixed] == [{e.place for e in fold} for fold in folds]
+
+
+def test_folds_measure_by_all_examples_and_the_model_learns_from_all(tmp_path, capsys):
+    path = written(tmp_path / "data.jsonl", threads(160))
+    options = ["--label", "disputed", "--ignore", "bad", "--width", 6, "--epochs", 4, "--dropout", 0]
+    options += ["--learning-rate", 0.005, "--folds", 4]
+    out = fit(capsys, path, *options)
+    assert (
+        "160 to learn from, in folds, 0 to test by" in out
+        and len(re.findall(r"^fold \d: 120 exa", out, re.MULTILINE)) == 4
+    )
+    found = re.search(r"cross-validation accuracy +([0-9.]+) ± ([0-9.]+) +([0-9.]+)", out)
+    accuracy, spread, baseline = map(float, found.groups())
+    assert accuracy > baseline + 0.1 and 0 < spread < 0.5
+
+    folder = tmp_path / "data.fit"
+    history = json.loads((folder / "history.json").read_text())
+    chosen = len(history["epochs"])
+    assert len(history["folds"]) == 4 and f"best after {chosen} epochs, on average" in out
+    curves = [[e["figures"]["log-likelihood"] for e in fold["evaluations"]] for fold in history["folds"]]
+    assert chosen == best_epoch(curves)
+    at = [
+        fold["evaluations"][min(chosen, len(fold["evaluations"])) - 1]["figures"] for fold in history["folds"]
+    ]
+    values = [figures["accuracy"] for figures in at]
+    assert (
+        abs(np.mean(values) - accuracy) < 1e-3 and abs(np.std(values, ddof=1) - spread) < 0.05 * spread + 1e-3
+    )
+
+    # The figures of the table of classes are those of all examples, each once.
+    assert re.search(r"By class \(cross-validation\)", out)
+    table = re.findall(r"^  (?:no|yes) +[0-9.]+ +[0-9.]+ +[0-9.]+ +(\d+)$", out, re.MULTILINE)
+    assert sum(map(int, table)) == 160
+    status, _, err = outcome(capsys, "predict", str(folder / "model.safetensors"), str(path))
+    assert status == 0, err
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert " ± " in page and "160 train" in page and "<td>--folds</td><td>4</td>" in page
+    fit(capsys, path, *options, "--output", tmp_path / "again")
+    assert_same_run(tmp_path / "again", folder)
+
+
+def test_folds_do_not_reward_learning_by_heart(tmp_path, capsys):
+    draw = random.Random(3)
+    rows = [{"name": f"word{n} w{n % 60}", "y": draw.choice("pq")} for n in range(120)]
+    path = written(tmp_path / "data.jsonl", rows)
+    out = fit(
+        capsys, path, "--label", "y", "--folds", 3, "--epochs", 5, "--learning-rate", 0.03, "--dropout", 0
+    )
+    accuracy = float(re.search(r"cross-validation accuracy +([0-9.]+)", out)[1])
+    assert accuracy < 0.65
+    with_test = fit(
+        capsys, path, "--label", "y", "--folds", 3, "--epochs", 1, "--test-share", 0.3, "--overwrite"
+    )
+    assert re.search(r"test accuracy", with_test) and "± is the standard deviation" in with_test
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--validation-share", "0.2"], "--folds and --validation-share do not go together"),
+        (["--validation", "y.jsonl"], "--folds and --validation do not"),
+        (["--resume"], "--folds and --resume do not"),
+        (["--plateau", "3"], "--folds and --plateau do not"),
+        (["--evaluate-every", "3"], "--folds and --evaluate-every do not"),
+        (["--find-rate"], "--folds and --find-rate do not"),
+    ],
+)
+def test_folds_refuse_what_they_decide(tmp_path, capsys, options, words):
+    path = written(tmp_path / "data.jsonl", threads(60))
+    status, _, err = outcome(capsys, "fit", str(path), "--label", "disputed", "--folds", "3", *options)
+    assert status == 2 and words in err and not (tmp_path / "data.fit").exists()
+
+
+def test_few_examples_to_validate_are_said_and_choose_by_the_loss(tmp_path, capsys):
+    few = written(tmp_path / "few.jsonl", threads(90))
+    arguments = ["--label", "disputed", "--ignore", "bad", "--epochs", 1, "--width", 2]
+    out = fit(capsys, few, *arguments)
+    counts = re.search(r"(\d+) to validate by, (\d+) to test by", out).groups()
+    for count, use in zip(counts, ("validate", "test"), strict=True):
+        assert (
+            f"warning: only {count} examples to {use} by, and a figure of so few is off by much; --folds 5"
+            in out
+        )
+    assert "the best epoch is that of the best log-likelihood" in out
+    page = (tmp_path / "few.fit" / "report.html").read_text(encoding="utf-8")
+    assert "--folds 5" in page and "log-likelihood" in page
+    many = written(tmp_path / "many.jsonl", threads(220, seed=1))
+    out = fit(capsys, few, *arguments, "--validation", many, "--test", many, "--overwrite")
+    assert "warning: only" not in out and "the best epoch is that of the best accuracy" in out
+
+
+@given(st.lists(st.sampled_from("pqr"), min_size=1, max_size=20), st.randoms())
+def test_the_log_likelihood_is_its_definition(labels, rng):
+    task = Classes(names=("p", "q", "r"), shares=(0.5, 0.25, 0.25))
+    examples = [Example.of({"n": n, "y": y}, ["y"], "") for n, y in enumerate(labels)]
+    scores = np.array([[rng.uniform(-80, 80) for _ in range(3)] for _ in labels], np.float32)
+    powers = np.exp(scores.astype(np.longdouble))
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    expected = np.mean([np.log(shares[n, "pqr".index(y)]) for n, y in enumerate(labels)])
+    assert np.isclose(task.figures(scores, examples)["log-likelihood"], float(expected), rtol=1e-5)
+    guess = np.mean([np.log(task.shares["pqr".index(y)]) for y in labels])
+    assert np.isclose(task.baseline(examples)["log-likelihood"], guess)
+
+
+def test_missing_numbers_of_a_table_are_said_and_predicted(tmp_path, capsys):
+    draw = random.Random(5)
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["age", "kind", "always", "y"])
+        for n in range(300):
+            age = draw.random()
+            y = 1 if age > 0.5 else 0
+            table.writerow(["NA" if n % 10 == 0 else f"{age:.3f}", n % 4, "here", "ny"[y]])
+    out = fit(capsys, path, "--label", "y", "--epochs", 2, "--width", 4)
+    assert "note: the column 'age' has 30 missing values, written 'NA'" in out
+    assert re.search(r"age +number +\d+ numbers from .*; \d+ null", out)
+    assert re.search(r"kind +category", out) and re.search(r"always +left out +always 'here'", out)
+    page = (tmp_path / "table.fit" / "report.html").read_text(encoding="utf-8")
+    assert "30 missing values" in page
+    new = tmp_path / "new.csv"
+    new.write_text("age,kind,always\nNA,1,here\n0.9,2,there\nnan,7,\n")
+    status, rows, err = outcome(
+        capsys, "predict", str(tmp_path / "table.fit" / "model.safetensors"), str(new)
+    )
+    assert status == 0 and len(rows.splitlines()) == 3, err
+
+
+def test_a_class_that_says_missing_is_named(tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_text("a,y\n" + "".join(f"{n},{['NA', 'no', 'yes'][n % 3]}\n" for n in range(60)), "utf-8")
+    out = fit(capsys, path, "--label", "y", "--epochs", 1, "--width", 2)
+    assert "warning: 'NA' is a class; if it says that a label is missing, leave these lines out" in out
+    assert "'no' is a class" not in out
 
 
 def test_options_are_checked(capsys):

@@ -19,9 +19,9 @@ from arrows.cli.model_files import restore_tagger
 from arrows.cli.train_tagger import TAGGER_SIZES
 from arrows.data import format_tree, generate
 from arrows.model_files import read_model_file
-from arrows.model_files.contents import KEY
 from arrows.models import Lexicon, lexicon_tagger
 from arrows.safetensors_file import read_file, write_file
+from arrows.training.saving.existing import MODEL_KEY as KEY
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
 from tests.training.saving.damage import dropped, places, put, resaved, safetensors
@@ -328,7 +328,7 @@ def test_models_and_pictures_are_written_through_links(trees, tmp_path, capsys):
         (tmp_path / name).symlink_to(f"far/{name}")
     (tmp_path / "far" / "m").write_bytes(b"old")
     (tmp_path / "far" / "m").chmod(0o640)
-    assert train(trees, tmp_path / "m") == 0
+    assert train(trees, tmp_path / "m", "--overwrite") == 0
     (tmp_path / "model.py").write_text(
         "import arrows as ar\nm = ar.Vector(3) >> ar.FC(2)\n", encoding="utf-8"
     )
@@ -362,8 +362,9 @@ def test_a_run_that_ends_in_nan_keeps_the_good_model(trees, trained, tmp_path, c
     path = tmp_path / "m"
     path.write_bytes(trained.read_bytes())
     path.with_name("m.state").write_bytes(trained.with_name("m.state").read_bytes())
+    worse = ["--optimizer", "sgd", "--learning-rate", "1e38", "--batch-size", "1"]
     with np.errstate(all="ignore"):
-        status = train(trees, path, "--optimizer", "sgd", "--learning-rate", "1e38", "--batch-size", "1")
+        status = train(trees, path, *worse, "--overwrite")
     err = capsys.readouterr().err
     line = [line for line in err.splitlines() if line.startswith("arrows train")]
     assert status == 1 and len(line) == 1 and "Traceback" not in err, err

@@ -171,7 +171,7 @@ def test_vectors_are_where_training_begins(folder, tmp_path, capsys):
     assert {"unseen", "neither"}.isdisjoint(data.numbers)
     others = np.delete(trained, [data.numbers["film"], data.numbers["a\\/b"]], axis=0)
     assert 0 < abs(others).max() <= 0.05
-    assert train(folder, *options, "--embedding-size", "4") == 2
+    assert train(folder, *options, "--overwrite", "--embedding-size", "4") == 2
     assert "--embedding-size is 4, and the vectors" in capsys.readouterr().err
 
 

@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,59 @@ def test_blocks_are_frozen() -> None:
             block.anything = 3
         with pytest.raises(AttributeError, match="frozen"):
             del block.site
+
+
+class _Times(ar.Layer[Any, Any]):
+    def parameters(self, input: Any) -> tuple[ar.ops.Parameter, ...]:
+        return ()
+
+    def forward(self, parameters: Any, x: Any) -> Any:
+        return x * getattr(self, "factor", 2.0)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_dataclass_layer_is_a_frozen_value(frozen: bool) -> None:
+    @dataclass(eq=False, frozen=frozen)
+    class Scale(_Times):
+        factor: float
+
+    layer = Scale(3.0)
+    assert ar.compile(ar.Scalar() >> layer)([2]).tolist() == [6]
+    assert len({layer, Scale(3.0), layer}) == 2
+    assert layer.label == "Scale(3.0)"
+    with pytest.raises(AttributeError):
+        layer.factor = 4.0
+    with pytest.raises(ArrowTypeError, match="Scale has no argument 'factors': it takes factor"):
+        Scale(factors=3.0)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"frozen": True}, {"unsafe_hash": True}, {"eq": False, "slots": True}]
+)
+def test_a_dataclass_layer_that_is_no_frozen_value_is_refused(options: dict[str, bool]) -> None:
+    @dataclass(**options)
+    class Scale(_Times):
+        factor: float
+
+    with pytest.raises(ArrowTypeError, match="slots" if "slots" in options else r"@dataclass\(eq=False\)"):
+        Scale(3.0)
+
+
+def test_a_layer_with_an_equality_of_its_own_is_refused() -> None:
+    class Equal(_Times):  # noqa: PLW1641
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    class Hashed(_Times):
+        def __hash__(self) -> int:
+            return 0
+
+    class Below(Equal):
+        pass
+
+    for kind in (Equal, Hashed, Below, Equal):
+        with pytest.raises(ArrowTypeError, match="blocks compare by identity"):
+            kind()
 
 
 def test_a_layer_may_set_attributes_while_it_is_made() -> None:
@@ -233,7 +287,7 @@ def test_constants() -> None:
         lambda: ar.Tensor(3),
         lambda: ar.Tensor([1.5]),
         lambda: ar.Scalar("float31"),
-        lambda: ar.Concat(dim="0"),
+        lambda: ar.Concat(axis="0"),
         lambda: ar.fix(3),
         lambda: ar.fix(lambda me: None),
         lambda: ar.fix(lambda a, b: a),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import csv
 import gzip
 import io
@@ -12,6 +13,7 @@ import pickle
 import random
 import re
 import sys
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -486,7 +488,7 @@ def test_errors_of_a_stream_name_file_and_line(tmp_path, cache):
             lambda examples: model.prepare(examples, executor=executor, **keep),
             lambda examples: model(examples),
             lambda examples: ar.training.train(model, examples, ar.training.SGD(0.1), progress=False),
-            lambda examples: list(model.predict(examples)),
+            lambda examples: model.predict(examples),
         ):
             with pytest.raises(ar.InputError, match=rf"^{re.escape(str(path))}:4: example 2: \[1\]: "):
                 run(iterate_json_lines(path))
@@ -549,9 +551,73 @@ def test_places_follow_their_examples():
     same = FileExamples([1, 1, 2], places=["x:1", "x:2", "x:3"], skipped=[])
     assert same.places == ["x:1", "x:2", "x:3"]
     same.reverse()
-    assert same.places == ["x:3", "", ""]
-    again = pickle.loads(pickle.dumps(examples))
-    assert again == examples and again.places == examples.places
+    assert same.places == ["x:3", "x:2", ""]
+    for again in (pickle.loads(pickle.dumps(examples)), copy.deepcopy(examples), copy.copy(examples)):
+        assert again == examples and again.places == examples.places
+
+
+bounds = st.none() | st.integers(-9, 9)
+
+
+@given(
+    st.lists(st.integers(0, 2) | st.lists(st.integers(0, 9), max_size=2), max_size=7),
+    st.sampled_from(["as read", "shuffled", "reversed", "shorter", "longer"]),
+    st.lists(
+        st.tuples(bounds, bounds, st.none() | st.sampled_from([-2, -1, 1, 2, 3])), min_size=1, max_size=3
+    ),
+    st.randoms(),
+)
+def test_slices_are_slices_of_examples_and_of_their_places(values, change, keys, rng):
+    examples = FileExamples(values, places=[f"x:{n}" for n in range(len(values))], skipped=[])
+    where = {id(value): f"x:{n}" for n, value in enumerate(values) if isinstance(value, list)}
+    if change == "shuffled":
+        rng.shuffle(examples)
+    elif change == "reversed":
+        examples.reverse()
+    elif change == "shorter":
+        del examples[:1]
+    elif change == "longer":
+        examples.insert(1, [77])
+    plain, places = list(examples), examples.places
+    for bounds in keys:
+        key = slice(*bounds)
+        examples, plain, places = examples[key], plain[key], places[key]
+        assert isinstance(examples, FileExamples) and examples == plain and examples.places == places
+        assert all(here is there for here, there in zip(examples, plain, strict=True))
+    for example, place in zip(examples, places, strict=True):
+        if isinstance(example, list):
+            assert place == where.get(id(example), "")
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_slice_takes_what_its_own_examples_take(shuffled):
+    examples = FileExamples(
+        [[n] for n in range(10_000)], places=[f"x:{n}" for n in range(10_000)], skipped=[]
+    )
+    if shuffled:
+        random.Random(0).shuffle(examples)
+        assert examples[:1].places == [f"x:{examples[0][0]}"]  # looks all examples up, once
+    tracemalloc.start()
+    try:
+        part = examples[5000:5010]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert part.places == [f"x:{example[0]}" for example in examples[5000:5010]]
+    assert peak < 5_000  # a list of all 10,000 places takes 80,000 bytes
+
+
+@pytest.mark.parametrize("change", [None, list.reverse])
+def test_an_error_in_a_slice_names_file_and_line(tmp_path, change):
+    path = tmp_path / "numbers.jsonl"
+    path.write_text("".join(f"[{n}]\n" if n != 7 else '["x"]\n' for n in range(10)))
+    examples = read_json_lines(path)
+    if change is not None:
+        change(examples)
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+    part = examples[1:9][::2] if change is None else examples[1:9][1::2]
+    with pytest.raises(ar.InputError, match=rf"^{re.escape(str(path))}:8: example"):
+        model.prepare(part)
 
 
 @pytest.mark.parametrize("cache", [False, True])
@@ -571,7 +637,7 @@ def test_errors_of_a_model_name_file_and_line(tmp_path, cache):
         lambda: model(examples),
         lambda: model.value_and_grad(examples),
         lambda: ar.training.train(model, examples, ar.training.SGD(0.1), progress=False),
-        lambda: list(model.predict(examples)),
+        lambda: model.predict(examples),
     ):
         with pytest.raises(ar.InputError, match=wanted):
             run()
@@ -583,9 +649,10 @@ def test_errors_of_a_model_name_file_and_line(tmp_path, cache):
 def test_errors_while_values_are_computed_name_file_and_line(tmp_path):
     path = tmp_path / "numbers.jsonl"
     path.write_text("[0, 1]\n[2, 2]\n")
-    table = ar.Embedding(3, 2, name="table")
-    total = ar.Map(ar.Scalar("int32")) >> ar.Sum() >> table
-    model = ar.compile(total >> ar.Function(lambda v: ar.ops.sum(v)))
+    table, one = ar.Embedding(3, 2, name="table"), ar.FC([], name="one", initializer=ar.initializers.zeros)
+    # An index that depends on a parameter is known only when the model runs.
+    total = ar.Map(ar.Scalar()) >> ar.Sum() >> ar.Function(lambda x: ar.ops.cast(x + one(x[None]), "int32"))
+    model = ar.compile(total >> table >> ar.Function(lambda v: ar.ops.sum(v)))
     prepared = model.prepare(read_json_lines(path))
     wanted = rf"^{re.escape(str(path))}:2: example 1: .*index 4 is out of range"
     for examples in (prepared, prepared[[1]], read_json_lines(path)):

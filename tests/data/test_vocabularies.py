@@ -39,10 +39,41 @@ def test_a_file_gives_the_same_vocabulary(tmp_path_factory, words, unknown):
         assert other == vocabulary and other.numbers(words[:1]) == vocabulary.numbers(words[:1])
 
 
+@given(st.lists(st.text(), unique=True, min_size=1), st.none() | st.just("<unknown>"))
+def test_words_and_numbers_are_each_others_inverse(words, unknown):
+    vocabulary = Vocabulary([word for word in words if word != unknown] or ["x"], unknown=unknown)
+    assert len(vocabulary) == len(list(vocabulary)) and all(word in vocabulary for word in vocabulary)
+    assert vocabulary.numbers(vocabulary) == list(range(len(vocabulary)))
+    for number, word in enumerate(vocabulary.words):
+        assert vocabulary[word] == number and vocabulary.words[vocabulary[word]] == word
+
+
+@given(st.integers() | st.floats() | st.none() | st.booleans() | st.binary() | st.just(("a",)), st.booleans())
+def test_what_is_no_text_has_no_number(word, closed):
+    vocabulary = Vocabulary(["a", "b"], unknown=None if closed else "<unknown>")
+    assert word not in vocabulary
+    for ask in (lambda: vocabulary[word], lambda: vocabulary.numbers([word])):
+        with pytest.raises(ar.ArrowTypeError, match="words are texts"):
+            ask()
+
+
+def test_misuse_of_a_vocabulary_says_what_to_write():
+    vocabulary = Vocabulary(["a", "b"])
+    with pytest.raises(ar.ArrowTypeError, match=r"vocabulary\.words\[number\]"):
+        vocabulary[1]
+    with pytest.raises(ar.ArrowTypeError, match=r"'ab' is one text; \[text\]"):
+        vocabulary.numbers("ab")
+    with pytest.raises(ar.ArrowTypeError, match=r"vocabulary\[word\] is the number of a word"):
+        vocabulary("a")
+    for misuse in (lambda: ar.Map(vocabulary), lambda: vocabulary >> ar.Embedding(3, 2)):
+        with pytest.raises(ar.ArrowTypeError, match=r"got a Vocabulary\n.*vocabulary\.block\(\)"):
+            misuse()
+
+
 def test_unknown_words():
     vocabulary = Vocabulary(["a"])
     assert vocabulary.numbers(["a", "b", "<unknown>"]) == [1, 0, 0]
-    assert "b" not in vocabulary and "<unknown>" not in vocabulary and list(vocabulary) == ["<unknown>", "a"]
+    assert "b" not in vocabulary and "<unknown>" in vocabulary and list(vocabulary) == ["<unknown>", "a"]
     with pytest.raises(KeyError):
         Vocabulary(["a"], unknown=None)["b"]
     assert Vocabulary.of(["<unknown>", "a"]).words == ("<unknown>", "a")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from arrows.data import read_vectors
-from arrows.typesys.errors import InputError
+from arrows.typesys.errors import ArrowTypeError, InputError
 
 
 def read(folder, content: bytes, words):
@@ -38,9 +41,46 @@ def test_the_first_of_two_rows_counts(tmp_path):
     assert read(tmp_path, b"a 1\na 2\n", ["a"])["a"].tolist() == [1]
 
 
+letters = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]), min_size=1, max_size=4)
+spaced = st.lists(letters, min_size=1, max_size=3).map(" ".join)
+numbers = st.integers(-8, 8).map(lambda n: n / 4)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda size: st.dictionaries(spaced, st.lists(numbers, min_size=size, max_size=size), min_size=1)
+    ),
+    st.sampled_from(["GloVe", "word2vec", "fastText"]),
+    st.sampled_from(["txt", "gz"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_every_text_format_is_read(tmp_path_factory, vectors, form, ending, line_end, all_words):
+    size = len(next(iter(vectors.values())))
+    words = [*vectors]
+    # The first row of GloVe says how many numbers there are, so its word has no space, and is no number.
+    assume(form != "GloVe" or (" " not in words[0] and not words[0].isdigit()))
+    lines = [f"{len(vectors)} {size}"] * (form != "GloVe")
+    lines += [" ".join([word, *map(str, row)]) + " " * (form == "fastText") for word, row in vectors.items()]
+    content = "".join(f"{line}{line_end}" for line in lines).encode()
+    path = tmp_path_factory.mktemp("vectors") / f"words.{ending}"
+    path.write_bytes(gzip.compress(content) if ending == "gz" else content)
+    wanted = words if all_words else words[::2]
+    found = read_vectors(path, [*wanted, "not there at all"])
+    assert {word: vector.tolist() for word, vector in found.items()} == {w: vectors[w] for w in wanted}
+
+
+def test_a_first_word_that_is_a_number_is_no_header(tmp_path):
+    assert read(tmp_path, b"3 4\n5 6\n", ["3", "5"]) == {"3": [4.0], "5": [6.0]}
+    with pytest.raises(ArrowTypeError, match="one text"):
+        read(tmp_path, b"3 4\n", "the")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (b"2 3\nthe 1 2\n", ":2:8: expected a word and 3 numbers, as the first line says, got 2"),
+        (b"2 3\n", ": there are no vectors in this file"),
         (b"the 1 2 3\nfilm 1 2\n", ":2:9: expected a word and 3 numbers, as in the first row, got 2"),
         ("thé\n".encode(), ":1:4: expected a word and numbers, got 0"),
         (b"the 1 2\n\nfilm 1 2\n", ":2:1: expected a word and 2 numbers, as in the first row, got 0"),

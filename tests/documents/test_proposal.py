@@ -163,26 +163,26 @@ KINDS_OF_POSTS = {
     "formula": "text",
     "written": "date",
     "spam": "boolean",
-    "tags": "array, attention",
+    "tags": "array, pooled",
     "tags[]": "category",
     "place": "vector",
-    "sizes": "array, mean",
+    "sizes": "array, pooled",
     "sizes[]": "number",
-    "rows": "array, attention",
-    "rows[]": "array, mean",
-    "rows[][]": "number",
+    "rows": "array, pooled",
+    "rows[]": "array, pooled",
+    "rows[][]": "category",
     "mixed": "mixed",
     "mixed (boolean)": "boolean",
     "mixed (number)": "number",
     "mixed (text)": "category",
-    "mixed (array)": "array, mean",
+    "mixed (array)": "array, pooled",
     "mixed[]": "number",
     "mixed (object)": "object",
     "mixed.a": "number",
     "first name": "object",
     "first name.short": "category",
     "first name.long": "left out",
-    "items": "array, attention",
+    "items": "array, pooled",
     "items[]": "object",
     "items[].kind": "category",
     "items[].n": "number",
@@ -190,8 +190,8 @@ KINDS_OF_POSTS = {
     "empty": "left out",
     "thread": "object",
     "thread.by": "category",
-    "thread.stars": "number",
-    "thread.answers": "array, attention",
+    "thread.stars": "category",
+    "thread.answers": "array, pooled",
     "thread.answers[]": "again thread",
 }
 
@@ -217,6 +217,53 @@ def test_each_kind_of_field_is_read_in_its_way():
     for _ in range(3000):
         deep = {"by": "bob", "answers": [deep]}
     assert np.isfinite(ar.to_numpy(model([{"thread": deep}]))).all()
+
+
+def read_as(samples, **options):
+    proposal = ar.infer_block(samples, width=4, **options)
+    return {decision.path: (decision.read_as, decision.reason) for decision in proposal.decisions}
+
+
+@pytest.mark.parametrize("value", [3, 2.5, "red", True])
+def test_a_field_that_is_always_the_same_is_left_out(value):
+    samples = [{"a": value, "b": n * n} for n in range(30)]
+    kind, reason = read_as(samples)["a"]
+    assert kind == "left out" and reason == f"always {str(value).lower()!r}"
+    if value == "red":  # a name may be forced to count
+        assert read_as(samples, kinds={"a": "category"})["a"][0] == "category"
+    sometimes = [sample if n % 2 else {"b": n} for n, sample in enumerate(samples)]
+    assert read_as(sometimes)["a"][0] != "left out"  # whether it is there says something
+    lists = [{"a": [value] * (n % 4), "b": n * n} for n in range(30)]
+    assert read_as(lists)["a"][0] == "array, pooled"  # how many there are does
+
+
+@given(st.integers(2, 14), st.integers(-5, 5), st.sampled_from([5, 25]))
+def test_whole_numbers_of_few_values_are_categories(different, least, times):
+    samples = [{"code": least + n % different} for n in range(different * times)]
+    kind, _ = read_as(samples)["code"]
+    assert kind == ("category" if 3 <= different <= 10 and times == 25 else "number")
+    assert read_as(samples, kinds={"code": "number"})["code"][0] == "number"
+    assert read_as([{"code": sample["code"] + 0.5} for sample in samples])["code"][0] == "number"
+
+
+def test_categories_most_of_which_are_rare_are_read_by_their_words():
+    rare = [{"of": [f"fresh leaf {n // 2}", "sea salt"], "by": f"u{n % 300}"} for n in range(400)]
+    frequent = [{"of": [f"fresh leaf {n % 60}", "sea salt"]} for n in range(400)]
+    assert read_as(rare)["of[]"][0] == "text" and read_as(frequent)["of[]"][0] == "category"
+    assert read_as(rare)["by"][0] == "text"  # more than every second is another
+    single = [{"tags": [f"w{n}", "salt", "oil"]} for n in range(400)]
+    assert read_as(single)["tags[]"][0] == "category"  # of one word each
+
+
+def test_arrays_are_pooled_by_sum_mean_and_largest():
+    samples = [{"x": [0.5 * n, 1.5][: n % 3]} for n in range(30)]
+    source = ar.infer_block(samples, width=3).source
+    assert "ar.AllOf(" in source and all(f"ar.{name}(" in source for name in ("Sum", "Mean", "Max"))
+    model = ar.compile(ar.infer_block(samples, width=3).block)
+    assert not np.allclose(model([{"x": [0.5, 0.5]}]), model([{"x": [0.5]}]))  # how many there are counts
+    for kind, name in (("attention", "Attention"), ("mean", "Mean")):
+        other = ar.infer_block(samples, width=3, kinds={"x": kind}).source
+        assert f"ar.{name}(" in other and "ar.Sum(" not in other and "ar.Max(" not in other
 
 
 def test_the_source_is_laid_out_as_ruff_does():
@@ -330,9 +377,7 @@ def test_kinds_and_ignore_decide_instead():
     proposal = ar.infer_block(samples, width=4, kinds=kinds, ignore=["text"])
     read = {decision.path: decision.read_as for decision in proposal.decisions}
     assert read["code"] == "category" and read["name"] == "characters" and read["price"] == "number"
-    assert (
-        read["list"] == "array, sequence" and read["votes"] == "map, attention" and read["text"] == "left out"
-    )
+    assert read["list"] == "array, sequence" and read["votes"] == "map, pooled" and read["text"] == "left out"
     assert read["votes[].key"] == "left out" and read["votes[].value"] == "number"
     assert [
         name for name in ("category", "characters", "entries") if name in proposal.source.split("\n\n")[1]

@@ -435,6 +435,9 @@ def test_a_block_without_a_loss() -> None:
     model([[1, 2]])
     with pytest.raises(ar.ArrowTypeError, match=r"cannot differentiate a model without a loss(.|\n)*hint"):
         model.value_and_grad([[1, 2]])
+    model = ar.compile(ar.Map(ar.Scalar()))
+    with pytest.raises(ar.ArrowTypeError, match=r"of elements, take the mean: block >> ar\.Mean\(\)"):
+        model.value_and_grad([[1, 2]])
 
 
 @everywhere

@@ -270,7 +270,7 @@ def test_large_tables_are_read_some_rows_at_a_time(tmp_path: Any) -> None:
     for number, make in enumerate(sources):
         x, total = one(make())
         assert x.tolist() == columns["x"] and total.tolist() == sums
-        assert [float(row[0]) for row in one.predict(make(), batch_size=999)] == columns["x"]
+        assert [float(row[0]) for row in one.predict_stream(make(), batch_size=999)] == columns["x"]
         again = {} if hasattr(make(), "columns") else {"data": "rows"}
         assert len(one.prepare(make(), cache=tmp_path / str(number), **again)) == count
         assert len(one.prepare(make(), cache=tmp_path / str(number), **again)) == count
@@ -316,7 +316,7 @@ def check(source: Callable[[], Any], tmp_path: Any) -> None:
         assert len(one.prepare(make(), cache=tmp_path / "set", data="records")) == 4
         train(one, make(), SGD(0.01), epochs=2, batch_size=2, progress=False)
         ends.append([float(value) for value in one(make())])
-        ends.append([float(value) for value in one.predict(make())])
+        ends.append([float(value) for value in one.predict_stream(make())])
     assert ends[0] == ends[2] and ends[1] == ends[3]
 
 

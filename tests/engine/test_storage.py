@@ -23,13 +23,14 @@ from arrows.engine.scheduling import DropoutSeed
 from arrows.models import sentiment
 from arrows.training import Adam, train
 from tests.agree import programs
+from tests.engine.running.test_batch_memory import need
 from tests.engine.test_batching import check, models, order_of
 from tests.engine.test_switched_off import PASSES
 from tests.generate import Case, cases
 from tests.profile import draws
 from tests.training.test_launches import LAUNCHES_OF_A_CELL_STEP, WORDS, chain, counted, random_tree
 
-SST = Path("/work/shared/data/sst")
+SST = Path(__file__).resolve().parents[3] / "shared" / "data" / "sst"
 KERNELS = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 # The share of a number that rounding changes, at most.
 ROUNDING = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
@@ -229,8 +230,11 @@ def test_memory_is_less_and_as_estimated() -> None:
 @KERNELS
 def test_a_limit_that_16_bits_meet() -> None:
     batch = some_trees(64)
-    sizes = {storage: estimate(trees(storage, size=32), batch) for storage in ("float32", "bfloat16")}
-    limit = (sizes["float32"] + sizes["bfloat16"]) // 2
+    needs, sizes = {}, {}
+    for storage in ("float32", "bfloat16"):
+        model = trees(storage, size=32)
+        needs[storage], sizes[storage] = need(model, batch, gradients=True), estimate(model, batch)
+    limit = (needs["float32"] + needs["bfloat16"]) // 2
     for storage, size in sizes.items():
         model = trees(storage, size=32, memory_limit=limit)
         model.value_and_grad(batch)

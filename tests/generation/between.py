@@ -39,7 +39,7 @@ FUNCTIONS = (
 
 def change(build: Build) -> Any:
     """A block from a vector to a vector."""
-    kind = build.one_of("function", "layer", "identity", "split", "norm", "chance", "attend")
+    kind = build.one_of("function", "layer", "identity", "split", "beside", "norm", "chance", "attend")
     if kind == "attend":
         # The table that words are looked up in elsewhere: its gradient has rows, and is dense here.
         table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
@@ -55,6 +55,9 @@ def change(build: Build) -> Any:
         return build.one_of(ar.Dropout(0.0), *noise)
     if kind == "layer":
         return build.layer(("fc", WIDTH), lambda: dense(build))
+    if kind == "beside":
+        sides = ar.Function(parts.column) & ar.Function(parts.columns)
+        return sides >> ar.Concat(axis=build.one_of(1, -1)) >> ar.Function(parts.weighed)
     if kind == "split":
         both = ar.Function(parts.split) & ar.Function(ops.tanh)
         return both >> ar.Concat(flatten=True) >> ar.Function(parts.narrowed)

@@ -101,6 +101,19 @@ def fewer(x: Any) -> Any:
     return x[:WIDTH] - x[-1:] * 0.25
 
 
+def column(x: Any) -> Any:
+    return x.reshape(-1, 1)
+
+
+def columns(x: Any) -> Any:
+    return ops.stack([ops.tanh(x), x * 0.5], axis=1)
+
+
+def weighed(x: Any) -> Any:
+    """One number for each row of a matrix of three columns."""
+    return x[:, 0] - x[:, 1] * x[:, 2] * 0.5
+
+
 def narrowed(x: Any) -> Any:
     return x[: 2 * WIDTH : 2] * 0.5 + x[-1]
 

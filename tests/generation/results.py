@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from tests.generation import parts
+from tests.generation import meetings, parts
 from tests.generation.between import lstm
 from tests.generation.build import Build, Piece, words
 
@@ -98,6 +98,26 @@ def numbers(build: Build, depth: int) -> Piece:
 @result
 def index(build: Build, depth: int) -> Piece:
     return Piece(ar.Scalar(build.one_of("int32", "int64", "uint8")), words)
+
+
+@result
+def met(build: Build, depth: int) -> Piece:
+    """A pair with keys, or without where two with other keys meet: as it is, or inside of something."""
+    both = meetings.Meeting(build, meetings.keys_that_meet(build))
+    kind = build.one_of(*meetings.MEETINGS)
+    block, data = meetings.meeting(build, build.vector(depth - 1), kind, both)
+    place = build.one_of("alone", "sliced", "beside", "sequence", "tap")
+    if place == "sliced":
+        return Piece(
+            block >> ar.GetItem(build.one_of(slice(None), slice(1, None), slice(None, None, -1))), data
+        )
+    if place == "beside":
+        return Piece(block & block >> both.whole, data)
+    if place == "sequence":
+        return Piece(ar.Map(block), st.lists(data, max_size=2))
+    if place == "tap" and build.effects:
+        return Piece(block >> ar.Tap(f"{both.other.__name__} of {both.keys}"), data)
+    return Piece(block, data)
 
 
 def any_result(build: Build, depth: int) -> Piece:

@@ -57,7 +57,7 @@ TYPES: list[tuple[type[Any], Callable[[str | None], Any], str]] = [
     (ar.Window, lambda n: ar.Vector(3) >> ar.Window(3, stride=2, name=n), "Window(3, stride=2)"),
     (ar.Conv1d, lambda n: ar.Vector(3) >> ar.Conv1d(2, 3, name=n), "Conv1d(2, 3)"),
     (ar.Conv1d, lambda n: NUMBERS >> ar.Conv1d(2, 3, name=n), "Conv1d(2, 3)"),
-    (ar.Bidirectional, lambda n: ar.Vector(3) >> ar.Bidirectional(CELL, CELL, name=n), "RNN(GRUCell(2))"),
+    (ar.Bidirectional, lambda n: ar.Vector(3) >> ar.Bidirectional(CELL, CELL, name=n), "Bidirectional(GR"),
     (ar.Attention, lambda n: ar.Vector(3) >> ar.Attention(ar.FC(1), name=n), "Attention(FC(1))"),
 ]
 
@@ -87,3 +87,59 @@ def test_every_derived_block_stands_here() -> None:
     derived: list[type[Any]] = DerivedBlock.__subclasses__()
     ours = {kind for kind in derived if kind.__module__.startswith("arrows.")}
     assert here == ours - {ar.Composition}  # which has no parts but those that a user wrote
+
+
+INPUTS: dict[str, Any] = {
+    "vector": ar.Vector(3),
+    "scalar": ar.Scalar(),
+    "numbers": NUMBERS,
+    "vectors": ar.Map(ar.Vector(3)),
+    "integers": ar.Map(ar.Scalar("int32")),
+    "object": ar.GetItem("x"),
+    "sequences": ar.Map(NUMBERS),
+    "pair": NUMBERS & ar.Map(ar.Vector(3)),
+    "mixed": ar.Scalar() & NUMBERS,
+    "nothing": ar.Void(),
+    "pairs": ar.Map(ar.Scalar() & ar.Vector(2)),
+    "matrices": ar.Map(ar.Tensor([2, 2])),
+    "endless": ar.Zeros([3]) >> ar.Broadcast(),
+    "network": NUMBERS >> ar.Map(ar.Function(lambda x: x.reshape(1))) >> ar.RNN(CELL),
+}
+DERIVED: dict[str, Any] = {
+    "Attention": ar.Attention(ar.FC(1)),
+    "vector scores": ar.Attention(ar.FC(2)),
+    "values": ar.Attention(ar.FC(1), ar.Embedding(3, 4)),
+    "Conv1d": ar.Conv1d(3, 2),
+    "Bidirectional": ar.Bidirectional(CELL, ar.GRUCell(3)),
+    "NGrams": ar.NGrams(2),
+    "Window": ar.Window(2),
+    "Stack": ar.Stack(2),
+    "ZipWith": ar.ZipWith(MULTIPLY),
+    "OneHot": ar.OneHot(3),
+    "OneHotFromList": ar.OneHotFromList("ab"),
+    "pre_block": ar.OneOf(len, {0: ar.FC(3)}, pre_block=ar.FC(2)),
+}
+
+
+def labels_written(block: Any) -> set[str]:
+    """The labels of the blocks that were written to make this one; not of those inside of derived blocks."""
+    written = block.written() if isinstance(block, DerivedBlock) else None
+    inside = block.parts if written is None else [x for x in written if isinstance(x, ar.Block)]
+    return {block.label}.union(*map(labels_written, inside))
+
+
+@pytest.mark.parametrize("kind", DERIVED)
+def test_what_the_user_did_not_write_is_not_named(kind: str) -> None:
+    refused: list[tuple[Any, Any]] = []
+    for before in INPUTS.values():
+        block = before >> DERIVED[kind]
+        try:
+            ar.infer(block)
+        except ar.ArrowTypeError as error:
+            refused.append((block, error.details))
+    assert len(refused) >= 2
+    for block, told in refused:
+        names = [side.name for side in told.sides]
+        strange = {name for name in names if not name.startswith("a fan of")} - labels_written(block)
+        assert not strange, told
+        assert f"fixed by {names[0]}" not in told.reason, told

@@ -373,3 +373,29 @@ def test_a_cell_in_a_fold_that_may_be_swapped_is_warned_of() -> None:
             ar.infer(words >> ar.Fold(pair >> cell, ar.Zeros(cell.state)))
         ar.infer(words >> ar.RNN(cell))
         ar.infer(words >> ar.Fold(ar.Function(lambda state, x: state + x), ar.Zeros([3])))
+
+
+def test_what_takes_a_tuple_apart_takes_by_position() -> None:
+    """Numbers that are keys do not exchange an arrow's parameters, or the sides of `f * g`."""
+    pair = ar.Vector(2) >> ar.Function(lambda x: {1: x[0], 0: x})
+    apart = pair >> ar.arrow(lambda x, y: (x, y))
+    unpacked = pair >> ar.arrow(lambda both: tuple(ar.unpack(both, 2)))
+    beside = pair >> ar.Identity() * ar.Identity()
+    for block in (apart, unpacked, beside):
+        assert str(ar.infer(block).output) == "(float32, float32[2])"
+        first, second = block.eval([1, 2])
+        assert (first.shape, second.shape) == ((), (2,))
+        first, second = ar.compile(block)([[1, 2]])
+        assert (first.shape, second.shape) == ((1,), (1, 2))
+    assert str(ar.infer(pair >> ar.GetItem(0)).output) == "float32[2]"
+
+
+def test_keys_do_not_depend_on_the_order_of_cases() -> None:
+    """A key that one case has and another has elsewhere is refused, whichever case is met first."""
+    p, q = ar.GetItem("p") >> ar.Scalar(), ar.GetItem("q") >> ar.Scalar("int32")
+    early = ar.arrow(lambda x: {1: p(x), 0: q(x)})
+    late = (p & q) >> ar.Function(lambda u, v: (u + 1, v)) >> ar.Function(lambda u, v: {5: u, 6: v})
+    for cases in ([early, late], [late, early]):
+        for key in (0, 1, 5, 6):
+            with pytest.raises(ArrowTypeError, match="have different keys"):
+                ar.infer(ar.OneOf(len, cases) >> ar.GetItem(key) >> ar.Embedding(100, 2))

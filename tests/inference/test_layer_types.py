@@ -93,7 +93,7 @@ def test_else_both_places_and_both_parameters_are_named(kind: str, place: str) -
         return
     used: Any = layer if place == "block" else None
     # Two Functions, since one of them would have to be one occurrence on two types.
-    functions = [used or ar.Function(lambda x: layer(x)) for _ in PAIR]
+    functions = [used if place == "block" else ar.Function(lambda x: layer(x)) for _ in PAIR]
     with pytest.raises(ArrowTypeError) as caught:
         ar.infer(PAIR[0] >> functions[0] & PAIR[1] >> functions[1])
     text = " ".join(str(caught.value).split())

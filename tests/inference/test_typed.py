@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
+from types import FunctionType
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.inference.typed import LABEL, title
+from tests.generate import cases
 
 
 def lines(block: object) -> list[str]:
@@ -60,3 +69,53 @@ def test_titles_have_a_width(width: int) -> None:
     chain = ar.GetItem("a long key") >> ar.Scalar() >> ar.Function(lambda x: x, name="x" * 100)
     for block in (chain, chain & chain, ar.Map(chain), chain.parts[-1], ar.Zeros(([1], [2], [3], [4], [5]))):
         assert 0 < len(title(block, width)) <= width
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles functions by identity, since those of random blocks are closures."""
+
+    def __init__(self, file: io.BytesIO, functions: list[Any]) -> None:
+        super().__init__(file)
+        self.functions = functions
+
+    def persistent_id(self, x: Any) -> int | None:
+        if not isinstance(x, FunctionType):
+            return None
+        self.functions.append(x)
+        return len(self.functions) - 1
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, functions: list[Any]) -> None:
+        super().__init__(file)
+        self.functions = functions
+
+    def persistent_load(self, place: Any) -> Any:
+        return self.functions[place]
+
+
+def pickled(block: Any) -> Any:
+    """The block as it comes out of a pickle."""
+    file, functions = io.BytesIO(), list[Any]()
+    _Pickler(file, functions).dump(block)
+    file.seek(0)
+    return _Unpickler(file, functions).load()
+
+
+@pytest.mark.parametrize("production", [None, "prepared_choice"])
+@given(data=st.data())
+def test_the_tree_of_a_copy_is_that_of_the_block(production: str | None, data: st.DataObject) -> None:
+    block = data.draw(cases(depth=2, max_examples=1, production=production)).block
+    for copied in (pickled(block), copy.deepcopy(block)):
+        assert repr(copied) == repr(block)
+        assert str(ar.infer(copied)) == str(ar.infer(block))
+
+
+def test_a_choice_with_a_pre_block_prints_after_a_pickle() -> None:
+    field = ar.GetItem("v") >> ar.Scalar()
+    for key in (len, ar.GetItem("k")):
+        block = ar.OneOf(key, {0: field, 1: ar.Identity() >> field, 2: field}, pre_block=ar.GetItem("of"))
+        copied = pickle.loads(pickle.dumps(block))
+        assert str(ar.infer(copied)) == str(ar.infer(block))
+        assert (copied.keys, len(copied.cases)) == ((0, 1, 2), 3)
+        assert repr(copied.case(3, ar.Zeros([]))) == repr(block.case(3, ar.Zeros([])))

@@ -15,6 +15,8 @@ from tests.laws.law import Law, change, join, reader, score
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 SWAP = SECOND & FIRST
+COLUMN, COLUMNS = ar.Function(parts.column), ar.Function(parts.columns)
+TURN = ar.Function(lambda x: x.T)
 
 
 def double(x: Any) -> Any:
@@ -256,6 +258,20 @@ WIRES += [
         (reader, reader),
         lambda f, g: (f & g) >> ar.Concat(-1),
         lambda f, g: (f & g) >> ar.Concat(0),
+    ),
+    Law(
+        "a column of Concat(axis=1), of columns, is that item",
+        ("Concat", "Function"),
+        (reader, reader),
+        lambda f, g: (f >> COLUMN & g >> COLUMN) >> ar.Concat(axis=1) >> ar.Function(lambda x: x[:, 1]),
+        lambda f, g: ar.AllOf(f, g) >> ar.GetItem(1),
+    ),
+    Law(
+        "Concat(axis=1) == Concat(axis=0) of what is transposed, transposed",
+        ("Concat", "Function"),
+        (reader, reader),
+        lambda f, g: (f >> COLUMN & g >> COLUMNS) >> ar.Concat(axis=1),
+        lambda f, g: (f >> COLUMN >> TURN & g >> COLUMNS >> TURN) >> ar.Concat(axis=0) >> TURN,
     ),
 ]
 

@@ -755,3 +755,12 @@ def test_layer_norm_of_any_size(size: float) -> None:
     for name, g in grads.items():
         of, one = (h.values if name == "x" else h for h in (exact[name], g))
         np.testing.assert_allclose(one, of, rtol=0, atol=1e-5 * abs(of).max() + 1e-45)
+
+
+def test_an_activation_by_its_name_is_told_the_function() -> None:
+    activation: Any = "relu"
+    with pytest.raises(ar.ArrowTypeError, match=r"the function itself, not its name: ar\.ops\.relu"):
+        ar.FC(3, activation)
+    with pytest.raises(ar.ArrowTypeError, match="got 'gelo'") as caught:
+        ar.FC(3, activation.replace("relu", "gelo"))
+    assert "hint" not in str(caught.value)

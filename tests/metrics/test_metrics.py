@@ -225,10 +225,74 @@ def test_answers_to_ignore():
         assert metric.figures()["accuracy"] == 0.5
 
 
-def test_parses_of_sentences():
+def as_list(column: list[list[Any]]) -> Any:
+    return [list(sentence) for sentence in column]
+
+
+def as_tuple(column: list[list[Any]]) -> Any:
+    return tuple(tuple(sentence) for sentence in column)
+
+
+def as_arrays(column: list[list[Any]]) -> Any:
+    return [np.array(sentence) for sentence in column]
+
+
+def as_words(column: list[list[Any]]) -> Any:
+    return [word for sentence in column for word in sentence]
+
+
+def as_ragged(column: list[list[Any]]) -> Any:
+    return ar.Ragged(np.array(as_words(column)), np.cumsum([0, *map(len, column)]))
+
+
+containers = st.sampled_from([as_list, as_tuple, as_arrays, as_words, as_ragged])
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(*[st.integers(0, 3)] * 2, *[st.sampled_from(["root", "det", "nsubj"])] * 2), min_size=1
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.lists(containers, min_size=4, max_size=4),
+    st.booleans(),
+)
+def test_attachment_scores_are_their_definition_in_every_container(sentences, makers, numbered):
+    words = [word for sentence in sentences for word in sentence]
+    attached = [head == right for head, right, _, _ in words]
+    labelled = [head == right and name == known for head, right, name, known in words]
+    columns = [[[word[k] for word in sentence] for sentence in sentences] for k in range(4)]
+    if numbered:
+        columns[2:] = [[[len(name) for name in sentence] for sentence in column] for column in columns[2:]]
+    given = [make(column) for make, column in zip(makers, columns, strict=True)]
+    scores, heads_alone = AttachmentScores(), AttachmentScores()
+    scores.update(*given)
+    heads_alone.update(*given[:2])
+    assert scores.figures() == {"UAS": sum(attached) / len(words), "LAS": sum(labelled) / len(words)}
+    assert heads_alone.figures() == {"UAS": sum(attached) / len(words)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (([[1]], [[1]], [["a"]]), "relations are either predicted and known"),
+        ((([[1]], [["a"]]), ([[1]], [["b"]])), "whole numbers.*relations are arguments of their own"),
+        (([[0.5]], [[1]]), "predicted heads should be whole numbers, not float64"),
+        (([[1, 2]], [[1], [2]]), "predicted heads of 1 sentences, and correct heads of 2"),
+        (([[1, 2], [3]], ((1,), (2, 3))), "sentence 0 has 2 predicted heads and 1 correct heads"),
+        (([[1, 2]], [[1, 2]], [["a"]], [["a", "b"]]), "sentence 0 has 2 correct heads and 1 predicted rel"),
+        (([1, 2], [1, 2], ["a"], ["a"]), "1 predictions and 2 correct"),
+        (([1], [1], [1], ["a"]), "all numbers or all names"),
+        (([1], [1], [b"a"], ["a"]), "texts or bytes"),
+    ],
+)
+def test_attachment_scores_refuse_columns_that_do_not_fit(columns, words):
     scores = AttachmentScores()
-    scores.update([[2, 0], [0]], [[2, 1], [0]])
-    assert scores.figures() == {"UAS": 2 / 3}
+    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=words):
+        scores.update(*columns)
+    assert scores.words == 0 and set(scores.figures()) == {"UAS"}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +321,6 @@ def test_parses_of_sentences():
         (SpanF1(TAGS), [[1]], [["B-c"]], "'B-c' is none of the tags"),
         (SpanF1(TAGS), [[1], [2]], [[1], [2, 3]], "sentence 1 has 1 predicted tags and 2 correct"),
         (SpanF1(TAGS), [[7]], [[1]], "a predicted tag is 7"),
-        (AttachmentScores(), ([1], ["a"]), [1], "relations are either"),
     ],
 )
 def test_what_does_not_fit_is_refused(metric: StreamingMetric, predicted, correct, words):

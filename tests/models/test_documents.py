@@ -17,8 +17,8 @@ def test_a_classifier_is_saved_and_loaded(tmp_path):
     judge = ar.compile(blocks.judge, params=model.params)
     ar.save_model(judge, tmp_path / "model.safetensors")
     again = ar.load_model(tmp_path / "model.safetensors")
-    rows = list(again.predict([{"n": 3}, {}]))
-    assert rows == list(judge.predict([{"n": 3}, {}]))
+    rows = again.predict([{"n": 3}, {}])
+    assert rows == judge.predict([{"n": 3}, {}])
     assert set(rows[0]) == {"a", "b"} and abs(sum(rows[0].values()) - 1) < 1e-6
     scores = ar.compile(blocks.scores, params=model.params)([{"n": 3}])[0]
     assert abs(rows[0]["a"] - np.exp(scores[0]) / np.exp(scores).sum()) < 1e-6

@@ -8,7 +8,8 @@ import arrows as ar
 from arrows import ops
 from tests.generation import parts
 from tests.generation.between import lstm
-from tests.generation.build import WIDTH, Build
+from tests.generation.build import WIDTH, Build, Piece, anything
+from tests.generation.meetings import MEETINGS, Keys, Meeting, meeting
 from tests.mutations.mutation import KEY, LONGER, SIZES, Pair, mutation, reader, sequence, total
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
@@ -39,6 +40,22 @@ def of_a_missing_item(build: Build) -> Pair:
 def of_a_tuple_without_keys(build: Build) -> Pair:
     f, g = reader(build), reader(build)
     return ar.Record({"a": f, "b": g}) >> ar.GetItem("a"), lambda: (f & g) >> ar.GetItem("a")
+
+
+@mutation("key", "where tuples with other keys meet, a key is not the same item of all", r"GetItem", r"keys")
+def lost_where_tuples_meet(build: Build) -> Pair:
+    key, keys, others = build.one_of(
+        ("a", ("a", "b"), (("b", "a"), ("a", "c"), None)),
+        (1, (1, 0), ((5, 6), (0, 1), None)),
+        (5, (5, 1), ((6, 5), ("a", "b"), None)),
+    )
+    piece, kind = Piece(reader(build), anything), build.one_of(*MEETINGS)
+    different = (keys, build.one_of(*others))
+
+    def taken(keys: tuple[Keys, Keys]) -> Any:
+        return meeting(build, piece, kind, Meeting(build, keys))[0] >> ar.GetItem(key)
+
+    return taken((keys, keys)), lambda: taken(build.one_of(different, different[::-1]))
 
 
 @mutation("key", "a tensor has no items", r"GetItem", r"float32\[3\]")

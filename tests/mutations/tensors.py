@@ -78,8 +78,8 @@ def beside_in_a_concat(build: Build) -> Pair:
     f, g, column = reader(build), reader(build), ar.Function(lambda x: ops.reshape(x, (-1, 1)))
     narrow = ar.Function(lambda x: x[:, 0])
     return (
-        (f >> column & g >> column) >> ar.Concat(1) >> narrow,
-        lambda: (f >> column & g >> LONGER >> column) >> ar.Concat(1) >> narrow,
+        (f >> column & g >> column) >> ar.Concat(axis=1) >> narrow,
+        lambda: (f >> column & g >> LONGER >> column) >> ar.Concat(axis=1) >> narrow,
     )
 
 

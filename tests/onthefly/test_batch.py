@@ -322,3 +322,54 @@ def test_a_sequence_of_tuples_of_one_is_another_than_one_of_tensors() -> None:
         xs = [g.tensor(1.0), g.tensor(2.0)]
         results = [first(sequence) for sequence in (xs, [(x,) for x in xs], xs)]
         assert g.numpy(results) == [3, 3, 3]
+
+
+def test_the_schedules_of_a_batch_stay_when_it_is_over() -> None:
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        float(g.tensor(1.0) * 2.0)
+        within = g.timelines
+    assert len(within) == 1
+    assert g.timelines == within
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda x: ar.ops.sum(x, axes=0), "ops.sum has no argument 'axes': it takes x, axis, keepdims"),
+        (lambda x: ar.ops.tanh(x, x), "ops.tanh takes 1 positional argument but 2 were given: it takes x"),
+        (lambda x: x.cast(type="int32"), "x.cast has no argument 'type': it takes dtype"),
+    ],
+)
+def test_wrong_arguments_of_an_operation_are_answered_by_what_it_takes(call: Any, reason: str) -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught, ar.OnTheFly().batch() as g:
+        call(g.tensor([1.0, 2.0]))
+    line = call.__code__.co_firstlineno
+    assert f"cannot compute at test_batch.py:{line}" in str(caught.value)
+    assert reason in " ".join(str(caught.value).split())
+
+
+def test_wrong_arguments_of_a_function_of_the_users_stay_pythons() -> None:
+    def tanh(x: Any) -> Any:
+        return x
+
+    with pytest.raises(TypeError) as caught, ar.OnTheFly().batch():
+        tanh(1, where=2)  # type: ignore[call-arg]
+    assert not isinstance(caught.value, ar.ArrowTypeError)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: x, "lambda takes x, and is called with two arguments, the batch and an example"),
+        (lambda: 0, "lambda takes nothing, and is called"),
+        (3, "3 is no function"),
+    ],
+)
+def test_what_the_function_of_a_learner_takes_is_said_at_once(function: Any, reason: str) -> None:
+    with pytest.raises(ar.ArrowTypeError) as caught:
+        ar.OnTheFly().learner(function)
+    text = " ".join(str(caught.value).split())
+    assert text.startswith("cannot make a learner at test_batch.py")
+    assert reason in text
+    assert "hint net.learner(lambda g, example: ...)" in text

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import queue
 import random
+import threading
+from collections.abc import Callable
 from functools import partial
 from random import gauss
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -113,16 +116,93 @@ def test_the_message_names_the_function_and_its_line() -> None:
         (ar.Map(ar.Scalar()) >> ar.Map(ar.Function(lambda x: x * np.random.rand()))).eval([1])
 
 
-def test_a_function_is_traced_once() -> None:
+def test_a_pure_function_is_traced_once() -> None:
     calls = []
 
     def counted(x: Any) -> Any:
         calls.append(1)
-        return x + random.random()
+        return x + 1
 
-    with pytest.raises(ShapeError):
-        trace(counted, T.Tensor(()))
+    trace(counted, T.Tensor(()))
     assert len(calls) == 1
+
+
+class DrawsBeside:
+    """Another thread, which draws once from each generator whenever `DrawsBeside.now()` is called.
+
+    The guard does not search classes, so that it finds the generators of the traced function alone.
+    """
+
+    now: Callable[[], None]
+
+    def __init__(self, *generators: Callable[[], object]) -> None:
+        self.generators = generators
+        self.asked, self.done = queue.SimpleQueue[bool](), queue.SimpleQueue[bool]()
+
+    def _now(self) -> None:
+        self.asked.put(True)
+        assert self.done.get(timeout=60)
+
+    def __enter__(self) -> Self:
+        DrawsBeside.now = self._now
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.asked.put(False)
+        self.thread.join()
+
+    def _run(self) -> None:
+        while self.asked.get():
+            for draw in self.generators:
+                draw()
+            self.done.put(True)
+
+
+DRAWS = (np.random.normal, random.random, GENERATOR.random, STATE.rand, PYTHON.random, noise)
+
+
+def test_a_pure_function_passes_while_another_thread_draws() -> None:
+    with DrawsBeside(*DRAWS):
+        table = np.arange(3.0, dtype="float32")
+
+        def pure(x: Any) -> Any:
+            DrawsBeside.now()  # so that each trace sees that every generator has moved
+            assert GENERATOR, STATE
+            assert PYTHON, random
+            return ops.where(x > 0, x * table, 2.5).sum()
+
+        def of_a_new_layer(x: Any) -> Any:
+            DrawsBeside.now()
+            return ar.FC(2)(x)
+
+        for _ in range(20):
+            trace(pure, T.Tensor((3,)))
+            trace(of_a_new_layer, T.Tensor((3,)))
+        assert ar.compile(ar.Vector(3) >> ar.Function(pure))([[1, 2, 3]]).tolist() == [8.0]
+
+
+@pytest.mark.parametrize(("function", "text"), DRAWING)
+def test_what_is_drawn_is_told_while_another_thread_draws(function: Any, text: str) -> None:
+    with DrawsBeside(*DRAWS):
+
+        def beside(x: Any) -> Any:
+            DrawsBeside.now()
+            return function(x)
+
+        with pytest.raises(ShapeError, match=r"draws from .* while it is traced"):
+            trace(beside, T.Tensor(()))
+
+
+def test_a_coin_is_told_while_another_thread_waits() -> None:
+    with DrawsBeside():
+        for coin in (
+            lambda x: x + int(np.random.randint(2)),
+            lambda x: x * 2 if random.random() < 0.5 else x,
+        ):
+            with pytest.raises(ShapeError, match="draws from"):
+                trace(coin, T.Tensor(()))
 
 
 def test_what_does_not_draw_passes() -> None:

@@ -23,6 +23,7 @@ from arrows.training import (
 )
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 
+A_RATE = "a number or a schedule such as schedules.cosine(0.01, 1000)"
 DATA = [[1.0, 2.0], [3.0, 4.0]]
 BLOCK = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2)
 TRAIN = "train(model, examples, optimizer): "
@@ -98,17 +99,26 @@ def model():
             "as value_and_grad returns them after the loss, not a value of the type tuple",
         ),
         (lambda m: Adam().step(m, {"fc/bias": None}), "the gradient of 'fc/bias' must be an array, not None"),
-        (lambda m: Adam("0.1"), "Adam: learning_rate must be a number or a schedule, not '0.1'"),
-        (lambda m: Adam(None), "Adam: learning_rate must be a number or a schedule, not None"),
+        (
+            lambda m: Adam("0.1"),
+            f"Adam: learning_rate must be {A_RATE}, not '0.1'",
+        ),
+        (
+            lambda m: Adam(None),
+            "Adam: learning_rate must be a number or a schedule, not None",
+        ),
         (
             lambda m: Adam(m.params),
-            "Adam: learning_rate must be a number or a schedule, not a value of the type Params",
+            "Adam(learning_rate) takes no parameters: train(model, examples, Adam(0.001))",
         ),
         (
             lambda m: Adam(schedules.constant),
-            "Adam: learning_rate must be a number or a schedule, not the class",
+            f"Adam: learning_rate must be {A_RATE}, not the class",
         ),
-        (lambda m: Adam(rates={"*": "0.1"}), "rates['*'] must be a number or a schedule, not '0.1'"),
+        (
+            lambda m: Adam(rates={"*": "0.1"}),
+            f"rates['*'] must be {A_RATE}, not '0.1'",
+        ),
         (lambda m: Adam(beta1="0.9"), "Adam: beta1 must be a number, not '0.9'"),
         (lambda m: Adam(epsilon=None), "Adam: epsilon must be a number, not None"),
         (lambda m: SGD(0.1, momentum=[0.9]), "SGD: momentum must be a number, not a value of the type list"),

@@ -60,28 +60,6 @@ def test_a_run_is_resumed_within_an_epoch(rule: Any, tmp_path: Path) -> None:
     assert all(np.array_equal(whole[name], parts[name]) for name in whole)
 
 
-def test_a_run_with_another_rule_is_another_run(tmp_path: Path) -> None:
-    def run(batch_size: Any, resume: bool) -> None:
-        train(
-            make_model(),
-            EXAMPLES,
-            SGD(0.01),
-            batch_size=batch_size,
-            checkpoint_path=tmp_path / "run",
-            resume=resume,
-            progress=False,
-        )
-
-    run(ar.ByNodes(60), False)
-    run(ar.ByNodes(60), True)
-    with pytest.raises(
-        ar.ArrowValueError, match=r"batch_size: ByNodes\(nodes=60\) in the saved state, 64 now"
-    ):
-        run(64, True)
-    with pytest.raises(ar.ArrowValueError, match=r"ByNodes\(nodes=60\) in the saved state, Bucketed"):
-        run(ar.Bucketed(ar.ByNodes(60)), True)
-
-
 def test_what_does_not_go_together() -> None:
     with pytest.raises(ar.ArrowTypeError, match=r"whole number, or ByNodes\(\.\.\.\) or Bucketed"):
         train(make_model(), EXAMPLES, SGD(0.01), batch_size="64", progress=False)  # type: ignore[arg-type]

@@ -110,6 +110,79 @@ def test_when_figures_do_not_improve(values, patience, lower, counts):
     assert Plateau("f", 0.5, patience, lower=lower, floor=0.3)(evaluations) == max(0.3, 0.5**counts)
 
 
+@pytest.mark.parametrize(
+    ("figure", "lower", "low"),
+    [
+        ("loss", None, True),
+        ("dev/Loss", None, True),
+        ("validation_error", None, True),
+        ("rootMeanSquaredError", None, True),
+        ("perplexity", None, True),
+        ("accuracy", None, False),
+        ("R squared", None, False),
+        ("minus_log_likelihood", None, True),
+        ("neg_log_likelihood", None, True),
+        ("log-likelihood", None, False),
+        ("neg_mean_squared_error", None, False),
+        ("binary_crossentropy", None, True),
+        ("logloss", None, True),
+        ("MSELoss", None, True),
+        ("Brier score", None, True),
+        ("f1_loss", None, True),
+        ("loss1", None, True),
+        ("1 - accuracy", None, True),
+        ("negative recall", None, False),
+        ("minus loss", None, False),
+        ("-loss", None, False),
+        ("lossless", None, False),
+        ("error recall", None, False),
+        ("seconds", True, True),
+        ("loss", False, False),
+    ],
+)
+def test_best_by_and_early_stopping_and_plateau_know_which_way_a_figure_goes(figure, lower, low):
+    """Of figures that rise, then: the first is the best where low ones are good, the last elsewhere."""
+    figures = iter([1.0, 2.0, 3.0, 4.0])
+    assert EarlyStopping(figure, 1, lower=lower).lower is Plateau(figure, lower=lower).lower is low
+    optimizer = SGD(1.0)
+    told = Told()
+    history = train(
+        Bookkeeper(), [1.0], optimizer, epochs=4, evaluate=lambda: {figure: next(figures)}, best_by=figure,
+        lower=lower, stop_when=EarlyStopping(figure, 1, lower=lower), callbacks=[told],
+        plateau=Plateau(figure, 0.5, 0, lower=lower), progress=False,
+    )  # fmt: skip
+    assert [evaluation.best for evaluation in history.evaluations] == (
+        [True, False, False] if low else [True] * 4
+    )
+    assert [event[4] for event in told.events if event[0] == "step"][-1] == (0.5 if low else 1.0)
+
+
+def test_rules_that_take_a_figure_both_ways_are_refused_before_the_training():
+    model = Bookkeeper()
+    for rule in ({"stop_when": EarlyStopping("f", 1, lower=True)}, {"plateau": Plateau("f", lower=True)}):
+        with pytest.raises(ar.ArrowValueError, match="of 'f', higher is better by best_by, and lower by"):
+            train(model, [1.0], SGD(0.1), evaluate=lambda: {"f": 1.0}, best_by="f", progress=False, **rule)
+    for bad in ({"lower": True}, {"best_by": "f", "lower": 1}, {"best_by": 3}):
+        with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=r"lower|best_by"):
+            train(model, [1.0], SGD(0.1), evaluate=lambda: {"f": 1.0}, progress=False, **bad)
+    assert not model.batches
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"best_by": "acuracy"}, {"stop_when": EarlyStopping("acuracy", 1)}, {"plateau": Plateau("acuracy")}],
+)
+def test_a_misspelt_figure_costs_no_steps(tmp_path, rule):
+    """Which figures there are is known from the first evaluation on; the steps before it are saved."""
+    run: dict[str, Any] = {"checkpoint_path": tmp_path / "run", "evaluate": lambda: {"accuracy": 1.0}}
+    run |= {"batch_size": 1, "progress": False}
+    with pytest.raises(ar.ArrowValueError, match="gives accuracy; did you mean 'accuracy'"):
+        train(Bookkeeper(), [1.0, 2.0], SGD(0.1), **run, **rule)
+    model = Bookkeeper()
+    history = train(model, [1.0, 2.0], SGD(0.1), **run, resume=True, best_by="accuracy")
+    assert not model.batches and len(history) == 1
+
+
 def test_small_improvements_do_not_count():
     evaluations = [Evaluation(1, n, {"f": value}) for n, value in enumerate([1.0, 1.05, 1.1, 1.15])]
     assert EarlyStopping("f", 2, least=0.2)(evaluations) and not EarlyStopping("f", 2, least=0.1)(evaluations)
@@ -142,9 +215,6 @@ def test_the_saved_state_knows_the_evaluations(tmp_path):
 
     assert [(e.step, e.epoch) for e in run(epochs=1).evaluations] == [(2, 1), (4, 1)]
     assert [e.step for e in run(epochs=2, resume=True).evaluations] == [2, 4, 6, 8]
-    for other in (Plateau("f", 0.4, patience=0), None, lambda evaluations: 1.0):
-        with pytest.raises(ar.ArrowValueError, match="plateau: "):
-            run(epochs=3, resume=True, plateau=other)
     assert len(run(epochs=5, resume=True, stop_when=EarlyStopping("f", 0)).evaluations) == 4  # at once
 
 

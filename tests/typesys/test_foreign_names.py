@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -236,8 +239,8 @@ def test_foreign_arguments_of_blocks_are_none_of_ours() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: make(ar.Concat, axis=1), "Concat has no argument 'axis': it takes dim, flatten, name"),
-        (lambda: make(ar.Concat, axis=1), "did you mean dim=?"),
+        (lambda: make(ar.Concat, dim=1), "Concat has no argument 'dim': it takes axis, flatten, name"),
+        (lambda: make(ar.Concat, dim=1), "did you mean axis=?"),
         (lambda: make(ar.RNN, ar.LSTMCell(3), initial_state=ar.Zeros([3])), "did you mean start=?"),
         (lambda: make(ar.RNN), "RNN needs cell: it takes cell, start, reverse, start_from_input, name"),
         (lambda: make(ar.Zip, ar.Map(ar.Scalar())), "Zip takes nothing by position, and got 1 argument"),
@@ -270,3 +273,25 @@ def test_errors_within_a_constructor_are_left_alone() -> None:
 
     with pytest.raises(ar.ArrowTypeError, match="Block has no argument 'size': it takes name"):
         Wrong()
+
+
+def test_asking_whether_a_name_is_there_imports_nothing() -> None:
+    program = """
+import sys
+import arrows as ar
+before = set(sys.modules)
+assert not any(hasattr(module, name) for module in (ar, ar.ops) for name in ("x", "Embeding", "LSTM", "_x"))
+assert set(sys.modules) == before, set(sys.modules) - before
+try:
+    ar.Embeding
+except AttributeError as error:
+    print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "module 'arrows' has no attribute 'Embeding'; did you mean ar.Embedding?\n"
+
+
+def test_the_error_of_a_missing_name_is_pickled_with_its_text() -> None:
+    with pytest.raises(AttributeError) as caught:
+        PACKAGE.Scaler
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

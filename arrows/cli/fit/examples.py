@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from arrows.cli.table_columns import ColumnType, column_types, separator_of, typed_rows
+from arrows.cli.table_columns import ColumnType, column_notes, column_types, separator_of, typed_rows
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
 from arrows.documents import infer_block
@@ -91,11 +91,13 @@ class ExampleFile:
         examples: in its order.
         keys: those that lead to the label.
         columns: what the columns of a table hold; empty for JSON Lines.
+        notes: what the user should know of the columns of a table.
     """
 
     examples: Sequence[Example]
     keys: tuple[str, ...]
     columns: Mapping[str, ColumnType]
+    notes: Sequence[str] = ()
 
 
 def read_examples(
@@ -115,11 +117,14 @@ def read_examples(
     """
     separator = separator_of(path)
     documents: Sequence[object]
+    notes: Sequence[str] = ()
     if separator is not None:
         with _silent():
             rows = read_csv(path, separator=separator, errors="skip" if skip else "stop")
         skipped = rows.skipped
-        columns = columns or column_types(rows)
+        if columns is None:
+            columns = column_types(rows)
+            notes = column_notes(rows, columns)
         documents, places = typed_rows(rows, columns), rows.places
     else:
         lines = _json_lines(path, skip=skip)
@@ -143,7 +148,7 @@ def read_examples(
     for errors, kind in ((skipped, "lines that cannot be read"), (wrong, "lines without a label")):
         if errors:
             print(f"left out {kind}: {len(errors):,}; {printable(first_and_last(errors))}")
-    return ExampleFile(examples=examples, keys=keys, columns=columns or {})
+    return ExampleFile(examples=examples, keys=keys, columns=columns or {}, notes=notes)
 
 
 def _json_lines(path: Path, *, skip: bool) -> FileExamples[object]:
@@ -242,7 +247,9 @@ def _label(document: object, keys: Sequence[str], place: str) -> Label:
         value = value[key]
     field = quoted(".".join(keys))
     if value is None:
-        raise InputError(f"{place}: the label {field} is null")
+        raise InputError(
+            f"{place}: the label {field} is null; --skip-errors leaves out lines without a label"
+        )
     if not isinstance(value, (str, int, float, bool)):
         raise InputError(
             f"{place}: the label {field} should be a text, a number or a truth value, not an "

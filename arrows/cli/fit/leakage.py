@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
 from arrows.cli.fit.examples import Example, Label
+from arrows.documents import category
 from arrows.documents.schema import ROOT, below
 
-DEEPEST = 4  # objects within one another that are looked into
+DEEPEST = 5  # objects and arrays within one another that are looked into
+MOST_PLACES = 1000  # of arrays of one length whose numbers are looked at one by one
 REPEATED = 10  # examples that a value must have on average, unless there are as few values as labels
 _SAME = 1 - 1e-9  # correlation of numbers that are the label, but for unit and origin
 
@@ -18,8 +22,10 @@ def revealing_fields(examples: Sequence[Example]) -> list[str]:
     """The paths of fields that say what the label is, in every example.
 
     Each value of such a field goes with one label alone, or whether it is there does; or it is a linear
-    function of a label that is a number.  Fields in arrays are not looked at, nor are those whose values
-    hardly repeat, such as ids: each of these goes with one label alone, whatever the field means.
+    function of a label that is a number.  Of arrays, the same holds for what they hold all in all, for their
+    length, for the elements that look like a label, and for places that have few values, such as those of a
+    one-hot vector.  Fields whose values hardly repeat, such as ids, are not named: each of these
+    goes with one label alone, whatever the field means.
 
     >>> documents = [{"age": n, "spam": n % 3 == 0, "flag": "yn"[n % 3 > 0]} for n in range(30)]
     >>> revealing_fields([Example.of(document, ["spam"], "") for document in documents])
@@ -28,22 +34,85 @@ def revealing_fields(examples: Sequence[Example]) -> list[str]:
     labels = [example.label for example in examples]
     documents: list[object] = [example.document for example in examples]
     columns = _columns(documents, ROOT, DEEPEST, examples[0].keys if examples else ())
-    return [path for path, values in columns if _reveals(values, labels)]
+    return [
+        path for path, values in columns if any(_reveals(view, labels) for view in _views(values, labels))
+    ]
 
 
 def _columns(
     documents: Sequence[object], path: str, depth: int, label: tuple[str, ...]
 ) -> Iterator[tuple[str, list[object]]]:
-    """The values of each field that holds no arrays, and the path of the field; None where it is missing."""
+    """The values of each field, and the path of the field; None where it is missing.
+
+    The values of a field of objects within an array are a list.
+    """
+    if any(isinstance(document, list) for document in documents):
+        yield from _element_columns(documents, path, depth)
     objects = [document if isinstance(document, dict) else {} for document in documents]
     for key in dict.fromkeys(key for document in objects for key in document):
         if (key,) == label:
             continue
         values = [document.get(key) for document in objects]
-        if any(isinstance(value, dict) for value in values) and depth > 1:
-            yield from _columns(values, below(path, key), depth - 1, label[1:] if label[:1] == (key,) else ())
-        elif not any(isinstance(value, (list, dict)) for value in values):
-            yield below(path, key), values
+        own = below(path, key)
+        if any(isinstance(value, (dict, list)) for value in values) and depth > 1:
+            yield from _columns(values, own, depth - 1, label[1:] if label[:1] == (key,) else ())
+        if not any(isinstance(value, dict) for value in values):
+            yield own, values
+
+
+def _element_columns(arrays: Sequence[object], path: str, depth: int) -> Iterator[tuple[str, list[object]]]:
+    """The values below the elements of arrays: of each array, a list."""
+    # All elements become one long column, which the fields cut up as the array was.
+    lengths = [len(array) if isinstance(array, list) else 0 for array in arrays]
+    elements = [element for array in arrays if isinstance(array, list) for element in array]
+    if depth <= 1 or not any(isinstance(element, (dict, list)) for element in elements):
+        return
+    for own, values in _columns(elements, f"{path}[]", depth - 1, ()):
+        rest = iter(values)
+        yield own, [list(islice(rest, length)) for length in lengths]
+
+
+def _views(values: Sequence[object], labels: Sequence[Label]) -> Iterator[list[object]]:
+    """What is asked of the values of a field, whether it says the label: of an array, several things."""
+    if not any(isinstance(value, list) for value in values):
+        yield [*values]
+        return
+    # None, and what stands beside the arrays of a field, is an array of its own.
+    arrays = [value if isinstance(value, list) else [value] for value in values]
+    yield [len(value) if isinstance(value, list) else None for value in values]
+    yield [_text(array) for array in arrays]
+    names = {category(label) for label in labels}
+    leaves = [[*_leaves(array)] for array in arrays]
+    yield [_text(sorted({category(x) for x in found if category(x) in names})) for found in leaves]
+    if len({*map(len, leaves)}) == 1:
+        places = [list(place) for place in zip(*leaves, strict=True)]
+        yield from places[:MOST_PLACES]
+        telling = [place for place in places if _tells_some(place, labels)]
+        if telling:
+            yield [_text(row) for row in zip(*telling, strict=True)]
+
+
+def _tells_some(values: Sequence[object], labels: Sequence[Label]) -> bool:
+    """Whether a place has few values, one of which goes with one label alone, as in a one-hot vector."""
+    found: dict[object, set[Label]] = {}
+    for value, label in zip(values, labels, strict=True):
+        found.setdefault(value, set()).add(label)
+    return len(found) <= max(2, len({*labels})) and any(len(with_it) == 1 for with_it in found.values())
+
+
+def _leaves(array: Sequence[object]) -> Iterator[str | int | float | bool]:
+    """The texts, numbers and truth values in an array, however deep."""
+    waiting = [*reversed(array)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting.extend(reversed(value))
+        elif isinstance(value, (str, int, float)):
+            yield value
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _reveals(values: Sequence[object], labels: Sequence[Label]) -> bool:

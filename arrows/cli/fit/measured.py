@@ -63,7 +63,10 @@ class Measured:
 
     def result(self) -> Result:
         """What the model does on the examples, beside the best guess."""
-        scores = self.scores()
+        return self.result_of(self.scores())
+
+    def result_of(self, scores: HostArray) -> Result:
+        """The same of scores that the model gave before."""
         return Result(
             examples=self.examples,
             scores=scores,

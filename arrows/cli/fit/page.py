@@ -10,7 +10,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from arrows.cli.fit.report import Report, class_rows, confusion_rows, matrix_rows, snippet
+from arrows.cli.fit.report import (
+    Report,
+    class_rows,
+    confusion_rows,
+    figure_rows,
+    figures_are,
+    matrix_rows,
+    snippet,
+)
 from arrows.cli.fit.task import figure_text
 from arrows.metrics import ConfusionMatrix
 from arrows.training import Epoch
@@ -40,8 +48,8 @@ def page(report: Report) -> str:
         f"<h1>{_text(report.label)} of {_text(report.data)}</h1>",
         f"<p>{about}</p>",
         *(f"<p><strong>{_text(warning)}</strong></p>" for warning in report.warnings),
-        "<h2>Figures</h2><p>The baseline is the best guess that reads no document.</p>",
-        _table(_figure_rows(report)),
+        f"<h2>Figures</h2><p>{_text(figures_are(report).capitalize())}.</p>",
+        _table(figure_rows(report)),
     ]
     if report.matrix is not None:
         sections += [
@@ -91,16 +99,6 @@ def page(report: Report) -> str:
 
 def _wrong(report: Report) -> str:
     return "probability" if report.matrix is not None else "distance"
-
-
-def _figure_rows(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("", "model", "baseline")]
-    for part, (model, baseline) in report.figures.items():
-        rows += [
-            (f"{part}: {name}", figure_text(value), figure_text(baseline[name]))
-            for name, value in model.items()
-        ]
-    return rows
 
 
 def _epoch_rows(epochs: Sequence[Epoch]) -> list[tuple[str, ...]]:

@@ -33,6 +33,7 @@ class Report:
         settings: the options of the run and its seed, by name.
         counts: how many examples each part has.
         figures: by part: of the model, and of the best guess that reads no document.
+        spread: the standard deviations of the figures over folds, by part.
         part: that to which matrix and misses belong.
         matrix: of classes.
         misses: the worst predictions, the worst first.
@@ -48,6 +49,7 @@ class Report:
     settings: Mapping[str, str]
     counts: Mapping[str, int]
     figures: Mapping[str, tuple[Figures, Figures]]
+    spread: Mapping[str, Figures]
     part: str
     matrix: ConfusionMatrix | None
     misses: Sequence[Miss]
@@ -84,13 +86,30 @@ def text_report(report: Report) -> str:
 
 
 def _figures(report: Report) -> str:
-    rows = [("", "model", "baseline")]
+    rows = aligned(figure_rows(report))
+    return f"Figures; {figures_are(report)}:\n{rows}"
+
+
+def figures_are(report: Report) -> str:
+    """What the figures are beside those of the model."""
+    spread = ", ± is the standard deviation over the folds" if report.spread else ""
+    return f"the baseline is the best guess that reads no document{spread}"
+
+
+def figure_rows(report: Report) -> list[tuple[str, ...]]:
+    """Each figure of each part, of the model and of the best guess."""
+    rows: list[tuple[str, ...]] = [("", "model", "baseline")]
     for part, (model, baseline) in report.figures.items():
+        spread = report.spread.get(part, {})
         rows += [
-            (f"{part} {name}", figure_text(value), figure_text(baseline[name]))
+            (
+                f"{part} {name}",
+                figure_text(value) + (f" ± {spread[name]:.2g}" if name in spread else ""),
+                figure_text(baseline[name]),
+            )
             for name, value in model.items()
         ]
-    return f"Figures; the baseline is the best guess that reads no document:\n{aligned(rows)}"
+    return rows
 
 
 def class_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:

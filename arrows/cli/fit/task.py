@@ -20,6 +20,10 @@ from arrows.typesys.quoting import quoted, shortened
 FEW = 10  # so many different whole numbers are classes, unless the user says otherwise
 MOST_CLASSES = 1000
 LEAST = 10  # examples to learn from
+# An accuracy of n examples has a standard error of up to 0.5 / sqrt(n): 0.035 of 200, and epochs differ by
+# less.  The log-likelihood counts how sure each answer is, and so moves with every step.
+FEW_TO_CHOOSE = 200
+FEW_TO_MEASURE = 50  # the standard error is 0.07 then
 LARGEST = 1e150  # a number to predict: float64 does not hold the squares of larger ones
 
 
@@ -39,7 +43,11 @@ class Miss:
 
 
 class Task(ABC):
-    """What is predicted."""
+    """What is predicted.
+
+    Attributes:
+        best_by: the figure that decides which epoch is the best; higher is better.
+    """
 
     best_by: str
 
@@ -70,12 +78,14 @@ class Classes(Task):
 
     Attributes:
         names: of the classes.
-        usual: the number of the most frequent one among the examples to learn from.
+        shares: of each among the examples to learn from, above 0.
+        best_by: "accuracy", or "log-likelihood" where few examples validate: the mean logarithm of the
+            probability that the model gives to the right class, the loss with the other sign.
     """
 
     names: tuple[str, ...]
-    usual: int
-    best_by = "accuracy"
+    shares: tuple[float, ...]
+    best_by: str = "accuracy"
 
     def __str__(self) -> str:
         return f"one of {len(self.names)} classes ({shortened(', '.join(self.names), 100)})"
@@ -96,6 +106,9 @@ class Classes(Task):
 
     def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
         figures = self.matrix(scores, examples).figures()
+        if len(examples):
+            right = _log_shares(scores)[np.arange(len(examples)), self.numbers(examples)]
+            figures["log-likelihood"] = float(right.mean())
         if len(self.names) == 2:
             auc = RocAuc()
             auc.update(scores[:, 1] - scores[:, 0], self.numbers(examples))
@@ -103,13 +116,10 @@ class Classes(Task):
         return figures
 
     def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
-        guess = np.zeros((len(examples), len(self.names)))
-        guess[:, self.usual] = 1.0
-        return self.figures(guess, examples)
+        return self.figures(np.tile(np.log(self.shares), (len(examples), 1)), examples)
 
     def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        shares = powers / powers.sum(axis=1, keepdims=True)
+        shares = np.exp(_log_shares(scores))
         correct, predicted = self.numbers(examples), scores.argmax(axis=1)
         wrong = [n for n in range(len(examples)) if predicted[n] != correct[n]]
         wrong.sort(key=lambda n: (float(shares[n, correct[n]]), examples[n].place))
@@ -123,6 +133,13 @@ class Classes(Task):
         ]
 
 
+def _log_shares(scores: HostArray) -> HostArray:
+    """The logarithms of the probabilities, float64, that scores `[n, classes]` stand for."""
+    below = scores.astype(np.float64) - scores.max(axis=1, keepdims=True)
+    logarithms: HostArray = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+    return logarithms
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity(Task):
     """A number.
@@ -133,7 +150,7 @@ class Quantity(Task):
 
     mean: float
     deviation: float
-    best_by = "R squared"
+    best_by: str = "R squared"
 
     def __str__(self) -> str:
         return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
@@ -170,7 +187,9 @@ class Quantity(Task):
         ]
 
 
-def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, field: str) -> Task:
+def task_of(
+    examples: Sequence[Example], split: DataSplit, wanted: str | None, field: str, *, validating: int
+) -> Task:
     """What to predict, from the labels: texts, truth values and few whole numbers are classes.
 
     Args:
@@ -178,17 +197,18 @@ def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, f
         split: the same in parts.
         wanted: "classes" or "number", or None.
         field: the label's field, for messages.
+        validating: how many examples decide which epoch is the best.
 
     Raises:
         InputError: labels of several types, one label alone, too many classes, a number that is too large,
             or too few examples.
         ArrowValueError: a number is wanted, and labels are none.
     """
-    if len(split.train) < LEAST or not split.validation:
+    if len(split.train) < LEAST or not validating:
         different = len({example.digest for example in examples})
         raise InputError(
             f"of {counted(len(examples), 'example')}, {len(split.train):,} are to learn from and "
-            f"{len(split.validation):,} to validate by; at least {LEAST} and 1 are needed"
+            f"{validating:,} to validate by; at least {LEAST} and 1 are needed"
             + (
                 f"; only {different:,} differ in more than the label, and equal ones are in the same part"
                 if 2 * different < len(examples)
@@ -231,8 +251,13 @@ def task_of(examples: Sequence[Example], split: DataSplit, wanted: str | None, f
         )
     names = tuple(sorted(counts, key=_natural))
     seen = Counter(category(example.label) for example in split.train)
-    usual = max(range(len(names)), key=lambda number: seen[names[number]])
-    return Classes(names=names, usual=usual)
+    # A class that none is to be learnt from has a probability, though a small one.
+    total = len(split.train) + len(names)
+    return Classes(
+        names=names,
+        shares=tuple((seen[name] + 1) / total for name in names),
+        best_by="accuracy" if validating >= FEW_TO_CHOOSE else "log-likelihood",
+    )
 
 
 def _natural(name: str) -> tuple[float, str]:

@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             yield value
 
     with output_of(options) as output:
-        for row in model.predict(examples(), batch_size=options.batch_size, errors="return"):
+        for row in model.predict_stream(examples(), batch_size=options.batch_size, errors="return"):
             place = waiting.popleft()
             if isinstance(row, InputError):
                 refuse(InputError(f"{place}: {row.details.without_example}"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from arrows.cli.option_types import add_device
+from arrows.cli.outputs import require_output
 from arrows.data.file_examples import lines_of
 from arrows.files import replacing
 
@@ -58,6 +59,7 @@ def output_of(options: argparse.Namespace) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
+    require_output(options.output, options.model, options.examples)
     with replacing(options.output) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=False)
         try:

@@ -48,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
         sentences = split_lines(data, source)
     right = []
     with output_of(options) as output:
-        for sentence, scores in zip(sentences, model.predict(sentences, batch_size=CHUNK), strict=True):
+        rows = model.predict_stream(sentences, batch_size=CHUNK)
+        for sentence, scores in zip(sentences, rows, strict=True):
             for word, shares in zip(sentence, softmax(scores), strict=True):
                 best = int(shares.argmax())
                 right.append(word.get("tag") == TAGS[best])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
+from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Pieces, Precedence, call, expression
 from arrows.combinators.base.recorder import call_on_wires, connect, holds_tensors, lazy_context_of
 from arrows.combinators.base.traversal import has_effects
@@ -47,7 +48,7 @@ Blocks: TypeAlias = Mapping[Any, object] | tuple[object, ...] | list[tuple[Any, 
 """The objects that may stand for a block on the left of an operator, besides blocks."""
 
 
-class Block(Frozen, Generic[A_contra, B_co]):
+class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
     """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, put side by side on a pair with
     `f * g`, apply to wires inside `@ar.arrow`.
 
@@ -259,8 +260,45 @@ class Block(Frozen, Generic[A_contra, B_co]):
     def __rmul__(self, other: Blocks) -> AnyBlock:
         return self.operators.side_by_side(other, self)
 
-    def __bool__(self) -> bool:
-        return True
+    def refuse_test(self) -> NoReturn:
+        raise type_refusal(
+            f"test {self.label}",
+            "a block is neither true nor false, so `and`, `or`, `not` and `if` say nothing about it",
+            hint="one after the other: f >> g; both results: f & g; one by value: ar.OneOf(key, {...})",
+        )
+
+    def refuse_operator(self, symbol: str, operands: tuple[object, ...]) -> NoReturn:
+        for wire in operands:
+            if isinstance(wire, Wire):
+                wire.refuse_operator(symbol, operands)
+        if symbol in ("|", "<<"):
+            raise type_refusal(
+                f"join {self.label} by {symbol}",
+                f"blocks have no operator {symbol}",
+                hint="one after the other: f >> g; both results of one input: f & g",
+            )
+        function, blocks = as_function(symbol, operands)
+        names = [x.label if isinstance(x, Block) else "..." for x in blocks]
+        before = names[0] if len(names) == 1 else f"({' & '.join(names)})"
+        raise type_refusal(
+            f"calculate with {self.label}",
+            "a block is no number; its result may be one",
+            hint=f"put the formula into a block: {before} >> {function}",
+        )
+
+    def __len__(self) -> NoReturn:
+        raise type_refusal(
+            f"take the length of {self.label}",
+            "a block has no length; its result may have one",
+            hint="of each example's sequence: f >> ar.Length()",
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise type_refusal(
+            f"test what is in {self.label}",
+            "a block has no items; its result may have some",
+            hint=f"choose by what an example contains with ar.OneOf(lambda x: {item!r} in x, ...)",
+        )
 
     def __iter__(self) -> NoReturn:
         raise type_refusal(

@@ -5,33 +5,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.operators import WithoutValue
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
 
 
-class NotYetABlock(ABC):
+class NotYetABlock(WithoutValue, ABC):
     """An object that lacks one step to be a block: a `OneOf` without cases, a declaration not yet called."""
 
     @abstractmethod
     def refuse(self, where: str) -> NoReturn:
         """Raises the error that says what is missing; `where` says what the block is wanted for."""
 
-    if not TYPE_CHECKING:  # for type checkers it has no operators
+    def refuse_operator(self, symbol: str, operands: tuple[object, ...]) -> NoReturn:
+        self.refuse(f"the {'left' if operands[0] is self else 'right'} side of {symbol}")
 
-        def __rshift__(self, other: object) -> NoReturn:
-            self.refuse("the left side of >>")
-
-        def __and__(self, other: object) -> NoReturn:
-            self.refuse("the left side of &")
-
-        def __mul__(self, other: object) -> NoReturn:
-            self.refuse("the left side of *")
+    def refuse_test(self) -> NoReturn:
+        self.refuse("a condition")
 
 
 def as_block(x: object, where: str) -> AnyBlock:
@@ -83,10 +79,15 @@ def _class_in_words(x: object) -> str:
         return "a tensor"
     if isinstance(x, type):
         return f"a class{' of blocks' if issubclass(x, Block) else ''}, not a block"
-    if callable(x):
+    if callable(x) and not _has_block(x):
         return "a Python function"
     name = type(x).__name__
     return "None" if x is None else f"{'an' if name[0] in 'aeio' else 'a'} {name}"
+
+
+def _has_block(x: object) -> bool:
+    """Whether it is a `Vocabulary` or the like, which makes a block."""
+    return callable(getattr(x, "block", None))
 
 
 def _hint(x: object) -> str:
@@ -98,6 +99,8 @@ def _hint(x: object) -> str:
         return f"call it: ar.{x.__name__}(...)"
     if isinstance(x, FunctionType) and (x.__module__ or "").startswith("arrows.combinators."):
         return f"call it: ar.{x.__name__}(...)"
+    if _has_block(x):
+        return "its method block() gives the block: vocabulary.block()"
     if callable(x):
         return (
             "ar.Function(f) for a function of tensors, ar.InputTransform(f) for a function of Python objects"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NoReturn
+from typing import ClassVar, NoReturn, Self
 
+from arrows.combinators.base.arguments import type_refusal
 from arrows.typesys.did_you_mean import refuse_arguments
 from arrows.typesys.foreign_names import BLOCK
 
@@ -17,12 +18,15 @@ class Frozen:
     """
 
     _sealed: bool
+    _examined: ClassVar[bool]
 
-    def __init_subclass__(cls, **kwargs: object) -> None:
-        super().__init_subclass__(**kwargs)
-        init = cls.__dict__.get("__init__")
-        if init is not None:
-            cls.__init__ = _sealing(init)  # type: ignore[method-assign]
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        # At the first object of a class, since a decorator such as `@dataclass` may still change the class
+        # after Python has made it.
+        if "_examined" not in cls.__dict__:
+            _examine(cls)
+            cls._examined = True
+        return super().__new__(cls)
 
     @property
     def label(self) -> str:
@@ -43,7 +47,32 @@ class Frozen:
         self.__dict__.update(state)
 
 
-def _sealing(init: Callable[..., None]) -> Callable[..., None]:
+def _examine(cls: type[Frozen]) -> None:
+    """Lets each `__init__` of a class seal its objects; refuses a class of objects that are no frozen values.
+
+    Raises:
+        ArrowTypeError: the class compares its objects, or keeps attributes in slots.
+    """
+    if cls.__eq__ is not object.__eq__ or cls.__hash__ is not object.__hash__:
+        raise type_refusal(
+            f"make a {cls.__name__}",
+            "blocks compare by identity, since a layer shares its parameters with itself alone; "
+            f"{cls.__name__} compares its objects by an __eq__ of its own",
+            hint="@dataclass(eq=False) makes no __eq__; else leave out __eq__ and __hash__",
+        )
+    for owner in cls.__mro__:
+        if owner.__dict__.get("__slots__"):
+            raise type_refusal(
+                f"make a {cls.__name__}",
+                f"a block is copied and pickled with its __dict__, and {owner.__name__} has slots",
+                hint="leave out slots=True, or __slots__",
+            )
+        init = owner.__dict__.get("__init__")
+        if init is not None and issubclass(owner, Frozen) and not hasattr(init, "seals"):
+            owner.__init__ = _sealing(init, owner.__name__)  # type: ignore[method-assign]
+
+
+def _sealing(init: Callable[..., None], owner: str) -> Callable[..., None]:
     """Wraps `init`, so that it seals the object at its end if it is the `__init__` of the object's class."""
 
     @functools.wraps(init)
@@ -53,9 +82,10 @@ def _sealing(init: Callable[..., None]) -> Callable[..., None]:
         except TypeError as error:
             walk = error.__traceback__
             if walk is not None and walk.tb_next is None:  # Python could not call it with these arguments
-                refuse_arguments(init.__qualname__.split(".")[-2], init, args, kwargs, BLOCK)
+                refuse_arguments(owner, init, args, kwargs, BLOCK)
             raise
         if type(self).__init__ is sealed:
             self.__dict__["_sealed"] = True
 
+    sealed.seals = True  # type: ignore[attr-defined]
     return sealed

@@ -89,7 +89,7 @@ class CallRecorder:
         self.open = True
         self.around: CallRecorder | None = None
         self._results: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
-        self._items: dict[tuple[int, Hashable], int] = {}
+        self._items: dict[tuple[int, int | None, Hashable], int] = {}
         self._nothing: Wire[None] | None = None
         root: Wire[Any] = Wire(self, 0)
         if len(parameters) == 1:
@@ -170,10 +170,7 @@ class CallRecorder:
             wire = wire.parent
         place = wire.place
         for item in reversed(items):
-            key = (
-                place,
-                repr(item.key),
-            )  # the text of the key, because a slice cannot be hashed in Python 3.11
+            key = place, item.arity, _identity(item.key)
             if key not in self._items:
                 self.calls.append(Projection(place, item.site, item.key, item.arity))
                 self._items[key] = len(self.calls)
@@ -217,6 +214,18 @@ class CallRecorder:
     def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
         """Reason and hint for `wire.reads(...)`."""
         raise NotImplementedError
+
+
+def _identity(key: object) -> Hashable:
+    """What the keys of one item share.
+
+    Text, integers and slices of these are one key if they are equal. Any other key is one with itself alone,
+    since equality and text of a user's object say nothing about the items that it stands for. The recorded
+    `Projection` keeps the key alive, and so its id unique.
+    """
+    if isinstance(key, slice):
+        return tuple(map(_identity, (key.start, key.stop, key.step)))
+    return key if type(key) in (str, int) else (type(key), id(key))
 
 
 # Where calls go: to the innermost arrow or Composition that this thread draws.

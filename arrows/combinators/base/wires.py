@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, Type
 
 import numpy as np
 
-from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.arguments import shortened, type_refusal
+from arrows.combinators.base.operators import COMPARISONS, WithoutValue, as_function, written
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
 
@@ -23,11 +24,26 @@ B_co = TypeVar("B_co", covariant=True)
 As = TypeVarTuple("As")
 
 
+def check_key(key: object) -> None:
+    """Refuses a block or a wire as the key of an item.
+
+    Raises:
+        ArrowTypeError: it is one.
+    """
+    if isinstance(key, WithoutValue):
+        raise type_refusal(
+            f"take the item {key!r:.60}",
+            "a key is an index, a slice, a name or another plain object, and no block or wire",
+            hint="one after the other: ar.GetItem(key) >> f; at a place that the example says: "
+            "(sequence & place) >> ar.Nth()",
+        )
+
+
 class WireAttributeError(ArrowTypeError, AttributeError):
     """A wire lacks the attribute; it is an `AttributeError` too, so that `hasattr` answers False."""
 
 
-class Wire(Generic[B_co]):
+class Wire(WithoutValue, Generic[B_co]):
     """A value of an arrow's body: pass it to blocks, take it apart by `wire[key]` or `ar.unpack`.
 
     Attributes:
@@ -77,6 +93,7 @@ class Wire(Generic[B_co]):
     @overload
     def __getitem__(self, key: str | slice, /) -> Wire[Any]: ...
     def __getitem__(self, key: object, /) -> Any:
+        check_key(key)
         return Wire(self.recorder, None, self, key)
 
     def __iter__(self) -> Iterator[Any]:
@@ -87,22 +104,18 @@ class Wire(Generic[B_co]):
             "take the length of", f"a wire has no length until the {self.recorder.kind} runs", _UNPACK
         )
 
-    def __bool__(self) -> bool:  # noqa: PLE0304  it always raises
+    def refuse_test(self) -> NoReturn:
         self._refuse(
-            "test",
-            f"{self.recorder.a_region} runs once, before there is any value",
-            "choose by value with ar.OneOf(key)",
+            "test", f"{self.recorder.a_region} runs once, before there is any value", _by_value("key")
         )
 
     # Python would compare wires as objects, so all would differ, and an `if` would always take one branch.
     def __eq__(self, other: object) -> NoReturn:
-        self._refuse(
-            "compare",
-            f"a wire carries no value until the {self.recorder.kind} runs",
-            "choose by value with ar.OneOf(key); tensors are compared in ar.Function(lambda x, y: x == y)",
-        )
+        self.refuse_operator("==", (self, other))
 
-    __ne__ = __eq__
+    def __ne__(self, other: object) -> NoReturn:
+        self.refuse_operator("!=", (self, other))
+
     __hash__ = object.__hash__
 
     def __contains__(self, item: object) -> NoReturn:
@@ -133,18 +146,41 @@ class Wire(Generic[B_co]):
                 )
             )
 
-    def _number(self, *_: object, **__: object) -> NoReturn:
+    def refuse_operator(self, symbol: str, operands: tuple[object, ...]) -> NoReturn:
+        if symbol == ">>":
+            self._refuse(
+                "chain", "blocks are chained, and a wire is no block", "call the block on it: block(wire)"
+            )
+        if symbol == "&":
+            self._refuse("pair", "`&` pairs the results of blocks", "a tuple of wires is their pair: (u, v)")
+        function, wires = as_function(symbol, operands)
+        block = f"{function}({', '.join(w.describe() if isinstance(w, Wire) else '...' for w in wires)})"
+        if symbol not in COMPARISONS.values():
+            self._refuse(
+                "calculate with",
+                f"a wire carries no number until the {self.recorder.kind} runs",
+                f"put the formula into a block: {block}",
+            )
+        names = [w.describe() if isinstance(w, Wire) else shortened(w) for w in operands]
+        tensors = "" if any(isinstance(x, str) for x in operands) else f"; tensors are compared in {block}"
         self._refuse(
-            "calculate with",
-            f"a wire carries no number until the {self.recorder.kind} runs",
-            "put the formula into a block: ar.Function(lambda x, y: x * y)(u, v)",
+            "compare",
+            f"a wire carries no value until the {self.recorder.kind} runs",
+            _by_value(self._key(written(symbol, names))) + tensors,
         )
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _number
-    __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __pow__ = __neg__ = __float__ = __int__ = _number
-    __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _number
+    def _key(self, formula: str) -> str:
+        """A key function with this formula, where it is one of the input."""
+        wire: Wire[Any] = self
+        while wire.parent is not None:
+            wire = wire.parent
+        return f"lambda {wire.describe()}: {formula}" if wire.place == 0 else "key"
+
+    def _no_number(self, *_: object, **__: object) -> NoReturn:
+        self.refuse_operator("...", (self,))
+
     # NumPy asks for these (with an array on the left of an operator too), and `arrows.ops` for the last.
-    __array__ = __array_ufunc__ = __array_function__ = _no_tensor = _number
+    __array__ = __array_ufunc__ = __array_function__ = _no_tensor = _no_number
 
     def reads(self, *_: object) -> NoReturn:
         """Wires do not read; blocks do."""
@@ -164,6 +200,10 @@ class Wire(Generic[B_co]):
             keys.append(f"[{wire.key!r}]" if not isinstance(wire.key, slice) else "[slice]")
             wire = wire.parent
         return wire.recorder.words(wire) + "".join(reversed(keys))
+
+
+def _by_value(key: str) -> str:
+    return f"choose by value with a block, in place of `if`: ar.OneOf({key}, {{True: f, False: g}})"
 
 
 _UNPACK = (

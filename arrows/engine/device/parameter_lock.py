@@ -34,7 +34,7 @@ class ParameterLock:
     Attributes:
         lost_holders: how many holders were lost in forks.  Code that keeps memory between calls remembers
             this number with it, and drops the memory when the number has changed.
-        updates: how often parameters were changed under the lock.
+        updates: grows whenever parameters are changed under the lock.
 
     >>> lock = ParameterLock()
     >>> with lock.mutex, lock.updating():
@@ -75,12 +75,13 @@ class ParameterLock:
     @contextmanager
     def updating(self) -> Iterator[None]:
         """Marks the time in which the holder changes parameters."""
+        self.updates += 1  # here too: an interrupt may come before the line below
         self._updating = True
         try:
             yield
         finally:
-            self._updating = False
             self.updates += 1  # after an error too: a part of the parameters may have changed
+            self._updating = False
 
     def _after_fork_in_child(self) -> None:
         if self._mutex.acquire(blocking=False):  # it was free, or the thread that forked holds it

@@ -45,9 +45,9 @@ def _constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -
         case T.Tensor():
             number, place = writer.sites.constant(type, value)
             return TensorSymbol(f"@C{number}@", place, number)
-        case T.Tuple(items=items, labels=labels):
+        case T.Tuple(items=items):
             parts = yield each(_constant(writer, item, None) for item in items)
-            return TupleSymbol(tuple(parts), labels)
+            return TupleSymbol(tuple(parts))
         case T.Sequence(element=element):
             return ListSymbol("[]", template(element, writer.flow))
         case _:
@@ -206,8 +206,8 @@ def _results(
                 else:
                     code = f"({first} + {output})" if output else first
                 return TensorSymbol(code, writer.sites.place(owner, output))
-            case T.Tuple(items=items, labels=labels):
-                return TupleSymbol(tuple((yield each(map(build, items)))), labels)
+            case T.Tuple(items=items):
+                return TupleSymbol(tuple((yield each(map(build, items)))))
             case T.Sequence(element=element):
                 domain = leaves[0].rows
                 pattern = yield build(element)

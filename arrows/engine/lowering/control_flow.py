@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.combinators import Choice, Fan, Graph, Source
+from arrows.combinators import Choice, Graph, Source
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
 from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, bare, link, template
 from arrows.engine.values import Recursion, each
@@ -17,9 +17,8 @@ def emit_pipe(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
 
 
 def emit_fan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
-    assert isinstance(typed.form, Fan)
     items = yield each(writer.walk(part, symbol) for part in typed.parts)
-    return TupleSymbol(tuple(items), typed.form.labels)
+    return TupleSymbol(tuple(items))
 
 
 def emit_graph(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:

@@ -238,12 +238,12 @@ class ExpressionWriter:
 
     def _unpacked(self, code: str, pattern: Symbol) -> Recursion[Symbol]:
         match pattern:
-            case TupleSymbol(items=items, labels=labels):
+            case TupleSymbol(items=items):
                 if not items:
                     return pattern
                 names = [self.fresh("t") for _ in items]
                 self.put(f"{', '.join(names)}, = {code}")
-                return TupleSymbol(tuple((yield each(map(self._unpacked, names, items)))), labels)
+                return TupleSymbol(tuple((yield each(map(self._unpacked, names, items)))))
             case TensorSymbol(place=place, constant=constant):
                 return TensorSymbol(pattern.code if constant is not None else code, place, constant)
             case ListSymbol(element=element):
@@ -276,8 +276,8 @@ class ExpressionWriter:
         match wanted, symbol:
             case T.Input(), TupleSymbol() | ListSymbol():
                 return self.assign_object(self.pack(symbol))
-            case T.Tuple(items=items), TupleSymbol(items=symbols, labels=labels):
-                return TupleSymbol(tuple((yield each(map(self._coerced, symbols, items)))), labels)
+            case T.Tuple(items=items), TupleSymbol(items=symbols):
+                return TupleSymbol(tuple((yield each(map(self._coerced, symbols, items)))))
             case T.Sequence(element=element), ListSymbol(code=code, element=inner):
                 return ListSymbol(code, viewed(inner, element))
             case _:
@@ -295,12 +295,10 @@ class ExpressionWriter:
                 if constant is not None and all(tensor.constant == constant for tensor in tensors):
                     return first
                 return TensorSymbol(self.fresh("v"), self.flow.join(tensor.place for tensor in tensors))
-            case TupleSymbol(labels=labels):
+            case TupleSymbol():
                 tuples = [branch for branch in branches if isinstance(branch, TupleSymbol)]
-                if any(branch.labels != labels for branch in tuples):
-                    labels = None
                 columns = zip(*(branch.items for branch in tuples), strict=True)
-                return TupleSymbol(tuple((yield each(map(self._merged, columns)))), labels)
+                return TupleSymbol(tuple((yield each(map(self._merged, columns)))))
             case ListSymbol():
                 lists = [branch for branch in branches if isinstance(branch, ListSymbol)]
                 element: Symbol = yield self._merged([branch.element for branch in lists])

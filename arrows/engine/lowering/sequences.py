@@ -187,10 +187,12 @@ def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     assert isinstance(typed.form, Item)
     key = typed.form.key
     if isinstance(symbol, TupleSymbol):
-        items, labels = symbol.items, symbol.labels
         if isinstance(key, slice):
-            return TupleSymbol(items[key], None if labels is None else labels[key])
-        return items[labels.index(key)] if labels is not None and key in labels else items[key]
+            return TupleSymbol(symbol.items[key])
+        assert isinstance(typed.input, T.Tuple)
+        place = typed.form.place(typed.input)
+        assert place is not None
+        return symbol.items[place]
     literal = repr(key) if type(key) in (str, int) else writer.refer("KEY", key)
     if isinstance(symbol, EndlessSymbol):
         return symbol

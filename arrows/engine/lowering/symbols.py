@@ -11,7 +11,7 @@ its own or is run by `trampoline`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from arrows.engine.lowering.sites import FlowGraph
@@ -39,7 +39,6 @@ class TupleSymbol:
     """A tuple taken apart: one symbol an item."""
 
     items: tuple[Symbol, ...]
-    labels: tuple[Hashable, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,8 @@ def _template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
     match type:
         case T.Tensor():
             return TensorSymbol("", flow.join())
-        case T.Tuple(items=items, labels=labels):
-            return TupleSymbol(tuple((yield each(_template(item, flow) for item in items))), labels)
+        case T.Tuple(items=items):
+            return TupleSymbol(tuple((yield each(_template(item, flow) for item in items))))
         case T.Sequence(element=element):
             return ListSymbol("", (yield _template(element, flow)))
         case T.Broadcast(element=element):
@@ -103,8 +102,8 @@ def _bare(symbol: Symbol) -> Recursion[Symbol]:
     match symbol:
         case TensorSymbol(place=place, constant=None):
             return TensorSymbol("", place)
-        case TupleSymbol(items=items, labels=labels):
-            return TupleSymbol(tuple((yield each(map(_bare, items)))), labels)
+        case TupleSymbol(items=items):
+            return TupleSymbol(tuple((yield each(map(_bare, items)))))
         case ListSymbol(element=element):
             return ListSymbol("", element)
         case EndlessSymbol(element=element):
@@ -124,8 +123,8 @@ def _viewed(pattern: Symbol, wanted: T.Type) -> Recursion[Symbol]:
     match wanted, pattern:
         case T.Input(), _:
             return ObjectSymbol("")
-        case T.Tuple(items=items), TupleSymbol(items=symbols, labels=labels):
-            return TupleSymbol(tuple((yield each(map(_viewed, symbols, items)))), labels)
+        case T.Tuple(items=items), TupleSymbol(items=symbols):
+            return TupleSymbol(tuple((yield each(map(_viewed, symbols, items)))))
         case T.Sequence(element=element), ListSymbol(element=inner):
             return ListSymbol("", (yield _viewed(inner, element)))
         case _:

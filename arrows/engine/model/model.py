@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,7 +14,7 @@ from arrows.engine.device import Device
 from arrows.engine.lowering import lower
 from arrows.engine.model.observed import Observed
 from arrows.engine.model.placement import Placed
-from arrows.engine.model.predictions import predictions
+from arrows.engine.model.predictions import Predictor
 from arrows.engine.model.preparing import Preparing
 from arrows.engine.planning import (
     LossCheck,
@@ -36,15 +38,15 @@ from arrows.engine.running import (
     Records,
     collect_record,
     only_reads,
-    own,
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling import AtOnce, BatchReader, Examples, checked_at_once, naming_places
+from arrows.engine.scheduling import AtOnce, BatchInput, BatchReader, Examples, checked_at_once, naming_places
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
-from arrows.ops.arrays import Array
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.ops.arrays import Array, HostArray
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_empty_call, no_model_attribute
 
 
@@ -132,11 +134,51 @@ class Model(Placed, Preparing, Observed):
         """
         return self._evaluate(self._call(examples, ids, step), training)
 
-    def predict(self, examples: Examples, *, batch_size: int = 256, errors: str = "stop") -> Iterator[Any]:
+    def predict(
+        self, examples: Examples, *, batch_size: int = 256, errors: str = "stop"
+    ) -> HostArray | list[Any]:
+        """The block's results for any number of examples, in their order, on the host.
+
+        The examples run batch by batch; memory holds one batch besides the results.
+
+        Args:
+            examples: as those of `predict_stream`, which also takes endless ones.
+            batch_size: how many run at once.
+            errors: "stop": an example that does not fit raises its `InputError`; "return": the error is its
+                result, and the others go on.
+
+        Returns:
+            For a block whose output is a tensor, a NumPy array ``[examples, *shape]`` of its type, so that
+            ``model.predict(examples) == labels`` compares each with its label; else, and with
+            ``errors="return"``, a list with the row of each example, as `predict_stream` gives it.
+
+        Raises:
+            InputError, ArrowTypeError, ArrowValueError: as `predict_stream`.
+
+        Example:
+            >>> import arrows as ar
+            >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+            >>> model.predict([[1, 2], [], [3]])
+            array([3., 0., 3.], dtype=float32)
+            >>> model.predict([[1, 2], "three"], errors="return")[1].details.example
+            1
+        """
+        rows = Predictor(self.batches, self._run_read).stream("predict", examples, batch_size, errors)
+        output = self.typed.output
+        if errors == "return" or not isinstance(output, T.Tensor):
+            return list(rows)
+        parts = [np.zeros((0, *output.shape), output.dtype)]
+        while part := list(islice(rows, min(int(batch_size), sys.maxsize))):
+            parts.append(np.array(part, output.dtype))
+        return np.concatenate(parts)
+
+    def predict_stream(
+        self, examples: Examples, *, batch_size: int = 256, errors: str = "stop"
+    ) -> Iterator[Any]:
         """The block's results for a stream of examples, one after another, in their order.
 
         Memory holds one batch: so many examples are read before the first result comes, and no more until
-        the results of a batch have been taken.  The stream may be endless.
+        the results of a batch have been taken.  The stream may be endless.  Each example is read once.
 
         Args:
             examples: whatever gives examples one by one: a list, a generator, a file's examples, a PyTorch or
@@ -147,7 +189,7 @@ class Model(Placed, Preparing, Observed):
 
         Returns:
             For each example a row, on the host: a number for a scalar, a NumPy array for a tensor with axes,
-            a dict for a record (`pandas.DataFrame(model.predict(examples))` is a table), a tuple for another
+            a dict for a record (`pandas.DataFrame(model.predict(records))` is a table), a tuple for another
             tuple, an array for a sequence of tensors, a list of rows for another sequence, None for Void.
             Random numbers (`ops.normal`) depend on the place in the stream, not on the batch.
 
@@ -160,10 +202,11 @@ class Model(Placed, Preparing, Observed):
             >>> import arrows as ar
             >>> total = ar.Map(ar.Scalar()) >> ar.Sum()
             >>> model = ar.compile(ar.arrow(lambda xs: {"sum": total(xs), "n": ar.Length()(xs)}))
-            >>> list(model.predict(iter([[1, 2], []])))
+            >>> list(model.predict_stream(iter([[1, 2], []])))
             [{'sum': 3.0, 'n': 2}, {'sum': 0.0, 'n': 0}]
         """
-        return predictions(self._run_part, examples, batch_size, errors)
+        predictor = Predictor(self.batches, self._run_read)
+        return predictor.stream("predict_stream", examples, batch_size, errors)
 
     def value_and_grad(
         self, examples: Examples, inputs: Iterable[str] = (), *, ids: object = None
@@ -190,7 +233,7 @@ class Model(Placed, Preparing, Observed):
         with self._lock.mutex:
             differentiated, record, outputs = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of the engine, no array under two names.
-            grads = {name: own(gradient) for name, gradient in differentiated.grads.items()}
+            grads = differentiated.own_grads()
             show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
             return differentiated.loss, grads | differentiated.inputs
 
@@ -235,7 +278,7 @@ class Model(Placed, Preparing, Observed):
                         with self.executors.set_aside():
                             optimizer.step(self, differentiated.grads)
                     else:
-                        optimizer.step(self, {name: own(grad) for name, grad in differentiated.grads.items()})
+                        optimizer.step(self, differentiated.own_grads())
             except BaseException:
                 self.step, self._records.state = before
                 raise
@@ -302,19 +345,30 @@ class Model(Placed, Preparing, Observed):
         step = self.step if step is None else step
         return ModelCall(examples=examples, ids=ids, seed=self.seed, step=step, at_once=at_once)
 
-    def _run_part(self, examples: Examples, first: int) -> Any:
-        """The results of a part of a stream whose examples count from ``first``."""
-        call = ModelCall(examples, None, self.seed, self.step, first=first)
-        return self._evaluate(call, training=False)
+    def _run_read(self, batch: BatchInput) -> Any:
+        """The results of a batch that has been read, or the error of an example whose values do not fit.
+
+        What `show` of a tap raises is neither, and leaves the call.
+        """
+        with self._lock.mutex:
+            try:
+                ran = self._runner.evaluate(self._call((), None), training=False, batch=batch)
+            except InputError as error:
+                return error
+            return self._noted(*ran)
 
     def _evaluate(self, call: ModelCall, training: bool) -> Any:
         with self._lock.mutex:
             with naming_places(call.examples):
-                result, record, outputs = self._runner.evaluate(call, training=training)
-            self._records.latest = record
+                ran = self._runner.evaluate(call, training=training)
             self.step += training
-            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
-            return result
+            return self._noted(*ran)
+
+    def _noted(self, result: Any, record: CallRecord, outputs: Outputs) -> Any:
+        """The result of a call, of which metrics and taps are kept and shown."""
+        self._records.latest = record
+        show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+        return result
 
     def _differentiate(
         self, examples: Examples, inputs: tuple[str, ...], ids: object, at_once: AtOnce = None

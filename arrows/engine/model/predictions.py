@@ -2,47 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeAlias
 
-from arrows.engine.scheduling import Batch, Examples, Prepared, as_stream, place_of
+import numpy as np
+
+from arrows.engine.scheduling import Batch, BatchInput, BatchReader, Examples, Prepared, as_stream, place_of
 from arrows.engine.values import rows_of
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 
-Run: TypeAlias = Callable[[Any, int], object]
-"""Runs a batch, whose examples count from a number in messages and for their random numbers."""
+Run: TypeAlias = Callable[[BatchInput], object]
+"""Runs a batch that has been read; gives its result, or the error of an example whose values do not fit."""
 
 ERRORS = ("stop", "return")
 
 
-def predictions(run: Run, examples: Examples, batch_size: object, errors: object) -> Iterator[Any]:
-    """Does the work of `Model.predict`; checks its arguments at once."""
-    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral):
-        raise ArrowTypeError(f"predict: batch_size must be a whole number, not {batch_size!r}")
-    if batch_size < 1:
-        raise ArrowValueError(f"predict: batch_size is {batch_size}, and should be 1 or more")
-    if errors not in ERRORS:
-        raise ArrowValueError(f"predict: errors is {errors!r}, and should be 'stop' or 'return'")
-    size = int(batch_size)
-    if isinstance(examples, (Prepared, Batch)):
-        return _of_prepared(run, examples if isinstance(examples, Batch) else examples[:], size, errors)
-    return _of_stream(run, examples, as_stream(examples, "predict"), size, errors)
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """Predicts, with a model's means: each example is read once.
 
+    Attributes:
+        batches: reads examples.
+        run: runs what was read.
+    """
 
-def _of_prepared(run: Run, batch: Batch, size: int, errors: object) -> Iterator[Any]:
-    for first in range(0, len(batch.indices), size):
-        part = batch.prepared[batch.indices[first : first + size]]
-        yield from _unless_stopped(_rows(run, part, 0), errors, None, 0)
+    batches: BatchReader
+    run: Run
 
+    def stream(self, name: str, examples: Examples, batch_size: object, errors: object) -> Iterator[Any]:
+        """Does the work of `Model.predict_stream`; checks its arguments at once.
 
-def _of_stream(
-    run: Run, examples: Examples, stream: Iterator[Any], size: int, errors: object
-) -> Iterator[Any]:
-    first = 0
-    for batch in _batches(stream, size):
-        yield from _unless_stopped(_rows(run, batch, first), errors, examples, first)
-        first += len(batch)
+        ``name`` is what was called.
+        """
+        if isinstance(batch_size, bool) or not isinstance(batch_size, Integral):
+            raise ArrowTypeError(f"{name}: batch_size must be a whole number, not {batch_size!r}")
+        if batch_size < 1:
+            raise ArrowValueError(f"{name}: batch_size is {batch_size}, and should be 1 or more")
+        if errors not in ERRORS:
+            raise ArrowValueError(f"{name}: errors is {errors!r}, and should be 'stop' or 'return'")
+        if isinstance(examples, Prepared):
+            examples = examples[:]
+        if isinstance(examples, Batch):
+            rows = self._of_prepared(examples, int(batch_size))
+        else:
+            rows = self._of_stream(as_stream(examples, "predict"), int(batch_size), examples)
+        return _placed(rows, errors == "stop", examples)
+
+    def _of_prepared(self, batch: Batch, size: int) -> Iterator[Any]:
+        for first in range(0, len(batch), size):
+            part = batch.prepared[batch.indices[first : first + size]]
+            yield from self._rows(self.batches.read(part, "predict", None))
+
+    def _of_stream(self, stream: Iterator[Any], size: int, examples: object) -> Iterator[Any]:
+        """The rows of a stream of `examples`, which are as the user hands them in."""
+        first = 0
+        for batch in _batches(stream, size):
+            fitting, refused = self.batches.read_fitting(batch, first)
+            rows = iter(self._rows(fitting))
+            for number in range(first, first + len(batch)):
+                error = refused.get(number)
+                yield next(rows) if error is None else self.batches.reader.hinted(error, examples)
+            first += len(batch)
+
+    def _rows(self, batch: BatchInput) -> list[Any]:
+        """The rows of a batch's examples; for one whose values do not fit, its error.
+
+        Where one does not fit, the others run in smaller batches.
+        """
+        count = len(batch.wired)
+        if not count:
+            return []
+        result = self.run(batch)
+        if not isinstance(result, InputError):
+            return rows_of(result, count)
+        bad = batch.numbers == result.details.example
+        if count == 1:
+            bad[0] = True
+        rows: list[Any] = [result] * count
+        rest = np.flatnonzero(~bad)
+        for part in np.array_split(rest, 2):
+            for place, row in zip(part.tolist(), self._rows(batch.select(part)), strict=True):
+                rows[place] = row
+        return rows
 
 
 def _batches(stream: Iterator[Any], size: int) -> Iterator[list[Any]]:
@@ -62,34 +105,15 @@ def _batches(stream: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield batch
 
 
-def _rows(run: Run, batch: Any, first: int) -> list[Any]:
-    """The rows of a batch's examples; for one that does not fit, its error.
-
-    Where one does not fit, the others run in smaller batches.
-    """
-    count = len(batch.indices) if isinstance(batch, Batch) else len(batch)
-    try:
-        return rows_of(run(batch, first), count)
-    except InputError as error:
-        if count == 1:
-            return [error]
-    half = count // 2
-    if isinstance(batch, Batch):
-        parts: Sequence[Any] = [batch.prepared[batch.indices[:half]], batch.prepared[batch.indices[half:]]]
-    else:
-        parts = [batch[:half], batch[half:]]
-    return _rows(run, parts[0], first) + _rows(run, parts[1], first + half)
-
-
-def _unless_stopped(rows: list[Any], errors: object, examples: object, first: int) -> Iterator[Any]:
+def _placed(rows: Iterator[Any], stop: bool, examples: object) -> Iterator[Any]:
     """Yields rows; raises or yields errors, which then also say where in a file the example stands."""
-    for number, row in enumerate(rows, start=first):
+    for row in rows:
         if isinstance(row, InputError):
-            place = place_of(examples, number)
+            place = place_of(examples, row.details.example)
             if place:
                 cause = row.__cause__
                 row = InputError(row.details.placed(place))
                 row.__cause__ = cause
-            if errors == "stop":
+            if stop:
                 raise row
         yield row

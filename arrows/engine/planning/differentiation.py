@@ -53,11 +53,14 @@ def parse_loss(typed: Typed, plan: Plan, loss: str | Mapping[str, float] | None)
         output = typed.output
         if isinstance(output, T.Tensor) and output.shape == () and output.floating:
             return LossWeights({}, 1.0, output.dtype)
+        hint = 'name a Metric: ar.compile(block, loss="loss")'
+        if isinstance(output, T.Sequence):
+            hint = f"of the losses of elements, take the mean: block >> ar.Mean(); or {hint}"
         missing = message(
             "cannot differentiate a model without a loss",
             [Side(typed.form.label, f"{typed.input} -> {output}", typed.form.site)],
             reason=f"the result is {output}, and only a floating scalar is a loss by itself",
-            hint='name a Metric: ar.compile(block, loss="loss")',
+            hint=hint,
         )
         return LossWeights({}, None, "float32", missing)
     if isinstance(loss, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arrows.combinators import Block
@@ -53,13 +54,23 @@ def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
                 yield owner, spec
 
 
+@dataclass(frozen=True, slots=True)
+class _NamedLayer:
+    """A layer with its name; ``kind`` is None if its maker has named it."""
+
+    owner: object
+    name: str
+    kind: str | None
+
+
 class LayerNames:
     """Names layers: by their ``name``, else by their kind and a number in the order in which they come."""
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
+        self._named: dict[int, _NamedLayer] = {}
+        # The next two are made of `_named`, and made again if an interrupt came before both followed it.
         self._owners: dict[str, object] = {}
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[str | None] = Counter()
 
     def of(self, owner: object) -> str:
         """The name of a layer.
@@ -67,13 +78,15 @@ class LayerNames:
         Raises:
             ArrowTypeError: another layer has it.
         """
-        if id(owner) in self._names:
-            return self._names[id(owner)]
-        name = getattr(owner, "name", None)
+        if id(owner) in self._named:
+            return self._named[id(owner)].name
+        if self._counts.total() != len(self._named):
+            self._owners = {each.name: each.owner for each in self._named.values()}
+            self._counts = Counter(each.kind for each in self._named.values())
+        name, kind = getattr(owner, "name", None), None
         if name is None:
             kind = owner.kind if isinstance(owner, Block) else type(owner).__name__
-            self._counts[kind] += 1
-            name = f"{kind}_{self._counts[kind]}"
+            name = f"{kind}_{self._counts[kind] + 1}"
         if name in self._owners:
             raise ArrowTypeError(
                 message(
@@ -83,8 +96,9 @@ class LayerNames:
                     hint="give one another name=, or use one layer in both places to share its weights",
                 )
             )
-        self._names[id(owner)] = name
+        self._named[id(owner)] = _NamedLayer(owner, name, kind)
         self._owners[name] = owner
+        self._counts[kind] += 1
         return name
 
 

@@ -229,13 +229,18 @@ class GrowingParams(Params):
         self._names = LayerNames()
         self._grown: dict[str, tuple[object, Parameter]] = {}
         self._lines: dict[str, SourceLine] = {}  # where each was first used
-        self.waiting: Mapping[str, Array] = {}
+        self._loaded: Mapping[str, Array] = {}
         self._only_from: str | None = None
         super().__init__(self._maker.shared, self._grown)
         self.shared.stays = "a network on the fly has these parameters, and stays on its device"
 
+    @property
+    def waiting(self) -> Mapping[str, Array]:
+        """The values that were loaded for layers that have not been called since, by parameter name."""
+        return {name: array for name, array in self._loaded.items() if name not in self._grown}
+
     def __getitem__(self, name: str) -> Any:
-        if name in self.waiting:
+        if name in self._loaded and name not in self._grown:
             raise KeyError(f"parameter {name!r} was loaded, and waits for the first call of its layer")
         return super().__getitem__(name)
 
@@ -247,7 +252,7 @@ class GrowingParams(Params):
             only_from: the file that they come from, if layers that it lacks are refused from now on; None
                 gives such layers their first values.
         """
-        self.waiting, self._only_from = dict(values), only_from
+        self._loaded, self._only_from = dict(values), only_from
 
     def ensure(self, owner: object, spec: Parameter) -> None:
         """Makes a layer's parameter unless it is there.
@@ -272,10 +277,12 @@ class GrowingParams(Params):
             array = self._maker.make(name, owner, spec)
         except _UnfitParameter as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
-        if name in self.waiting:
-            array[...] = self.waiting[name]
-            self.waiting = {other: array for other, array in self.waiting.items() if other != name}
-        self._grown[name], self._lines[name] = (owner, spec), SourceLine.here()
+        if name in self._loaded:
+            array[...] = self._loaded[name]
+        self._lines[name] = SourceLine.here()
+        self._grown[name] = owner, spec
+        if name in self._loaded:
+            self._loaded = {other: array for other, array in self._loaded.items() if other != name}
 
     def begin_anew(self, names: Iterable[str]) -> None:
         """Gives parameters that were not loaded, nor shared, the values again with which they were made."""
@@ -289,7 +296,7 @@ class GrowingParams(Params):
 
     def _check_loaded(self, name: str, spec: Parameter) -> None:
         """Refuses a new parameter that is not as it was loaded."""
-        values, file = self.waiting.get(name), self._only_from
+        values, file = self._loaded.get(name), self._only_from
         attempt = reason = hint = ""
         if values is not None and not _fits(values, spec.shape, spec.dtype):
             attempt = f"cannot use parameter {name!r} as it was loaded"

@@ -33,6 +33,7 @@ from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
+from arrows.ops.innermost import in_own_context
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
 
@@ -107,6 +108,7 @@ def checked_passes(check: Callable[[Program, str], None]) -> Iterator[None]:
         _checks.reset(token)
 
 
+@in_own_context
 def make_program(
     operation: ApplyOperation,
     differentiated: Sequence[bool],

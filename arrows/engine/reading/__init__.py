@@ -8,10 +8,9 @@ of users' objects.  The helpers for index arrays, which later rooms use too, are
 
 from __future__ import annotations
 
-from arrows.engine.reading.content_digest import digests
-from arrows.engine.reading.example_digest import ExampleDigest
+from arrows.engine.reading.content_digest import ExampleDigest, Unhashable, digests
 from arrows.engine.reading.example_reader import ExampleReader, joined_chunks
-from arrows.engine.reading.example_streams import Chunk
+from arrows.engine.reading.example_streams import Chunk, ReadNotes
 from arrows.engine.reading.executor_chunks import ReaderRecipe, checked_executor, read_by_executor
 from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
 from arrows.engine.reading.index_arrays import (
@@ -24,10 +23,9 @@ from arrows.engine.reading.index_arrays import (
     starts_of_runs,
     with_stop,
 )
-from arrows.engine.reading.index_bounds import index_limit
-from arrows.engine.reading.object_content import Unhashable
+from arrows.engine.reading.index_bounds import IndexSite, index_limit, index_sites, indices_out_of_range
 from arrows.engine.reading.process_pool import checked_processes
-from arrows.engine.reading.structural_hash import classify
+from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Selection, Visits, Wirings, source_layout
 
 __all__ = [
@@ -36,7 +34,9 @@ __all__ = [
     "ExampleDigest",
     "ExampleReader",
     "Fingerprint",
+    "IndexSite",
     "Outputs",
+    "ReadNotes",
     "ReaderRecipe",
     "Selection",
     "Unhashable",
@@ -48,7 +48,9 @@ __all__ = [
     "digests",
     "fingerprint",
     "index_limit",
+    "index_sites",
     "index_type",
+    "indices_out_of_range",
     "joined_chunks",
     "largest_first",
     "lengths_of",
@@ -58,5 +60,6 @@ __all__ = [
     "source_layout",
     "stable_order",
     "starts_of_runs",
+    "unique_hashes",
     "with_stop",
 ]

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading.example_streams import Chunk, ExampleStreams, Explain
+from arrows.engine.reading.example_streams import Chunk, ExampleStreams, Explain, ReadNotes
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
-from arrows.engine.reading.index_bounds import index_ports
+from arrows.engine.reading.index_bounds import index_sites
 from arrows.engine.reading.process_pool import chunk_size, map_chunks
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
+from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
 from arrows.typesys.runtime import cached_property
 
@@ -32,8 +33,9 @@ class ExampleReader:
     Args:
         plan: the model's plan, with the code that lowering wrote.
         max_nodes: the most nodes, and the most calls of recursive blocks, of one example.
-        explain: called as ``explain(example, number, values)`` to raise the `InputError` that says what is
-            wrong; ``values`` means that it shows only once values are computed.
+        explain: called as ``explain(example, number, values, replay)`` to raise the `InputError` that says
+            what is wrong; ``values`` means that it shows only once values are computed, and ``replay`` has
+            the iterators that were read.
 
     Threads may read at the same time, and a user's function may call the same model meanwhile: each has
     streams of its own. Streams are never used again if reading failed or was interrupted, or was under way in
@@ -44,7 +46,7 @@ class ExampleReader:
         self.plan = plan
         self.max_nodes = max_nodes
         self.explain = explain
-        self.ports = index_ports(plan)
+        self.indices = index_sites(plan)
         self.source = completed_source(plan)
         self.code = compile(self.source, "<arrows lowering>", "exec")
         self._idle: list[ExampleStreams] = []
@@ -52,23 +54,39 @@ class ExampleReader:
     @cached_property
     def description(self) -> str:
         """A hash of how the block reads, without its functions' code and content."""
-        return described(self.plan, self.ports, self.source)
+        return described(self.plan, self.indices, self.source)
 
-    def read_all(self, examples: Sequence[object], processes: int = 1, *, first: int = 0) -> Wirings:
+    def read_all(
+        self,
+        examples: Sequence[object],
+        processes: int = 1,
+        *,
+        first: int = 0,
+        notes: ReadNotes | None = None,
+    ) -> Wirings:
         """Reads examples, in so many processes; in messages, they count from ``first``.
+
+        Args:
+            examples: the examples.
+            processes: how many share the work.
+            first: what the first example is called in messages.
+            notes: takes what is noted, if this process reads alone; if it collects errors, the wirings are
+                those of the other examples.
 
         Raises:
             InputError: an example is not what the block expects; it says which, where and why.
         """
-        with self._reading(examples) as streams:
+        with self._reading() as streams:
             return joined_chunks(
-                map_chunks(partial(_read_part, streams, examples, first), len(examples), _CHUNK, processes)
+                map_chunks(
+                    partial(_read_part, streams, examples, first, notes), len(examples), _CHUNK, processes
+                )
             )
 
     def read_chunk(self, examples: Sequence[object], first: int) -> Chunk:
         """Reads some examples of a set; in messages, they count from ``first``."""
-        with self._reading(examples) as streams:
-            return streams.read(examples, first)
+        with self._reading() as streams:
+            return streams.read(examples, first, ReadNotes())
 
     def read_stream(self, examples: Iterable[object], processes: int = 1) -> Iterator[Chunk]:
         """Reads a set of any size, in so many processes, and yields it chunk by chunk.
@@ -81,53 +99,80 @@ class ExampleReader:
         first, size = 0, None
         for block in blocks(examples, _CHUNK if processes == 1 else 4 * processes * _CHUNK):
             size = size or chunk_size(len(block), _CHUNK, processes)
-            with self._reading(block) as streams:
+            with self._reading() as streams:
                 yield from map_chunks(
-                    partial(_read_part, streams, block, first), len(block), _CHUNK, processes, size
+                    partial(_read_part, streams, block, first, None), len(block), _CHUNK, processes, size
                 )
             first += len(block)
 
     @contextmanager
-    def _reading(self, examples: Sequence[object]) -> Iterator[ExampleStreams]:
-        """A context with streams to read with; an error says so if the batch itself is an example."""
+    def _reading(self) -> Iterator[ExampleStreams]:
+        """A context with streams to read with."""
         try:
             streams = self._idle.pop()
         except IndexError:
             streams = ExampleStreams(
-                self.plan, self.code, ports=self.ports, max_nodes=self.max_nodes, explain=self.explain
+                self.plan, self.code, indices=self.indices, max_nodes=self.max_nodes, explain=self.explain
             )
-        try:
-            yield streams
-        except InputError as error:
-            if self._is_one_example(examples):
-                hint = "the list itself is an example, and a batch is a list of these: [example]"
-            elif not error.details.hint and self._is_list_of_batches(examples):
-                hint = "its first item is an example: model(batch), not model([batch])"
-            else:
-                raise
-            raise InputError(error.details.hinting(hint)) from error.__cause__
+        yield streams
         self._idle.append(streams)
 
-    def _is_list_of_batches(self, examples: Sequence[object]) -> bool:
+    @contextmanager
+    def hinting(self, examples: object) -> Iterator[None]:
+        """A context in which errors are `hinted`, of examples as the user hands them in."""
+        try:
+            yield
+        except InputError as error:
+            raise self.hinted(error, examples) from error.__cause__
+
+    def hinted(self, error: InputError, examples: object) -> InputError:
+        """An error of the first example that says so if the list is an example, or its first item a batch.
+
+        Other errors, and those of examples that are in no list, stay as they are.
+        """
+        if error.details.example != 0 or not isinstance(examples, (list, tuple, np.ndarray)):
+            return error
+        if self._is_one_example(examples):
+            hint = "the list itself is an example, and a batch is a list of these: [example]"
+        elif not error.details.hint and self._is_list_of_batches(examples):
+            hint = "its first item is an example: model(batch), not model([batch])"
+        else:
+            return error
+        hinted = InputError(error.details.hinting(hint))
+        hinted.__cause__ = error.__cause__
+        return hinted
+
+    def _is_list_of_batches(self, examples: Sequence[object] | HostArray) -> bool:
         """Whether the first example is none, but a list of examples."""
         first = examples[0] if _is_small(examples) else None
-        return isinstance(first, (list, tuple)) and len(first) > 0 and self._fits(first[0])
+        return (
+            isinstance(first, (list, tuple))
+            and len(first) > 0
+            and all(map(self._fits, first))
+            and not self._fits(first)
+        )
 
-    def _is_one_example(self, examples: Sequence[object]) -> bool:
+    def _is_one_example(self, examples: Sequence[object] | HostArray) -> bool:
         """Whether the batch itself would be an example, and already its first item is none."""
         return _is_small(examples) and not self._fits(examples[0]) and self._fits(examples)
 
     def _fits(self, example: object) -> bool:
         """Whether an object is an example."""
         try:
-            self.explain(example, 0, False)
+            self.explain(example, 0, False, None)
         except InputError:
             return False
         return True
 
 
-def _read_part(streams: ExampleStreams, block: Sequence[object], first: int, part: slice) -> Chunk:
-    return streams.read(block[part], first + part.start)
+def _read_part(
+    streams: ExampleStreams,
+    block: Sequence[object],
+    first: int,
+    notes: ReadNotes | None,
+    part: slice,
+) -> Chunk:
+    return streams.read(block[part], first + part.start, ReadNotes() if notes is None else notes)
 
 
 def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
@@ -162,7 +207,7 @@ def joined_chunks(chunks: Sequence[Chunk]) -> Wirings:
     return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
 
 
-def _is_small(examples: Sequence[object]) -> bool:
+def _is_small(examples: Sequence[object] | HostArray) -> bool:
     """Whether a batch holds little, of the kinds that people write: to look at it closely takes no time."""
     todo: list[Any] = [examples]
     for _ in range(10 * _CHUNK):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from types import CodeType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,27 +16,51 @@ from arrows.engine.lowering import ConstantSite, ObjectTap
 from arrows.engine.planning import Plan
 from arrows.engine.reading.generated_code import TooManyNodes, bounded, drive, even, zipped
 from arrows.engine.reading.index_arrays import index_type
-from arrows.engine.reading.index_bounds import IndexPort, first_out_of_range
+from arrows.engine.reading.index_bounds import IndexSite, Misfit, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
 from arrows.engine.reference import too_many_nodes
-from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many
+from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many, iterators_in
 from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
+from arrows.typesys import types as T
 from arrows.typesys.errors import input_message
 
-Explain: TypeAlias = Callable[[object, int, bool], None]
+Explain: TypeAlias = Callable[[object, int, bool, IteratorReplay | None], None]
 Chunk: TypeAlias = tuple[Wirings, HostArray | None]
 """The wirings of some examples, and the hashes of their nodes; None where these do not pay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNotes:
+    """What is noted while examples are read, each of them once; by the examples' numbers in messages.
+
+    Attributes:
+        refused: the examples that do not fit; None: the first of them ends the reading.
+        replays: the iterators of examples that have any, to say what is wrong when a batch runs.
+    """
+
+    refused: dict[int, InputError] | None = None
+    replays: dict[int, IteratorReplay] = field(default_factory=dict)
+
+    def refuse(self, number: int, error: InputError) -> None:
+        """Notes an error, or raises it."""
+        if self.refused is not None:
+            self.refused[number] = error
+            return
+        try:
+            raise error
+        finally:
+            del error  # its traceback leads here: a circle, which would keep the model alive
 
 
 class ExampleStreams:
     """The lists that the generated code appends to, and the code bound to them."""
 
     def __init__(
-        self, plan: Plan, code: CodeType, *, ports: list[IndexPort], max_nodes: int, explain: Explain
+        self, plan: Plan, code: CodeType, *, indices: list[IndexSite], max_nodes: int, explain: Explain
     ) -> None:
-        self.plan, self.ports, self.max_nodes, self.explain = plan, ports, max_nodes, explain
+        self.plan, self.indices, self.max_nodes, self.explain = plan, indices, max_nodes, explain
         lowered = plan.lowered
         constant_sites = {
             site.constant: site.index for site in lowered.sites if isinstance(site, ConstantSite)
@@ -68,7 +93,7 @@ class ExampleStreams:
             *self.objects,
         ]
         names: dict[str, Any] = dict(lowered.source.names)
-        replay = IteratorReplay()
+        self.replay = replay = IteratorReplay()
         self.memos: list[dict[int, object] | IteratorReplay] = [replay]
         for name in [name for name in names if name.startswith("MEMO")]:
             names[name] = {}
@@ -105,10 +130,13 @@ class ExampleStreams:
         if hasattr(self, "_names"):
             self._names.clear()
 
-    def read(self, examples: Sequence[object], first: int) -> Chunk:
-        """Reads and hashes a chunk of examples; in messages, they count from ``first``."""
+    def read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
+        """Reads and hashes a chunk of examples; in messages, they count from ``first``.
+
+        The chunk is of the examples that fit.
+        """
         self._clear()
-        chunk = self._read(examples, first)
+        chunk = self._read(examples, first, notes)
         self._clear()
         return chunk
 
@@ -118,13 +146,13 @@ class ExampleStreams:
         for memo in self.memos:
             memo.clear()
 
-    def _read(self, examples: Sequence[object], first: int) -> Chunk:
+    def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
         main, most = self.main, self.max_nodes
         yields = self.plan.lowered.source.main_yields
         self.site.extend(self.prefix_sites)
         self.key.extend([-1] * len(self.prefix_sites))
         bounds = [tuple(map(len, self.streams))]
-        for number, example in enumerate(examples):
+        for number, example in enumerate(examples, first):
             try:
                 if yields:
                     drive(main(example), most)
@@ -132,18 +160,44 @@ class ExampleStreams:
                     main(example)
                 if len(self.site) - bounds[-1][0] > most:
                     raise TooManyNodes
-            except Exception as error:
-                self.explain(example, first + number, False)
+            except Exception as error:  # noqa: BLE001 (user code: all is reported with its example)
                 reason = f"{type(error).__name__}: {error}"
                 if isinstance(error, TooManyNodes):  # `explain` counts fewer nodes and may pass
                     reason = too_many_nodes(most)
-                raise InputError(input_message(first + number, "", reason)) from error
+                notes.refuse(number, self._refusal(example, number, self.replay.taken(), reason, error))
+                for stream, end in zip((*self.streams, self.key), (*bounds[-1], bounds[-1][0]), strict=True):
+                    del stream[end:]
+            if self.replay:
+                notes.replays[number] = self.replay.taken()
             for memo in self.memos:
                 memo.clear()
             bounds.append(tuple(map(len, self.streams)))
-        return self._columns(np.array(bounds, np.int64).T, examples, first)
+        chunk = self._columns(np.array(bounds, np.int64).T, examples, first, notes)
+        if not notes.refused:
+            return chunk
+        return _fitting(chunk, [first + place not in notes.refused for place in range(len(examples))])
 
-    def _columns(self, bounds: HostArray, examples: Sequence[object], first: int) -> Chunk:
+    def _refusal(
+        self,
+        example: object,
+        number: int,
+        replay: IteratorReplay | None,
+        reason: str,
+        cause: Exception | None,
+        *,
+        values: bool = False,
+    ) -> InputError:
+        """The error of an example, which says where in it something is wrong if that can still be found."""
+        try:
+            self.explain(example, number, values, replay)
+        except InputError as error:
+            return error
+        hint = "its iterators cannot be read again, to say where: with lists in their place it can be said"
+        refusal = InputError(input_message(number, "", reason, hint=hint if iterators_in(example) else ""))
+        refusal.__cause__ = cause
+        return refusal
+
+    def _columns(self, bounds: HostArray, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
         """The streams as arrays; ``bounds``: for each stream, where each example's part starts."""
         plan, streams = self.plan, self.plan.lowered.streams
         offsets = iter(bounds)  # in the order of `self.streams`
@@ -166,12 +220,14 @@ class ExampleStreams:
             ends = next(offsets)
             try:
                 raw.append(Column(convert_many(leaves, leaf), ends))
-            except LeafError as error:
-                self._explain_leaf(error, ends, examples, first)
+            except LeafError:
+                self._refuse_leaves(leaves, leaf, ends, examples, first, notes)
+                raw.append(Column(convert_many(leaves, leaf), ends))
         values = [column.values for column in raw]
-        misfit = first_out_of_range(plan, self.ports, all_sites, sources.values, counts.values, values)
-        if misfit is not None:
-            self._explain_index(misfit, nodes, examples, first)
+        for misfit in indices_out_of_range(
+            plan, self.indices, all_sites, all_keys, sources.values, counts.values, values
+        ):
+            self._refuse_index(misfit, nodes, examples, first, notes)
         hashes = None
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
@@ -202,25 +258,48 @@ class ExampleStreams:
         )
         return wirings, hashes
 
-    def _explain_index(
-        self, misfit: tuple[int, int, int], nodes: HostArray, examples: Sequence[object], first: int
-    ) -> NoReturn:
-        """Raises the error for an index out of range; ``nodes`` says where each example's nodes start."""
-        node, index, limit = misfit
-        number = int(np.searchsorted(nodes, node, side="right")) - 1
-        self.explain(examples[number], first + number, True)
-        reason = f"the index {index} is out of range for {limit} rows"
-        raise InputError(input_message(first + number, "", reason))
+    def _refuse_index(
+        self, misfit: Misfit, nodes: HostArray, examples: Sequence[object], first: int, notes: ReadNotes
+    ) -> None:
+        """Refuses an example for an index out of range, unless it is refused already.
 
-    def _explain_leaf(
-        self, error: LeafError, offsets: HostArray, examples: Sequence[object], first: int
-    ) -> NoReturn:
-        """Raises the error for a leaf that cannot be converted."""
-        place = 0 if error.index is None else error.index
-        number = int(np.searchsorted(offsets, place, side="right")) - 1
-        self.explain(examples[number], first + number, False)
-        reason = f"{error} (it could not be read a second time, to say where it is: an iterator?)"
-        raise InputError(input_message(first + number, "", reason)) from error
+        ``nodes`` says where each example's nodes start.
+        """
+        place = int(np.searchsorted(nodes, misfit.node, side="right")) - 1
+        number = first + place
+        if notes.refused and number in notes.refused:
+            return
+        replay = notes.replays.get(number)
+        error = misfit.error
+        notes.refuse(number, self._refusal(examples[place], number, replay, str(error), error, values=True))
+
+    def _refuse_leaves(
+        self,
+        leaves: list[Any],
+        leaf: T.Tensor,
+        ends: HostArray,
+        examples: Sequence[object],
+        first: int,
+        notes: ReadNotes,
+    ) -> None:
+        """Refuses the examples with leaves that do not fit, and puts zeros in place of these."""
+        for place, (start, stop) in enumerate(pairwise(ends.tolist())):
+            try:
+                convert_many(leaves[start:stop], leaf)
+            except LeafError as error:
+                number = first + place
+                if not notes.refused or number not in notes.refused:
+                    replay = notes.replays.get(number)
+                    notes.refuse(number, self._refusal(examples[place], number, replay, str(error), error))
+                leaves[start:stop] = [np.zeros(leaf.shape, leaf.dtype)] * (stop - start)
+
+
+def _fitting(chunk: Chunk, fits: list[bool]) -> Chunk:
+    """The examples of a chunk that fit."""
+    wirings, hashes = chunk
+    if hashes is not None:
+        hashes = hashes[:, np.repeat(fits, np.diff(wirings.node_offsets))]
+    return wirings.select(np.flatnonzero(fits)), hashes
 
 
 def _array(numbers: list[int], dtype: npt.DTypeLike) -> HostArray:

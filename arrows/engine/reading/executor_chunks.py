@@ -9,18 +9,25 @@ from __future__ import annotations
 import importlib.util
 import pickle
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import lower
 from arrows.engine.planning import make_plan
 from arrows.engine.reading.example_reader import ExampleReader, blocks
 from arrows.engine.reading.example_streams import Chunk
+from arrows.engine.reading.process_pool import HandedBack, handing_back
+from arrows.engine.reference import Explainer
 from arrows.inference import infer
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
-from arrows.typesys.errors import input_message, message
+from arrows.ops import Parameter
+from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -44,9 +51,15 @@ class ReaderRecipe:
     max_nodes: int
 
     def reader(self) -> ExampleReader:
-        """A reader as the model has it, whose errors say less."""
-        plan = make_plan(lower(infer(self.block, float_type=self.float_type)), self.schedule)
-        return ExampleReader(plan, self.max_nodes, lambda example, number, values: None)
+        """A reader as the model has it, but without parameters."""
+        typed = infer(self.block, float_type=self.float_type)
+        explain = Explainer(typed, _no_values, self.max_nodes, self.float_type)
+        return ExampleReader(make_plan(lower(typed), self.schedule), self.max_nodes, explain)
+
+
+def _no_values(owner: object, parameter: Parameter) -> HostArray:
+    """A parameter in a worker: an index is in range or not, whatever is in the table."""
+    return np.zeros(parameter.shape, parameter.dtype)
 
 
 def read_by_executor(
@@ -58,7 +71,7 @@ def read_by_executor(
 
     Args:
         executor: the executor.
-        reader: the model's, for threads and to say what is wrong with an example.
+        reader: the model's, for threads.
         recipe: what workers make a reader of.
         examples: any number of them.
 
@@ -71,7 +84,7 @@ def read_by_executor(
 
     threads = isinstance(executor, ThreadPoolExecutor)
     sent = b"" if threads else _pickled((recipe, reader.description), "the block")
-    pending: deque[tuple[Future[Chunk], list[object], int]] = deque()
+    pending: deque[tuple[Future[Chunk | HandedBack], int, int]] = deque()
     most = 2 * _workers(executor)
     first = 0
     try:
@@ -80,18 +93,18 @@ def read_by_executor(
             packed = b"" if threads else _pickled(chunk, f"one of the examples {first} to {last}")
             try:
                 future = (
-                    executor.submit(reader.read_chunk, chunk, first)
+                    executor.submit(handing_back, partial(reader.read_chunk, chunk, first))
                     if threads
                     else executor.submit(_read, sent, packed, first)
                 )
             except Exception as error:  # noqa: BLE001 (it was shut down, or a worker has died)
                 _refuse(error, first, last)
-            pending.append((future, chunk, first))
+            pending.append((future, first, last))
             first += len(chunk)
             if len(pending) >= most:
-                yield _result(*pending.popleft(), reader)
+                yield _result(*pending.popleft())
         while pending:
-            yield _result(*pending.popleft(), reader)
+            yield _result(*pending.popleft())
     finally:
         for future, _, _ in pending:
             future.cancel()
@@ -117,14 +130,14 @@ def _workers(executor: Executor) -> int:
     return max(count, _FEWEST_PENDING) if isinstance(count, int) else _FEWEST_PENDING
 
 
-def _result(future: Future[Chunk], examples: Sequence[object], first: int, reader: ExampleReader) -> Chunk:
+def _result(future: Future[Chunk | HandedBack], first: int, last: int) -> Chunk:
     try:
-        return future.result()
-    except InputError:
-        # This process says what is wrong in full, and passes what is right here.
-        return reader.read_chunk(examples, first)
+        result = future.result()
     except Exception as error:  # noqa: BLE001 (whatever comes from a worker)
-        _refuse(error, first, first + len(examples) - 1)
+        _refuse(error, first, last)
+    if isinstance(result, HandedBack):
+        raise result.error
+    return result
 
 
 def _refuse(error: Exception, first: int, last: int) -> NoReturn:
@@ -166,7 +179,7 @@ def _pickled(value: object, name: str) -> bytes:
 _latest: dict[bytes, ExampleReader] = {}  # a worker keeps the reader of the last model
 
 
-def _read(sent: bytes, examples: bytes, first: int) -> Chunk:
+def _read(sent: bytes, examples: bytes, first: int) -> Chunk | HandedBack:
     """What a worker does."""
     reader = _latest.get(sent)
     if reader is None:
@@ -176,7 +189,4 @@ def _read(sent: bytes, examples: bytes, first: int) -> Chunk:
             raise RuntimeError("this worker has another version of arrows, or of the modules of the block")
         _latest.clear()
         _latest[sent] = reader
-    try:
-        return reader.read_chunk(pickle.loads(examples), first)
-    except InputError as error:  # without its cause, which may not pickle
-        raise InputError(str(error) or input_message(first, "", "it does not fit")) from None
+    return handing_back(partial(reader.read_chunk, pickle.loads(examples), first))

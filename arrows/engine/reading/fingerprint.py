@@ -17,9 +17,8 @@ from arrows.engine.planning import (
     Plan,
     ReadOperation,
 )
-from arrows.engine.reading.content_digest import digests
-from arrows.engine.reading.index_bounds import IndexPort
-from arrows.engine.reading.object_content import Unhashable
+from arrows.engine.reading.content_digest import Unhashable, digests
+from arrows.engine.reading.index_bounds import IndexSite
 from arrows.typesys import SourceLine
 
 
@@ -52,7 +51,10 @@ class Fingerprint:
             return f"it was compiled with fingerprint={other.stated!r}, this one with {self.stated!r}"
         for refusal in (self.refusal, other.refusal):
             if refusal is not None:
-                return f"nothing shows whether they read alike: {refusal}"
+                return (
+                    f"nothing shows whether they read alike: {refusal}; say what your functions' data is, in "
+                    "both models: ar.compile(block, fingerprint='vocabulary of May')"
+                )
         if self.stated is None and self.python != other.python:
             return (
                 f"functions that {other.python} has compiled cannot be compared with those of {self.python}: "
@@ -61,7 +63,10 @@ class Fingerprint:
         pairs = zip(self.functions, other.functions, strict=True)  # of one block, so they are as many
         changed = [name for (name, own_hash), (_, other_hash) in pairs if own_hash != other_hash]
         if changed:
-            return f"what it reads examples with holds other data, or did so then: {', '.join(changed)}"
+            return (
+                f"what it reads examples with holds other data, or did so then: {', '.join(changed)}; if it "
+                "only remembers results, give both models fingerprint="
+            )
         return None
 
 
@@ -81,7 +86,7 @@ def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> 
     return Fingerprint(block, tuple((name, digest) for (name, _), digest in zip(roots, hashes, strict=True)))
 
 
-def described(plan: Plan, index_ports: Sequence[IndexPort], source: str) -> str:
+def described(plan: Plan, indices: Sequence[IndexSite], source: str) -> str:
     """A hash of how a block reads, without what its functions say; ``source``: the generated code."""
     operations = [_rows_of(operation) for operation in plan.operations]
     said = [
@@ -92,7 +97,7 @@ def described(plan: Plan, index_ports: Sequence[IndexPort], source: str) -> str:
         plan.sites.operation.tolist(),
         operations,
         [(slab.constants, slab.outputs) for slab in plan.slabs],
-        [(port.site, port.place, port.limit) for port in index_ports],
+        [str(site) for site in indices],
         source,
     ]
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()

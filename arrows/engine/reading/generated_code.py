@@ -10,7 +10,7 @@ from typing import Any
 from arrows.engine.lowering import KeyLine
 from arrows.engine.planning import Plan
 from arrows.engine.reference import most_levels
-from arrows.engine.values import IteratorReplay
+from arrows.engine.values import REREADABLE, IteratorReplay
 
 _CYCLE_CHECK = 1 << 16
 
@@ -110,12 +110,9 @@ def bounded(most: int, replay: IteratorReplay) -> Callable[[Any], Iterable[Any]]
     """
 
     def items(container: Any) -> Iterable[Any]:
-        if not hasattr(container, "__len__"):
-            return counted(container)
-        if len(container) > most:
+        if hasattr(container, "__len__") and len(container) > most:
             raise TooManyNodes
-        sized: Iterable[Any] = container
-        return sized
+        return container if isinstance(container, REREADABLE) else counted(container)
 
     def counted(container: Any) -> Iterator[Any]:
         for number, item in enumerate(replay(container)):

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import operator
 import os
+import pickle
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys.errors import InputMessage
 
 Done = TypeVar("Done")
 
@@ -55,9 +58,10 @@ def map_chunks(
 ) -> list[Done]:
     """Does a task for all of `count` things, chunk by chunk, in forked processes if that is safe.
 
-    It is on Linux, while no other thread runs that could hold a lock which a process would wait for. What
-    goes wrong in a process (an example that does not fit, a result that cannot be pickled, a process that was
-    killed) is done again in this one, so that it fails as it does without processes, or does not.
+    It is on Linux, while no other thread runs that could hold a lock which a process would wait for. An
+    example that does not fit is an error of its process, which this one raises. What goes wrong otherwise in
+    a process (a result that cannot be pickled, a process that was killed) is done again in this one, so that
+    it fails as it does without processes, or does not.
 
     Args:
         task: does a chunk. Its result has to be pickled, the task itself need not be.
@@ -83,8 +87,12 @@ def map_chunks(
         chunks.append(slice((number - 1) * size, count))
     done: list[Done] = []
     if processes > 1 and number > 1 and sys.platform == "linux" and not _others_run():
-        with suppress(Exception):
+        try:
             _collect(task, chunks, min(processes, number), done)
+        except InputError:
+            raise
+        except Exception:  # noqa: BLE001 (what is missing is done below)
+            pass
     done.extend(map(task, chunks[len(done) :]))
     return done
 
@@ -107,13 +115,49 @@ def _collect(task: Callable[[slice], Done], chunks: list[slice], processes: int,
             # Python warns of a fork beside threads. The only threads here are BLAS's, which handles forks.
             warnings.simplefilter("ignore", DeprecationWarning)
             results = pool.map(_do, chunks)
-        done.extend(results)
+        for result in results:
+            if isinstance(result, HandedBack):
+                raise result.error
+            done.append(result)
     except BaseException:
         for process in set(multiprocessing.active_children()) - before:
             process.terminate()  # an interrupt does not wait for chunks under way
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """An error about an example, on its way from a worker.
+
+    Attributes:
+        text: what it says, with its parts.
+        cause: the error that caused it; None if there is none, or if it cannot be pickled.
+    """
+
+    text: InputMessage
+    cause: BaseException | None
+
+    @property
+    def error(self) -> InputError:
+        """The error as it was raised in the worker."""
+        error = InputError(self.text)
+        error.__cause__ = self.cause
+        return error
+
+
+def handing_back(task: Callable[[], Done]) -> Done | HandedBack:
+    """Does a task in a worker; an example that does not fit is a result, so that nobody reads it again."""
+    try:
+        return task()
+    except InputError as error:
+        cause = error.__cause__
+        try:
+            pickle.loads(pickle.dumps(cause))
+        except Exception:  # noqa: BLE001 (whatever it holds)
+            cause = None
+        return HandedBack(error.details, cause)
 
 
 def _take(task: Callable[[slice], Any]) -> None:
@@ -132,4 +176,4 @@ def _end_with_parent() -> None:
 
 
 def _do(chunk: slice) -> Any:
-    return _worker["task"](chunk)
+    return handing_back(partial(_worker["task"], chunk))

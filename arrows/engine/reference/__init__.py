@@ -5,6 +5,7 @@
 An `Explainer` says what is wrong with an example that the fast reader refuses.
 """
 
+from arrows.engine.reference.apply import out_of_range
 from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
 from arrows.engine.reference.diagnose import Explainer, LengthSemantics
 from arrows.engine.reference.evaluation import evaluate, parameters, value_and_grad
@@ -22,6 +23,7 @@ __all__ = [
     "evaluate",
     "interpret",
     "most_levels",
+    "out_of_range",
     "parameters",
     "too_many_nodes",
     "unwrap",

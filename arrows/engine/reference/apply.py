@@ -26,8 +26,22 @@ def apply(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     except ArrowValueError:  # a parameter or a kernel is wrong, not the example
         raise
     except (ArithmeticError, LookupError, ShapeError, ValueError) as error:
-        reason = str(error) if isinstance(error, IndexOutOfRange) else describe_error(error)
-        walk.fail(typed, path, reason, error)
+        reason, hint = describe_error(error), ""
+        if isinstance(error, IndexOutOfRange):
+            reason, hint = out_of_range(typed, error)
+        walk.fail(typed, path, reason, error, hint)
+
+
+def out_of_range(typed: Typed, error: IndexOutOfRange) -> tuple[str, str]:
+    """Makes the reason and the hint for an index that is out of range, of a layer inside too."""
+    form, trace = typed.form, typed.trace
+    assert isinstance(form, Apply) and trace is not None
+    tables = {id(owner): owner for owner, spec, _ in trace.parameters if spec.shape[:1] == (error.size,)}
+    layers = [owner for owner in tables.values() if isinstance(owner, Apply)]
+    if len(layers) != 1 or layers[0] is form:
+        return form.out_of_range(error)
+    reason, hint = layers[0].out_of_range(error)
+    return f"{layers[0].label} ({layers[0].site}): {reason}", hint
 
 
 def constant(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
@@ -44,13 +58,27 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
         walk.fail(typed, path, str(error), error, error.hint)
 
 
+def _fits_each(form: Transform[Any, Any], value: object) -> bool:
+    """Whether a list does not fit, and its elements do."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return False
+    try:
+        for element in value:
+            form.function(element)
+    except Exception:  # noqa: BLE001 (whatever it is, the element does not fit)
+        return False
+    return True
+
+
 def transform(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     form = typed.form
     assert isinstance(form, Transform)
+    walk.require_unspent(form.function, value)
     try:
         result = form.function(value)
     except Unfit as error:
-        walk.fail(typed, path, str(error), error)
+        hint = f"each element alone fits: put ar.Map around {form.label}" if _fits_each(form, value) else ""
+        walk.fail(typed, path, str(error), error, hint)
     except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
         walk.fail(typed, path, describe_error(error), error)
     fields = walk.fields_read.get(id(form))

@@ -12,6 +12,7 @@ from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Endless, Semantics
 from arrows.engine.values import (
+    IteratorReplay,
     Recursion,
     convert,
     draw_keys,
@@ -24,6 +25,7 @@ from arrows.inference import Typed
 from arrows.ops import INVARIANT, EagerEvaluation, Value
 from arrows.ops.arrays import HostArray
 from arrows.ops.evaluate import Lookup
+from arrows.ops.innermost import in_own_context
 from arrows.ops.structure import collect
 from arrows.typesys import types as T
 
@@ -61,16 +63,24 @@ class ArraySemantics(Semantics):
         self.inputs: dict[str, list[Value]] = {}
         self.tapped: list[tuple[Tap, T.Type, Any]] = []
 
-    def run(self, typed: Typed, example: object, number: int | None, max_nodes: int) -> Any:
+    def run(
+        self,
+        typed: Typed,
+        example: object,
+        number: int | None,
+        max_nodes: int,
+        replay: IteratorReplay | None = None,
+    ) -> Any:
         """Walks an example; arguments as those of `interpret`."""
         self._drawing = drawing_occurrences(typed)
-        return interpret(typed, example, self, number=number, max_nodes=max_nodes)
+        return interpret(typed, example, self, number=number, max_nodes=max_nodes, replay=replay)
 
     def loss_terms(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
         """What the loss is the weighted sum of: each value of a metric, and its weight."""
         weights = {loss: 1.0} if isinstance(loss, str) else loss
         return [(value, weight) for name, weight in weights.items() for value in self.metrics.get(name, ())]
 
+    @in_own_context
     def constant(self, typed: Typed) -> Any:
         form = typed.form
         assert isinstance(form, Constant)
@@ -96,6 +106,7 @@ class ArraySemantics(Semantics):
             self.inputs.setdefault(typed.form.name, []).append(value)
         return value
 
+    @in_own_context
     def apply(self, typed: Typed, value: object) -> Any:
         form = typed.form
         assert isinstance(form, Apply)

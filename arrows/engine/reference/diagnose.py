@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.reference.evaluation import evaluate
 from arrows.engine.reference.interpreter import interpret
-from arrows.engine.reference.walk import Semantics
-from arrows.engine.values import Recursion, convert, each, trampoline
+from arrows.engine.reference.walk import Semantics, UsedUp
+from arrows.engine.values import IteratorReplay, Recursion, convert, each, trampoline
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import HostArray
@@ -32,29 +33,45 @@ class Explainer:
     max_nodes: int
     float_type: str | None
 
-    def __call__(self, example: object, number: int, values: bool) -> None:
-        """Walks an example; returns if the walk finds nothing wrong.
+    def __call__(
+        self, example: object, number: int, values: bool, replay: IteratorReplay | None = None
+    ) -> None:
+        """Walks an example that was read before; returns if the walk finds nothing wrong.
+
+        Iterators are not read again: their elements are those of ``replay``. What a function of the user made
+        of an iterator is not known any more, and the walk finds nothing wrong then.
 
         Args:
             example: the Python object.
             number: what it is called in messages.
             values: whether to compute values, because the fault shows only in them; otherwise the walk
                 follows the lengths of sequences alone.
+            replay: the iterators of the example, as the reader has read them; None: it read none.
 
         Raises:
             InputError: what does not fit, and where.
         """
-        if values:
-            evaluate(
-                self.typed,
-                example,
-                self.parameter,
-                number=number,
-                max_nodes=self.max_nodes,
-                float_type=self.float_type,
-            )
-        else:
-            interpret(self.typed, example, LengthSemantics(), number=number, max_nodes=self.max_nodes)
+        replay = IteratorReplay() if replay is None else replay
+        with suppress(UsedUp):
+            if values:
+                evaluate(
+                    self.typed,
+                    example,
+                    self.parameter,
+                    number=number,
+                    max_nodes=self.max_nodes,
+                    float_type=self.float_type,
+                    replay=replay,
+                )
+            else:
+                interpret(
+                    self.typed,
+                    example,
+                    LengthSemantics(),
+                    number=number,
+                    max_nodes=self.max_nodes,
+                    replay=replay,
+                )
 
 
 class LengthSemantics(Semantics):

@@ -15,6 +15,7 @@ import numpy as np
 from arrows.combinators import Tap
 from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
 from arrows.engine.reference.walk import MAX_NODES
+from arrows.engine.values import IteratorReplay
 from arrows.inference import Typed
 from arrows.ops import Parameter, Value
 from arrows.ops.arrays import HostArray, quiet
@@ -70,10 +71,12 @@ def evaluate(
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
     draw: tuple[int, int, int] = (0, 0, 0),
+    replay: IteratorReplay | None = None,
 ) -> ReferenceResult:
     """The value of a typed expression, inferred with the same `float_type`, on one example.
 
-    Random numbers depend on `draw`: the model's seed and step, and the example's id.
+    Random numbers depend on `draw`: the model's seed and step, and the example's id. `replay` is as in
+    `interpret`.
 
     Raises:
         InputError: the example, which is the `number`-th of its batch, does not fit; see `interpret`.
@@ -83,7 +86,7 @@ def evaluate(
     array(6., dtype=float32)
     """
     arrays = ArraySemantics(lookup, float_type, record=False, draw=draw)
-    value = arrays.run(typed, example, number, max_nodes)
+    value = arrays.run(typed, example, number, max_nodes, replay)
     return ReferenceResult(
         value=unwrap(typed.output, value),
         metrics={name: [value.array for value in values] for name, values in arrays.metrics.items()},

@@ -172,7 +172,8 @@ def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     if isinstance(typed.input, T.Tuple):
         if isinstance(key, slice):
             return value[key], path if path.items is None else path.joined(path.items[key])
-        place = typed.input.index(key)
+        place = form.place(typed.input)
+        assert place is not None
         return value[place], path.child(key if path.items is None else place)
     try:
         if form.default is not NoItem.ERROR:

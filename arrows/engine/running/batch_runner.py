@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -24,7 +24,7 @@ from arrows.engine.running.error_origin import (
     refuse_example,
 )
 from arrows.engine.running.executor import Executor
-from arrows.engine.running.executors import Executors, arena_sizes
+from arrows.engine.running.executors import Executors, arena_sizes, bytes_beside
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.outputs import (
     CallRecord,
@@ -45,6 +45,7 @@ from arrows.engine.scheduling import (
     place_of,
 )
 from arrows.engine.values import Ragged
+from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
 
@@ -58,7 +59,6 @@ class ModelCall:
         ids: what the dropout masks of each example depend on; None: its number.
         seed, step: the model's.
         at_once: how much runs at once at most; None: all, or one without batching.
-        first: the number of the first of plain examples, in messages and for their ids.
     """
 
     examples: Examples
@@ -66,7 +66,6 @@ class ModelCall:
     seed: int
     step: int
     at_once: AtOnce = None
-    first: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,15 +74,21 @@ class Differentiated:
 
     Attributes:
         loss: a scalar of the device.
-        grads: by parameter name; they are the engine's memory, until the next call.
+        grads: by parameter name.
+        lent: of those, what is the engine's memory, until the next call.
         inputs: for each named input the gradients of what was read there.
         parts: the rows that each run hands out.
     """
 
     loss: Array
     grads: dict[str, Gradient]
+    lent: frozenset[str]
     inputs: dict[str, Ragged]
     parts: list[OutputRows]
+
+    def own_grads(self) -> dict[str, Gradient]:
+        """The gradients in memory of their own."""
+        return {name: own(grad) if name in self.lent else grad for name, grad in self.grads.items()}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,12 +122,18 @@ class BatchRunner:
     weights: LossWeights
     explain: Explainer
 
-    def evaluate(self, call: ModelCall, *, training: bool) -> tuple[Any, CallRecord, Outputs]:
-        """Returns the result of a batch, the record of the call, and the outputs of the examples."""
-        batch = self.batches.read(call.examples, "run a model", call.ids, call.first)
+    def evaluate(
+        self, call: ModelCall, *, training: bool, batch: BatchInput | None = None
+    ) -> tuple[Any, CallRecord, Outputs]:
+        """Returns the result of a batch, the record of the call, and the outputs of the examples.
+
+        ``batch`` is what was read of the call's examples, if they were read before.
+        """
+        if batch is None:
+            batch = self.batches.read(call.examples, "run a model", call.ids)
         executor = self.executors.get(training=training)
-        parts = []
-        for each in self._runs(executor, batch, call):
+        parts: list[OutputRows] = []
+        for each in self._runs(executor, batch, call, kept=lambda: _kept_bytes(parts, {})):
             try:
                 parts.append(copy_rows(each.run, result=True))
             except MemoryError as error:
@@ -145,8 +156,7 @@ class BatchRunner:
         executor = self.executors.get(inputs, training=True, gradients=True)
         batch = self.batches.read(call.examples, "differentiate", call.ids)
         seeds = self._seeds(len(batch.wired))
-        runs = self._runs(executor, batch, call, seeds)
-        differentiated = self._sum_gradients(executor, runs, inputs, seeds)
+        differentiated = self._sum_gradients(executor, batch, call, inputs, seeds)
         outputs = batch.outputs([part.merged for part in differentiated.parts])
         return differentiated, self._record(differentiated.parts, outputs), outputs
 
@@ -175,7 +185,8 @@ class BatchRunner:
     def _sum_gradients(
         self,
         executor: Executor,
-        runs: Iterable[PartialRun],
+        batch: BatchInput,
+        call: ModelCall,
         inputs: Sequence[str],
         seeds: LossSeeds,
     ) -> Differentiated:
@@ -188,7 +199,8 @@ class BatchRunner:
         sums: dict[ParameterKey, Gradient] = {}
         parts: list[OutputRows] = []
         pieces: dict[str, list[tuple[Array, HostArray]]] = {name: [] for name in inputs}
-        for each in runs:
+        lent: set[ParameterKey] = set()
+        for each in self._runs(executor, batch, call, seeds, kept=lambda: _kept_bytes(parts, sums)):
             run = each.run
             try:
                 parts.append(copy_rows(run, result=False))
@@ -198,23 +210,29 @@ class BatchRunner:
                 for key, gradient in backward.flow().items():
                     if key in sums:
                         sums[key] = add_gradients(device, sums[key], gradient)
+                    elif each.last:
+                        sums[key] = gradient
+                        lent.add(key)
                     else:  # the next run writes to the same memory
-                        sums[key] = gradient if each.last else own(gradient)
+                        sums[key] = own(gradient)
                 for name in inputs:
                     sites = [site.index for site in read_sites(plan, name)]
                     pieces[name].append(backward.input_gradients(each.part, sites))
             except MemoryError as error:
                 raise _out_of_memory(executor, run.planned, error) from error
             del each, run, backward  # the next run may need the memory
-        grads = {}
+        grads, of_engine = {}, set()
         for name in params:
             owner, spec = params.owner(name)
             if spec.has_gradient:
                 key = id(owner), spec.name
                 grads[name] = sums[key] if key in sums else executor.no_gradient(owner, spec)
+                if key in lent or key not in sums:
+                    of_engine.add(name)
         return Differentiated(
             loss=device.zeros((), weights.dtype) if loss is None else loss,
             grads=grads,
+            lent=frozenset(of_engine),
             inputs={name: _joined(executor, name, pieces[name]) for name in inputs},
             parts=parts,
         )
@@ -223,7 +241,13 @@ class BatchRunner:
         return collect_record(self.executors.plan, self.executors.device, parts, outputs)
 
     def _runs(
-        self, executor: Executor, batch: BatchInput, call: ModelCall, seeds: LossSeeds | None = None
+        self,
+        executor: Executor,
+        batch: BatchInput,
+        call: ModelCall,
+        seeds: LossSeeds | None = None,
+        *,
+        kept: Callable[[], int] = int,
     ) -> Iterator[PartialRun]:
         """Runs a batch, in parts where its memory has a limit or the call says so.
 
@@ -247,7 +271,8 @@ class BatchRunner:
             except MemoryError as error:
                 executor.arena.clear()
                 raise no_memory_to_plan(len(part), executor.device.name) from error
-            pieces = self._pieces(executor, planned, int(batch.numbers[first]) if len(part) == 1 else None)
+            alone = int(batch.numbers[first]) if len(part) == 1 else None
+            pieces = self._pieces(executor, planned, alone, kept())
             if pieces > 1:
                 cuts = np.linspace(0, len(part), pieces + 1).astype(int).tolist()
                 smaller = [(first + a, part.part(a, b - a)) for a, b in pairwise(cuts)]
@@ -258,32 +283,39 @@ class BatchRunner:
             except MemoryError as error:
                 raise _out_of_memory(executor, planned, error) from error
             except OperationRefused as refused:
-                places = slice(first, first + len(part))
                 raise_input_error(
                     executor.plan,
                     planned.merged,
                     refused,
-                    numbers=batch.numbers[places],
-                    examples=None if batch.objects is None else batch.objects[places],
-                    explain=self.explain,
+                    numbers=batch.numbers[first : first + len(part)],
+                    explain=partial(self._explain, batch, first),
                     run_alone=partial(_run_alone, executor, part, part_dropout),
                 )
             yield PartialRun(run, part, last=not parts)
             del run  # the next run may need the memory
 
-    def _pieces(self, executor: Executor, planned: PlannedBatch, alone: int | None) -> int:
+    def _explain(self, batch: BatchInput, first: int, place: int) -> None:
+        """Raises the error of an example whose values are wrong, if the example is at hand."""
+        if batch.objects is not None:
+            number = int(batch.numbers[first + place])
+            self.explain(batch.objects[first + place], number, True, batch.replays.get(number))
+
+    def _pieces(self, executor: Executor, planned: PlannedBatch, alone: int | None, kept: int) -> int:
         """Into how many pieces a part of a batch has to be cut, so that its memory stays within the limit.
 
         Args:
             executor: runs it.
             planned: the part.
             alone: what the example is called that a part of one consists of.
+            kept: the bytes that the parts before have left for the caller.
         """
         limit, arena = self.executors.memory_limit, executor.arena
         if limit is None:
             return 1
-        sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes
-        sent = planned.upload.bytes
+        # The gradients of parameters are the engine's, and once more the caller's or the sum of the parts.
+        sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes + kept
+        fixed += executor.parameter_gradients.dense_bytes
+        sent = planned.upload.bytes + bytes_beside(executor, planned)
         if arena.bytes_with(sizes) + sent + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way
@@ -293,6 +325,21 @@ class BatchRunner:
         if alone is not None:
             refuse_example(executor, planned, alone, need + fixed, limit)
         return min(-(-need // max(limit - fixed, 1)), planned.merged.examples)
+
+
+def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradient]) -> int:
+    """The bytes that parts of a batch leave for the caller: what they hand out, once more when it is joined;
+    and rows of gradients, which are copied when the next part's are added, and sorted on a device."""
+    arrays = [array for part in parts for array in (*part.leaves, *part.metrics) if array is not None]
+    rows = [
+        each
+        for gradient in sums.values()
+        if isinstance(gradient, RowSparse)
+        for each in (gradient.rows, gradient.values)
+    ]
+    return 2 * sum(int(array.nbytes) for array in arrays) + sum(
+        (2 if isinstance(each, np.ndarray) else 4) * int(each.nbytes) for each in rows
+    )
 
 
 def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:

@@ -7,7 +7,7 @@ when a step runs, on rows of many examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -16,12 +16,14 @@ import numpy as np
 from arrows.engine.device import ArenaFull, UploadFull
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
+from arrows.engine.reference import out_of_range
 from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.executor import Executor
 from arrows.engine.running.executors import arena_sizes, in_words
 from arrows.engine.running.run import Run
 from arrows.engine.scheduling import Merged
+from arrows.ops import IndexOutOfRange
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import input_message, message
@@ -49,8 +51,7 @@ def raise_input_error(
     refused: OperationRefused,
     *,
     numbers: HostArray,
-    examples: Sequence[object] | None,
-    explain: Callable[[object, int, bool], None],
+    explain: Callable[[int], None],
     run_alone: Callable[[int], None],
 ) -> NoReturn:
     """Raises the `InputError` of a refused step: block and example, and the path if the example is at hand.
@@ -60,8 +61,7 @@ def raise_input_error(
         merged: its schedule.
         refused: what went wrong.
         numbers: what the examples are called in messages.
-        examples: the examples themselves; None if only their wirings are there.
-        explain: as `ExampleReader.explain`.
+        explain: raises the error of one of the examples, with the path, if the example is at hand.
         run_alone: runs one of the examples by itself.
     """
     cause = refused.__cause__
@@ -74,15 +74,18 @@ def raise_input_error(
             except OperationRefused as again:
                 place, cause = suspect, again.__cause__
     number = None if place is None else int(numbers[place])
-    if place is not None and number is not None and examples is not None:
+    if place is not None:
         with suppress(ArrowValueError):  # errors of the reference's kernels name no place in the example
-            explain(examples[place], number, True)
+            explain(place)
     operation = plan.operations[refused.operation]
     assert isinstance(operation, ApplyOperation)
     typed = operation.typed
     steps = typed.steps if isinstance(typed, Composed) else (typed,)
     label = " >> ".join(step.form.label for step in steps)
-    raise InputError(input_message(number, "", str(cause), label, typed.form.site)) from cause
+    reason, hint = str(cause), ""
+    if isinstance(cause, IndexOutOfRange) and len(steps) == 1:
+        reason, hint = out_of_range(steps[0], cause)
+    raise InputError(input_message(number, "", reason, label, typed.form.site, hint=hint)) from cause
 
 
 def _suspects(merged: Merged, refused: OperationRefused) -> list[int]:

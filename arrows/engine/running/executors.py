@@ -14,6 +14,7 @@ import numpy as np
 from arrows.engine.device import Arena, Device
 from arrows.engine.planning import LossWeights, Params, Plan, layer_name, read_sites
 from arrows.engine.program import Clock, Programs, RowCounts, row_counts
+from arrows.engine.program.instructions import SumRows
 from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
 from arrows.engine.running.bound_operation import scratch_name
@@ -21,6 +22,7 @@ from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.scheduling import WiredBatch, merge
 from arrows.ops import ROW
 from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.types import Tensor
 
 _UNITS = {"": 1, "b": 1, "bytes": 1}
 _UNITS |= {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -228,6 +230,40 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
         slot = Slot(ROW, row.shape, row.dtype, planned.deliveries.stored.get(s))
         need(("delivered", s), (rows, *row.shape), slot.array_dtype)
     return sizes
+
+
+def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
+    """The bytes that a batch takes beside the arena, what it sends and `Executor.fixed_bytes`.
+
+    These are copies of what is handed out, before and after it is joined with that of other parts; rows of
+    gradients, as they come, sorted and added up; index arrays of the host, where it computes; and one
+    temporary array as large as the largest.
+    """
+    merged, plan = planned.merged, executor.plan
+    slabs = [*zip(plan.results, merged.outputs.results, strict=True)]
+    slabs += zip(plan.metrics, merged.outputs.metrics, strict=True)
+    total = 2 * sum(_row_bytes(plan.slabs[slab].type) * len(column.values) for slab, column in slabs)
+    if executor.device.name == "cpu":
+        ports = [port.rows for operation in merged.operations for port in operation.ports]
+        total += 2 * sum(rows.nbytes for rows in ports)
+    if executor.receiving:
+        for operation in planned.operations.values():
+            for instruction in operation.code.code.program.region("deferred"):
+                if (
+                    isinstance(instruction, SumRows)
+                    and instruction.sparse
+                    and instruction.equation is not None
+                ):
+                    rows, index = instruction.equation.operands
+                    for var, copies in ((rows, 4), (index, 8)):
+                        count = prod(operation.shape(max(rows.rows, index.rows), ()))
+                        total += copies * count * _row_bytes(var.type)
+    sizes = arena_sizes(executor, planned)
+    return total + max((size * np.dtype(dtype).itemsize for (_, dtype), size in sizes.items()), default=0)
+
+
+def _row_bytes(type: Tensor) -> int:
+    return type.size * np.dtype(type.dtype).itemsize
 
 
 def _need_forward(operation: PlannedOperation, memory: int, need: Any) -> None:

@@ -73,7 +73,7 @@ class KernelSums:
         width = target.size // max(len(target), 1)
         kernel = segment_sum_kernel(width, str(target.dtype))
         bounds = np.asarray(self.plan.bounds, np.int64)
-        words = np.empty((len(bounds) - 1, 7), np.int64)
+        words = np.empty((len(bounds) - 1, 8), np.int64)
         words[:, 0] = lengths_of(bounds)
         words[:, 1] = device.address(target)
         words[:, 2] = uploaded.address(self.rows) + 4 * bounds[:-1]
@@ -81,6 +81,7 @@ class KernelSums:
         words[:, 4] = width
         words[:, 5] = uploaded.address(self.order)
         words[:, 6] = uploaded.address(self.starts) + 4 * bounds[:-1]
+        words[:, 7] = len(target)
         return device.compile([kernel])[kernel.name].bind(words)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from arrows.engine.reading import (
     Fingerprint,
     Outputs,
     ReaderRecipe,
+    ReadNotes,
     checked_executor,
     checked_processes,
     fingerprint,
@@ -30,6 +31,7 @@ from arrows.engine.scheduling.example_sources import StreamedAgain, as_examples,
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
+from arrows.engine.values import IteratorReplay
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.errors import message
@@ -56,14 +58,27 @@ class BatchInput:
     Attributes:
         wired: the examples as wirings.
         objects: the examples themselves; None if only their wirings are there.
+        replays: by an example's number, its iterators as they were read, if it has any.
         numbers: what each example is called in messages: its place in the prepared set, else in the batch.
         ids: the integer that each example's dropout masks depend on; by default its number.
     """
 
     wired: WiredBatch
     objects: Sequence[Any] | None
+    replays: Mapping[int, IteratorReplay]
     numbers: HostArray
     ids: HostArray
+
+    def select(self, places: HostArray) -> BatchInput:
+        """The examples at some places of the batch."""
+        objects = None if self.objects is None else [self.objects[place] for place in places.tolist()]
+        return replace(
+            self,
+            wired=self.wired.select(places),
+            objects=objects,
+            numbers=self.numbers[places],
+            ids=self.ids[places],
+        )
 
     def parts(self, most: AtOnce) -> Iterator[tuple[int, WiredBatch]]:
         """Yields what runs at once, at most so much, with the number of its first example."""
@@ -174,19 +189,33 @@ class BatchReader:
     def __init__(self, reader: ExampleReader, stated: str | None) -> None:
         self.reader, self.stated = reader, stated
 
-    def read(self, examples: Examples, purpose: str, ids: object, first: int = 0) -> BatchInput:
-        """Reads a batch; messages name its ``purpose``, and plain examples count from ``first``."""
+    def read(self, examples: Examples, purpose: str, ids: object) -> BatchInput:
+        """Reads a batch; messages name its ``purpose``."""
         if isinstance(examples, Prepared):
             examples = examples[:]
-        objects = None
+        objects, notes = None, ReadNotes()
         if isinstance(examples, Batch):
             self._check(examples.prepared)
             wired, numbers = examples.wired, examples.indices
         else:
             objects = as_examples(examples, purpose)
-            wired = WiredBatch.all(self.reader.read_all(objects, first=first))
-            numbers = wired.indices + first if first else wired.indices
-        return BatchInput(wired, objects, numbers, numbers if ids is None else as_ids(ids, len(wired)))
+            with self.reader.hinting(examples):
+                wired = WiredBatch.all(self.reader.read_all(objects, notes=notes))
+            numbers = wired.indices
+        ids = numbers if ids is None else as_ids(ids, len(wired))
+        return BatchInput(wired, objects, notes.replays, numbers, ids)
+
+    def read_fitting(self, examples: Sequence[Any], first: int) -> tuple[BatchInput, dict[int, InputError]]:
+        """Reads those examples of a part of a stream that fit, and says by number why the others do not.
+
+        The examples count from ``first``.
+        """
+        refused: dict[int, InputError] = {}
+        notes = ReadNotes(refused)
+        wired = WiredBatch.all(self.reader.read_all(examples, first=first, notes=notes))
+        numbers = np.array([n for n in range(first, first + len(examples)) if n not in refused], np.intp)
+        objects = [examples[number - first] for number in numbers.tolist()]
+        return BatchInput(wired, objects, notes.replays, numbers, numbers), refused
 
     def prepare(self, examples: Examples, wanted: Preparation) -> Prepared:
         """As `Model.prepare`."""
@@ -207,18 +236,18 @@ class BatchReader:
             cache = SetCache(
                 path=wanted.cache,
                 data=wanted.data,
-                fingerprint=self.fingerprint(),
+                fingerprint=self.fingerprint,
                 plan=self.reader.plan,
                 max_nodes=self.reader.max_nodes,
             )
             count = len(examples) if isinstance(examples, Sized) else None
-            with naming_places(examples):
+            with naming_places(examples), self.reader.hinting(examples):
                 prepared = cache.prepared(
                     source, partial(self._chunks, wanted), listed=in_memory, count=count
                 )
         else:
             listed = as_examples(examples, purpose)
-            with naming_places(examples):
+            with naming_places(examples), self.reader.hinting(examples):
                 if wanted.executor is None:
                     wirings = self.reader.read_all(listed, wanted.processes)
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TypeAlias
@@ -32,6 +33,23 @@ class EpochBatches:
         """
         first = int(np.searchsorted(self.stops, position, side="right"))
         return int(self.stops[min(first + batches, len(self.stops)) - 1])
+
+    def changed(self, position: int, rest: EpochBatches) -> EpochBatches:
+        """The same up to a position; from there on, the examples that are left make other batches.
+
+        Args:
+            position: where a batch ends.
+            rest: the new batches, whose order is one of the examples that are left.
+
+        >>> epoch = EpochBatches(np.array([4, 2, 0, 1, 3]), np.array([2, 4, 5]))
+        >>> epoch.changed(2, EpochBatches(np.arange(3), np.array([3]))).stops.tolist()
+        [2, 5]
+        """
+        left = self.order[position:]
+        return EpochBatches(
+            np.concatenate([self.order[:position], left[rest.order]]),
+            np.concatenate([self.stops[self.stops <= position], rest.stops + position]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +106,10 @@ class _ByCount:
     """Batches of so many examples."""
 
     examples: int
+
+    def epoch(self, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
+        order = random.permutation(len(nodes))
+        return EpochBatches(order, self.stops(order))
 
     def stops(self, nodes: HostArray) -> HostArray:
         count = len(nodes)
@@ -192,29 +214,69 @@ def checked_at_once(owner: str, at_once: object) -> AtOnce:
     return _positive(f"{owner}: at_once", at_once, ", or ByNodes(...)")
 
 
-def epoch_batches(batch_size: BatchSize, prepared: object, count: int, seed: tuple[int, int]) -> EpochBatches:
+def epoch_batches(
+    batch_size: BatchSize,
+    prepared: object,
+    count: int,
+    seed: tuple[int, int],
+    before: Sequence[tuple[BatchSize, int]] = (),
+) -> EpochBatches:
     """The batches of an epoch.
+
+    A run that was resumed within the epoch may have another batch size from there on.  The examples that are
+    left keep their order then, but for a `Bucketed`, which sorts and shuffles them.
 
     Args:
         batch_size: examples in a batch, or the rule.
         prepared: the examples; a rule asks them how many nodes each has.
         count: how many examples there are.
         seed: what the order depends on, and nothing else.
+        before: batch sizes that the epoch had before this one, each with the position up to which.
 
     Raises:
         ArrowTypeError: the examples do not say how many nodes they have.
     """
+    sizes = [*(size for size, _ in before), batch_size]
     random = np.random.default_rng(seed)
-    if not isinstance(batch_size, ByNodes | Bucketed):
-        order = random.permutation(count)
-        return EpochBatches(order, _ByCount(batch_size).stops(order))
-    nodes = getattr(prepared, "nodes", None)
-    if nodes is None:
-        raise ArrowTypeError(
-            f"train: {batch_size} needs to know how many nodes each example has, and these do not say (a "
-            "program on the fly shows it only as it runs); batch_size=64 takes so many examples"
-        )
-    return batch_size.epoch(nodes, random)
+    nodes: HostArray = np.zeros(count, np.int64)
+    rule = next((size for size in sizes if isinstance(size, ByNodes | Bucketed)), None)
+    if rule is not None:
+        known: HostArray | None = getattr(prepared, "nodes", None)
+        if known is None:
+            raise ArrowTypeError(
+                f"train: {rule} needs to know how many nodes each example has, and these do not say (a "
+                "program on the fly shows it only as it runs); batch_size=64 takes so many examples"
+            )
+        nodes = known
+    first, *others = [_ByCount(size) if isinstance(size, int) else size for size in sizes]
+    epoch = first.epoch(nodes, random)
+    for (_, position), size in zip(before, others, strict=True):
+        left = nodes[epoch.order[position:]]
+        if isinstance(size, Bucketed):
+            rest = size.epoch(left, np.random.default_rng((*seed, position)))
+        else:
+            rest = EpochBatches(np.arange(len(left)), size.stops(left))
+        epoch = epoch.changed(position, rest)
+    return epoch
+
+
+def batch_size_of(plain: object) -> BatchSize:
+    """A batch size or rule from plain JSON, as `dataclasses.asdict` writes it.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: this is none.
+
+    >>> batch_size_of({"batch_size": {"nodes": 10}, "pool": 2})
+    Bucketed(batch_size=ByNodes(nodes=10), pool=2)
+    """
+    match plain:
+        case {"nodes": nodes, **others} if not others:
+            return ByNodes(nodes)
+        case {"batch_size": size, "pool": pool, **others} if not others:
+            inner = batch_size_of(size)
+            if not isinstance(inner, Bucketed):
+                return Bucketed(inner, pool)
+    return _positive("batch_size", plain)
 
 
 def _positive(argument: str, value: object, also: str = "") -> int:

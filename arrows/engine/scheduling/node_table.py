@@ -75,40 +75,21 @@ class NodeTable:
     outputs: Outputs
 
 
-@dataclass(frozen=True, slots=True)
-class SetOrder:
-    """What the order of a set's nodes says of some of its examples, so that their table orders them likewise.
-
-    Attributes:
-        first: for each of their nodes, the place of the first equal one in the set's order by
-            `largest_examples_first`; None where equal nodes are not known.
-        deep: by pair of operation and component, whether the set has it at several depths.
-    """
-
-    first: HostArray | None
-    deep: HostArray
-
-
-def node_table(plan: Plan, wirings: Wirings, share: bool, order: SetOrder | None = None) -> NodeTable:
+def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     """Makes the table of a set.
 
     Args:
         plan: the model's plan.
         wirings: the set.
         share: whether equal nodes get one number, where they are known.
-        order: for examples of a larger set, in the order that they have there: what to keep of the order of
-            its nodes.
     """
     site = wirings.site.values
     nodes, constants = len(site), len(plan.lowered.constants)
-    if share and order is not None and order.first is not None:
-        _, place, classes = np.unique(order.first, return_index=True, return_inverse=True)
-    else:
-        same = wirings.same if share else None
-        classes = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
-        place = largest_examples_first(plan, wirings.site.offsets)
-        if same is not None:
-            place = first_of_classes(classes, place)
+    same = wirings.same if share else None
+    classes = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
+    place = _largest_examples_first(plan, wirings.site.offsets)
+    if same is not None:
+        place = _first_of_classes(classes, place)
     # Without batching, rows stand in the order in which they are computed.
     depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
     keys = ordered_keys(plan, plan.sites.pair[site[place]], depth)
@@ -121,7 +102,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool, order: SetOrder | None
     layout = source_layout(plan, site, wirings.counts.values)
     first = layout.first_source
     if plan.schedule != "none":
-        for start, stop in _single_steps(plan, keys, None if order is None else order.deep):
+        for start, stop in _single_steps(plan, keys):
             in_step = place[start:stop]
             read = sources.values[first[in_step]] >> plan.shift
             if constants:
@@ -161,7 +142,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool, order: SetOrder | None
     )
 
 
-def largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
+def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
     """The nodes of a set, those of the largest examples first.
 
     The rows of a step are in this order. Where sequences end at different steps, those that go on are then
@@ -180,7 +161,7 @@ def largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
     return nodes
 
 
-def first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
+def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
     """The first node of each class, in the order of ``nodes``, which has all of them."""
     turn = np.full(int(classes.max(initial=-1)) + 1, -1, nodes.dtype)
     # Of several numbers written to one place NumPy keeps the last, so they are written backwards.
@@ -206,7 +187,7 @@ def ordered_keys(plan: Plan, pair: HostArray, depth: HostArray) -> NodeKeys:
     return NodeKeys(key.astype(np.int16 if len(distinct) < 2**15 else np.int32), key_pair, key_depth)
 
 
-def _single_steps(plan: Plan, keys: NodeKeys, deep: HostArray | None) -> list[tuple[int, int]]:
+def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
     """The ranges of numbers that run in one step outside of recursion and folds, in topological order.
 
     The nodes of such a step can stand in the order of what they read first. That is a range where all of it
@@ -216,8 +197,6 @@ def _single_steps(plan: Plan, keys: NodeKeys, deep: HostArray | None) -> list[tu
     single = plan.reads_at_once[plan.pairs.operation[keys.pair]]
     single[1:] &= keys.pair[1:] != keys.pair[:-1]  # an operation's steps in a component follow one another
     single[:-1] &= keys.pair[1:] != keys.pair[:-1]
-    if deep is not None:
-        single &= ~deep[keys.pair]
     (chosen,) = single.nonzero()
     chosen = chosen[plan.pairs.component[keys.pair[chosen]].argsort(kind="stable")]
     starts, stops = keys.key.searchsorted(chosen), keys.key.searchsorted(chosen, "right")

@@ -11,7 +11,7 @@ import numpy as np
 
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings, lengths_of
-from arrows.engine.scheduling.node_table import NodeTable, SetOrder, node_table
+from arrows.engine.scheduling.node_table import NodeTable, node_table
 from arrows.engine.scheduling.set_file import MappedWirings
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
@@ -26,13 +26,11 @@ class WiredBatch:
         wirings: the set.
         indices: places in it, ``[examples]``, in any order; an example may be there twice.
         tables: the set's node tables that were made so far, by whether they share equal nodes.
-        order: if the set is itself a part of a larger one, what to keep of the order of nodes there.
     """
 
     wirings: Wirings
     indices: HostArray
     tables: dict[bool, NodeTable] = field(default_factory=dict)
-    order: SetOrder | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -42,9 +40,13 @@ class WiredBatch:
         """All examples of a set."""
         return WiredBatch(wirings, np.arange(len(wirings)))
 
+    def select(self, places: HostArray) -> WiredBatch:
+        """The examples at some places of the batch."""
+        return WiredBatch(self.wirings, self.indices[places], self.tables)
+
     def part(self, first: int, count: int) -> WiredBatch:
         """``count`` of these examples, from the ``first`` on."""
-        return WiredBatch(self.wirings, self.indices[first : first + count], self.tables, self.order)
+        return WiredBatch(self.wirings, self.indices[first : first + count], self.tables)
 
     def apart(self) -> WiredBatch:
         """The same examples with nodes of their own: if one is there twice, a set that holds it twice."""
@@ -55,7 +57,7 @@ class WiredBatch:
     def table(self, plan: Plan, share: bool) -> NodeTable:
         """The node table of the set; arguments as those of `node_table`."""
         if share not in self.tables:
-            self.tables[share] = node_table(plan, self.wirings, share, self.order)
+            self.tables[share] = node_table(plan, self.wirings, share)
         return self.tables[share]
 
 
@@ -120,10 +122,8 @@ class Prepared:
         """The examples at ``indices`` as a batch."""
         if isinstance(self.wirings, Wirings):
             return WiredBatch(self.wirings, indices, self.tables)
-        # In the order of the set, on which the order of rows depends.
         distinct, places = np.unique(indices, return_inverse=True)
-        wirings, order = self.wirings.select_ordered(distinct)
-        return WiredBatch(wirings, places, order=order)
+        return WiredBatch(self.wirings.select(distinct), places)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if isinstance(self.wirings, MappedWirings):

@@ -32,14 +32,14 @@ class SetCache:
     Attributes:
         path: the file.
         data: what the user says that the examples are; None: their content counts.
-        fingerprint: how the model reads examples.
+        fingerprint: tells how the model reads examples now.
         plan: the model's plan.
         max_nodes: the most nodes of an example.
     """
 
     path: Path
     data: str | None
-    fingerprint: Fingerprint
+    fingerprint: Callable[[], Fingerprint]
     plan: Plan
     max_nodes: int
 
@@ -67,11 +67,12 @@ class SetCache:
             OSError: the file cannot be read or written.
         """
         data = self._data(examples, listed)
+        now = self.fingerprint()
         if not self.path.exists():
-            self._write(data, read(examples))
-        return self._map(data, count)
+            now = self._write(data, read(examples), now)
+        return self._map(data, count, now)
 
-    def _map(self, data: str, count: int | None) -> Prepared:
+    def _map(self, data: str, count: int | None, now: Fingerprint) -> Prepared:
         try:
             texts = read_texts(self.path)
         except ArrowValueError as error:
@@ -81,7 +82,7 @@ class SetCache:
         version = texts.get("version", "")
         if version != __version__:
             raise self._refusal(f"arrows {version} has written it, and this is arrows {__version__}")
-        self._require_same_model(texts)
+        self._require_same_model(texts, now)
         try:
             examples = int(texts["examples"])
         except (KeyError, ValueError):
@@ -95,25 +96,33 @@ class SetCache:
             wirings = MappedWirings(columns, texts["layout"], len(self.plan.lowered.constants))
         except (ArrowValueError, KeyError, TypeError, ValueError) as error:
             raise self._refusal(f"it is damaged: {error}") from None
-        prepared = Prepared(wirings, self.fingerprint)
+        prepared = Prepared(wirings, now)
         prepared.plans.add(self.plan)
         return prepared
 
-    def _write(self, data: str, chunks: Iterator[Chunk]) -> None:
-        if self.fingerprint.refusal is not None:
+    def _write(self, data: str, chunks: Iterator[Chunk], before: Fingerprint) -> Fingerprint:
+        """Writes the file; returns how the model reads in the end: a vocabulary may have grown."""
+        if before.refusal is not None:
             raise ArrowTypeError(
                 message(
                     f"cannot keep prepared examples in {self.path}",
                     reason="a later model could not tell whether it reads examples as they were read: "
-                    f"{self.fingerprint.refusal}",
+                    f"{before.refusal}",
                     hint="say what your functions' data is, and say it anew when it changes: "
                     "ar.compile(block, fingerprint='vocabulary of May')",
                 )
             )
         require_replaceable(self.path)
-        fingerprint = json.dumps(asdict(self.fingerprint))
-        texts = {"kind": _KIND, "version": __version__, "data": data, "fingerprint": fingerprint}
+        found = before
+
+        def texts() -> dict[str, str]:
+            nonlocal found
+            found = self.fingerprint()
+            fingerprint = json.dumps(asdict(found))
+            return {"kind": _KIND, "version": __version__, "data": data, "fingerprint": fingerprint}
+
         write_set(self.plan, chunks, self.max_nodes, self.path, texts)
+        return found
 
     def _data(self, examples: Iterable[object], listed: bool) -> str:
         """Says which examples they are."""
@@ -139,14 +148,14 @@ class SetCache:
             )
         )
 
-    def _require_same_model(self, texts: dict[str, str]) -> None:
+    def _require_same_model(self, texts: dict[str, str], now: Fingerprint) -> None:
         try:
             fields = json.loads(texts["fingerprint"])
             functions = tuple((name, digest) for name, digest in fields.pop("functions"))
             written = Fingerprint(**fields, functions=functions)
         except (KeyError, TypeError, ValueError):
             raise self._refusal("it is damaged: it does not say how its examples were read") from None
-        reason = self.fingerprint.difference(written)
+        reason = now.difference(written)
         if reason is not None:
             raise self._refusal(f"another model has made it, and {reason}")
 

@@ -1,16 +1,18 @@
 """Wirings in a file that is mapped into memory: what a prepared set of any size is read from, batch by batch.
 
 The file has the columns of `Wirings`, one after another for all examples, and "bounds": where each example
-begins in each of them.  Value ids count from the example's own nodes, after those of the constants. Labels of
-metrics and tapped objects are JSON.  A batch takes from each column what belongs to its examples alone.
+begins in each of them.  Value ids count from the example's own nodes, after those of the constants. "hash"
+has the hashes of nodes, by which a batch finds equal ones; it is left out if no chunk has any. Labels
+of metrics and tapped objects are JSON, in which a number of NumPy is its dtype and its bytes.  A batch takes
+from each column what belongs to its examples alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,24 @@ import numpy as np
 
 from arrows.column_file import ColumnWriter
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Chunk, Column, Outputs, Selection, Visits, Wirings, index_type, lengths_of
-from arrows.engine.scheduling.node_table import SetOrder
-from arrows.engine.scheduling.set_order import OrderWriter
+from arrows.engine.reading import (
+    Chunk,
+    Column,
+    Outputs,
+    Selection,
+    Visits,
+    Wirings,
+    classify,
+    index_type,
+    lengths_of,
+    unique_hashes,
+)
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
 
 _WIDEST = 10_000  # bits of a whole number; Python writes up to 4,300 digits
+_SCALAR = "\0NumPy"  # the key of a number of NumPy in JSON
 _OBJECTS = 8  # the most levels of lists and dicts in a label
 
 
@@ -90,15 +102,17 @@ def columns_of(wirings: Wirings) -> dict[str, Column]:
     return columns
 
 
-def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts: Mapping[str, str]) -> None:
-    """Writes wirings to a file as they come; memory holds one chunk, and a few numbers an example.
+def write_set(
+    plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts: Callable[[], Mapping[str, str]]
+) -> None:
+    """Writes wirings to a file as they come; memory holds one chunk.
 
     Args:
         plan: the plan of the model that reads them.
         chunks: the wirings, with the hashes of their nodes.
         most: the most nodes of an example.
         path: the file, which is written whole or not at all.
-        texts: what else to write.
+        texts: asked, once all chunks are there, what else to write.
 
     Raises:
         ArrowTypeError: a label or a tapped object that JSON does not hold.
@@ -107,9 +121,10 @@ def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts:
     constants = len(plan.lowered.constants)
     id_type = index_type((most + constants + 1) << plan.shift)
     with ColumnWriter(path) as writer:
-        order = OrderWriter(plan, writer)
         ends: HostArray | None = None
-        count = 0
+        count = nodes = 0
+        hashed = False
+        unhashed: list[tuple[int, int]] = []  # chunks for which hashes are to be made if another has some
         for wirings, hashes in chunks:
             columns = columns_of(wirings)
             layout = SetColumns.of(wirings)
@@ -117,7 +132,6 @@ def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts:
             if ends is None:
                 ends = np.zeros(bounds.shape[1], np.int64)
                 writer.add("bounds", ends[None])
-                texts = {**texts, "layout": json.dumps(asdict(layout))}
                 for name in layout.bounded:
                     values = columns[name].values
                     ids = name == "sources" or name.startswith(("results", "metrics", "levels", "counts"))
@@ -131,10 +145,18 @@ def write_set(plan: Plan, chunks: Iterable[Chunk], most: int, path: Path, texts:
             writer.add("depth", wirings.depth.values)
             writer.add("bounds", bounds[1:] - bounds[0] + ends)
             ends = ends + bounds[-1] - bounds[0]
-            order.add(wirings, hashes)
             count += len(wirings)
-        order.finish()
-        writer.finish({**texts, "examples": str(count)})
+            if hashes is None:
+                unhashed.append((nodes, len(wirings.site.values)))
+            hashed = hashed or hashes is not None
+            if hashed:
+                for made in starmap(unique_hashes, unhashed):
+                    writer.add("hash", made.T)
+                unhashed.clear()
+            if hashes is not None:
+                writer.add("hash", hashes.T)
+            nodes += len(wirings.site.values)
+        writer.finish({**texts(), "layout": json.dumps(asdict(layout)), "examples": str(count)})
 
 
 def _from_own_nodes(ids: Column, base: HostArray, constants: int, shift: int) -> Column:
@@ -167,7 +189,7 @@ class MappedWirings:
         for name, end in zip(names, self.bounds[-1].tolist(), strict=True):
             if len(columns[name]) != end:
                 raise ValueError(f"its column {name!r} ends elsewhere than its bounds say")
-        if any(len(columns[name]) != len(columns["site"]) for name in ("depth", "first") if name in columns):
+        if any(len(columns[name]) != len(columns["site"]) for name in ("depth", "hash") if name in columns):
             raise ValueError("the columns of its nodes have different lengths")
 
     def __len__(self) -> int:
@@ -181,10 +203,6 @@ class MappedWirings:
 
     def select(self, indices: HostArray) -> Wirings:
         """The wirings of the examples ``indices``, in that order."""
-        return self.select_ordered(indices)[0]
-
-    def select_ordered(self, indices: HostArray) -> tuple[Wirings, SetOrder]:
-        """The wirings of the examples ``indices``, in that order, and what the set says of their order."""
         layout, columns = self.layout, self.columns
         starts, ends = self.bounds[indices], self.bounds[indices + 1]
         names = layout.bounded
@@ -197,7 +215,8 @@ class MappedWirings:
         def family(name: str, count: int) -> tuple[Column, ...]:
             return tuple(chosen[f"{name}{number}"] for number in range(count))
 
-        wirings = Wirings(
+        hashes = nodes.of(columns["hash"]) if "hash" in columns else None
+        return Wirings(
             base=np.full(len(indices), self.constants, np.int64),
             site=chosen["site"],
             depth=nodes.of(columns["depth"]),
@@ -216,18 +235,15 @@ class MappedWirings:
                 if layout.taps
                 else None,
             ),
+            same=hashes and classify(hashes.values.T, hashes.offsets),
         )
-        first = nodes.of(columns["first"]).values if "first" in columns else None
-        return wirings, SetOrder(first, columns["deep"])
 
 
 def _as_json(objects: Sequence[list[Any]], owner: str) -> Column:
     """For each example, its objects as JSON."""
     texts = []
     for listed in objects:
-        for value in listed:
-            _require_plain(value, owner)
-        texts.append(json.dumps(listed).encode("ascii"))
+        texts.append(json.dumps([_plain(value, owner) for value in listed]).encode("ascii"))
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(list(map(len, texts)), out=offsets[1:])
     return Column(np.frombuffer(b"".join(texts), np.uint8), offsets)
@@ -235,11 +251,20 @@ def _as_json(objects: Sequence[list[Any]], owner: str) -> Column:
 
 def _from_json(column: Column) -> tuple[list[Any], ...]:
     content = column.values.tobytes()
-    return tuple(json.loads(content[a:z]) for a, z in pairwise(column.offsets.tolist()))
+    return tuple(
+        json.loads(content[a:z], object_hook=_restored) for a, z in pairwise(column.offsets.tolist())
+    )
 
 
-def _require_plain(value: object, owner: str, level: int = 0) -> None:
-    """Refuses what JSON would change or does not hold."""
+def _restored(value: dict[str, Any]) -> Any:
+    if _SCALAR not in value:
+        return value
+    dtype, content = value[_SCALAR]
+    return np.frombuffer(bytes.fromhex(content), np.dtype(dtype))[0]
+
+
+def _plain(value: object, owner: str, level: int = 0) -> Any:
+    """A value as JSON holds it, of which `_restored` makes the same again; refuses what cannot be held."""
     if isinstance(value, int) and value.bit_length() > _WIDEST:
         raise ArrowTypeError(
             message(
@@ -248,14 +273,13 @@ def _require_plain(value: object, owner: str, level: int = 0) -> None:
             )
         )
     if value is None or type(value) in (bool, int, float, str):
-        return
-    if type(value) in (list, dict) and level < _OBJECTS:
-        assert isinstance(value, (list, dict))
-        parts = value if isinstance(value, list) else [*value.values()]
-        if all(type(key) is str for key in (value if isinstance(value, dict) else ())):
-            for part in parts:
-                _require_plain(part, owner, level + 1)
-            return
+        return value
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc" and type(value) is value.dtype.type:
+        return {_SCALAR: [value.dtype.str, value.tobytes().hex()]}
+    if type(value) is list and level < _OBJECTS:
+        return [_plain(part, owner, level + 1) for part in value]
+    if type(value) is dict and level < _OBJECTS and all(type(key) is str and key != _SCALAR for key in value):
+        return {key: _plain(part, owner, level + 1) for key, part in value.items()}
     raise ArrowTypeError(
         message(
             "cannot write a prepared set to a file",

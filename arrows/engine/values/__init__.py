@@ -6,7 +6,7 @@
 be deeper than the interpreter's stack.
 """
 
-from arrows.engine.values.containers import IteratorReplay, nth
+from arrows.engine.values.containers import REREADABLE, IteratorReplay, iterators_in, nth
 from arrows.engine.values.descriptions import (
     ExamplePath,
     describe,
@@ -34,6 +34,7 @@ from arrows.engine.values.trampoline import Recursion, each, trampoline
 
 __all__ = [
     "OPTIONAL",
+    "REREADABLE",
     "ExamplePath",
     "ForeignArrayError",
     "IteratorReplay",
@@ -56,6 +57,7 @@ __all__ = [
     "get_row",
     "hint_for_item",
     "import_array",
+    "iterators_in",
     "lends_memory",
     "make_tuple",
     "next_words",

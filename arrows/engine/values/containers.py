@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from itertools import tee
+from itertools import count, cycle, repeat, tee
 from operator import index
 from typing import Any
 
+import numpy as np
+
+# Each of these gives all its elements to everybody who asks.
+REREADABLE = (list, tuple, dict, str, bytes, range, set, frozenset, np.ndarray)
+
 
 class IteratorReplay:
-    """Iterates over containers of an example; an iterator among them can be read from its start repeatedly.
+    """Iterates over containers of an example, each of which is gone over once, however many blocks read it.
 
-    Several blocks may read the same iterator: the block that returns it runs once, wherever it stands.
+    That makes iterators right, and containers that hand out one iterator again and again: the block that
+    returns one runs once, wherever it stands, and its elements are kept for whoever reads them next.
+
+    Attributes:
+        failures: by the identity of a container, the error that it raised in place of an element.
 
     Example:
         >>> replay, numbers = IteratorReplay(), map(float, "12")
@@ -21,22 +30,77 @@ class IteratorReplay:
     """
 
     def __init__(self) -> None:
-        # By identity, since an iterator need not be hashable. The iterator is kept beside its start, so that
+        # By identity, since an iterator need not be hashable. The container is kept beside its start, so that
         # no other object gets its identity.
         self._starts: dict[int, tuple[object, Iterator[Any]]] = {}
+        self.failures: dict[int, Exception] = {}
 
     def __call__(self, container: Any) -> Iterator[Any]:
         """An iterator over the elements of a container."""
-        iterator: Iterator[Any] = iter(container)
-        if iterator is not container:
-            return iterator
+        if isinstance(container, REREADABLE):
+            return iter(container)
         if id(container) not in self._starts:
-            self._starts[id(container)] = container, tee(container, 1)[0]
+            elements = self._elements(id(container), iter(container))
+            self._starts[id(container)] = container, tee(elements, 1)[0]
         return copy(self._starts[id(container)][1])
 
+    def _elements(self, identity: int, iterator: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for element in iterator:  # noqa: UP028 (`yield from` would close the user's iterator)
+                yield element
+        except Exception as error:
+            self.failures[identity] = error
+            raise
+
+    def __bool__(self) -> bool:
+        """Whether there is anything that cannot be read again."""
+        return bool(self._starts)
+
     def clear(self) -> None:
-        """Forgets all iterators, before the next example."""
+        """Forgets all containers, before the next example."""
         self._starts.clear()
+        self.failures.clear()
+
+    def taken(self) -> IteratorReplay:
+        """A replay that goes on with what this one knows, and which this one forgets."""
+        other = IteratorReplay()
+        other._starts, self._starts = self._starts, other._starts
+        other.failures, self.failures = self.failures, other.failures
+        return other
+
+
+# Iterators that are never used up.
+_ENDLESS = (count, cycle, repeat)
+_LOOKED_AT = 10_000  # objects of an example
+
+
+def iterators_in(value: object) -> list[Any]:
+    """The iterators that an object is or holds: in lists, tuples, sets, dicts and attributes.
+
+    Whoever goes over one uses it up. Of large objects a part is looked at.
+
+    >>> iterators_in({"words": iter("ab"), "length": 2})
+    [<str_...iterator object at 0x...>]
+    >>> iterators_in([[1, 2], "text"])
+    []
+    """
+    found, todo = [], [value]
+    seen: set[int] = set()
+    while todo and len(seen) < _LOOKED_AT:
+        part = todo.pop()
+        if part is None or isinstance(part, (str, int, float, bytes, type, np.ndarray)) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, (list, tuple, set, frozenset)):
+            todo.extend(part)
+        elif isinstance(part, dict):
+            todo.extend(part.values())
+        elif hasattr(type(part), "__next__") and not isinstance(part, _ENDLESS):
+            found.append(part)
+        todo.extend(getattr(part, "__dict__", {}).values())
+        for name in getattr(type(part), "__slots__", ()):
+            todo.append(getattr(part, name, None))
+    return found
 
 
 def nth(container: Any, place: Any) -> Any:

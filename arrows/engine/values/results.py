@@ -226,6 +226,8 @@ def collate(output: T.Type, values: list[Any]) -> Any:
 
     >>> collate(T.Sequence(T.Tensor(())), [[np.float32(1)], []]).tolist()
     [[1.0], []]
+    >>> collate(T.Tuple([T.Tensor(()), T.Tensor(())], (1, 0)), [Labelled((5.0, 6.0), (1, 0))])
+    (1: array([5.]), 0: array([6.]))
     """
     return trampoline(_collate(output, values))
 
@@ -311,9 +313,9 @@ def _collate(output: T.Type, values: list[Any]) -> Recursion[object]:
     if isinstance(output, T.Tensor):
         return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
     if isinstance(output, T.Tuple):
-        items = yield each(
-            _collate(item, [value[i] for value in values]) for i, item in enumerate(output.items)
-        )
+        # Tuples are read by position: a key may be a number too.
+        columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in output.items]
+        items = yield each(map(_collate, output.items, columns))
         return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         offsets = np.zeros(len(values) + 1, np.int64)

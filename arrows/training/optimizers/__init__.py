@@ -1,15 +1,13 @@
 """Optimizers: `Optimizer` applies an update rule; each algorithm is one file with its rule.
 
 `optimizer.py` clips gradients, looks up learning rates and keeps the state of each parameter. An update rule
-(`update_rule.py`) says how one parameter changes. `averages.py` averages parameters over the steps, and
-`description.py` writes the text by which a saved run recognizes its optimizer.
+(`update_rule.py`) says how one parameter changes. `averages.py` averages parameters over the steps.
 """
 
 from arrows.training.optimizers.adadelta import Adadelta, FadingDeltas
 from arrows.training.optimizers.adagrad import Adagrad, AdaptiveSquares
 from arrows.training.optimizers.adam import Adam, AdamW, Moments
 from arrows.training.optimizers.counters import Counters
-from arrows.training.optimizers.description import functions_in
 from arrows.training.optimizers.optimizer import Optimizer
 from arrows.training.optimizers.rmsprop import FadingSquares, RMSprop
 from arrows.training.optimizers.sgd import SGD, Momentum
@@ -30,5 +28,4 @@ __all__ = [
     "Optimizer",
     "RMSprop",
     "Rule",
-    "functions_in",
 ]

@@ -50,31 +50,32 @@ def dense_source(code: RuleCode) -> KernelSource:
 
 @cache
 def rows_source(code: RuleCode, width: int, index: str) -> KernelSource:
-    """Words: rows, their list, values, parameter, counts, where 0 stops the step, scale, slots, numbers."""
-    slots = [(f"slot{n}", f"(({code.type}*)WORD({7 + n}))[at]") for n in range(len(code.slots))]
+    """Words: rows, their list, values, parameter, counts, where 0 stops the step, scale, rows of the
+    parameter, slots, numbers.  A row that the parameter lacks is left out."""
+    slots = [(f"slot{n}", f"(({code.type}*)WORD({8 + n}))[at]") for n in range(len(code.slots))]
     parameter = ("parameter", f"(({code.type}*)WORD(3))[at]")
     gradient = ("gradient", f"(({code.type}*)WORD(2))[i]")
     body = f"""\
-  {_numbers(code, 7 + len(slots))}
+  {_numbers(code, 8 + len(slots))}
   const double* unless = (const double*)WORD(5);
   const {index}* rows = (const {index}*)WORD(1);
   if (unless && *unless == 0.0) return;
   ITEMS(i, WORD(0) * {width}) {{
     const long long r = i / {width};
     const long long at = (long long)rows[r] * {width} + i % {width};
-    if (r && rows[r - 1] == rows[r]) continue;
+    if (rows[r] < 0 || rows[r] >= WORD(7) || (r && rows[r - 1] == rows[r])) continue;
     double count = ((const double*)WORD(4))[rows[r]] + 1.0;
     (void)count;
 {_loads(code, [parameter, gradient, *slots], 6)}
     {chr(10).join("    " + line for line in code.lines).strip()}
 {_stores(code, [parameter, gradient, *slots])}
   }}"""
-    return _source(body, words=7 + len(slots) + code.numbers, columns=width)
+    return _source(body, words=8 + len(slots) + code.numbers, columns=width)
 
 
 @cache
 def count_source(index: str) -> KernelSource:
-    """Words: rows, their numbers, counts, where 0 stops the step.
+    """Words: rows, their numbers, counts, where 0 stops the step, how many counts there are.
 
     A launch of its own: the threads of a row's other columns read the count that one of them would change.
     """
@@ -83,8 +84,10 @@ def count_source(index: str) -> KernelSource:
   const double* unless = (const double*)WORD(3);
   const {index}* rows = (const {index}*)WORD(1);
   if (unless && *unless == 0.0) return;
-  ITEMS(i, WORD(0)) if (!i || rows[i - 1] != rows[i]) ((double*)WORD(2))[rows[i]] += 1.0;""",
-        words=4,
+  ITEMS(i, WORD(0))
+    if (rows[i] >= 0 && rows[i] < WORD(4) && (!i || rows[i - 1] != rows[i]))
+      ((double*)WORD(2))[rows[i]] += 1.0;""",
+        words=5,
         columns=1,
     )
 
@@ -131,18 +134,18 @@ def merge_source(dtype: str, width: int, index: str, order: str) -> KernelSource
 
 @cache
 def write_source(dtype: str, width: int, index: str) -> KernelSource:
-    """Words: rows, their numbers in rising order, their values (0: zeros), the array where they go."""
+    """Words: rows, their numbers in rising order, their values (0: zeros), where they go, its rows."""
     kind = "float" if dtype == "float32" else "double"
     return _source(
         f"""\
   const {index}* rows = (const {index}*)WORD(1);
   ITEMS(i, WORD(0) * {width}) {{
     const long long first = i / {width};
-    if (!first || rows[first - 1] != rows[first])
+    if (rows[first] >= 0 && rows[first] < WORD(4) && (!first || rows[first - 1] != rows[first]))
       (({kind}*)WORD(3))[(long long)rows[first] * {width} + i % {width}] =
           WORD(2) ? ((const {kind}*)WORD(2))[i] : 0;
   }}""",
-        words=4,
+        words=5,
         columns=width,
     )
 

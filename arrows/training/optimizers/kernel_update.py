@@ -174,16 +174,28 @@ class OptimizerKernels:
             return
         source = rows_source(code, rows.values.size // count, _index(rows.rows))
         slots = [change.state[slot] for slot in code.slots]
-        words = [count, rows.rows, rows.values, parameter, change.count, unless, scale, *slots, *numbers]
+        size = parameter.shape[0]
+        words = [
+            count,
+            rows.rows,
+            rows.values,
+            parameter,
+            change.count,
+            unless,
+            scale,
+            size,
+            *slots,
+            *numbers,
+        ]
         self._launch(source, words)
-        self._launch(count_source(_index(rows.rows)), [count, rows.rows, change.count, unless])
+        self._launch(count_source(_index(rows.rows)), [count, rows.rows, change.count, unless, size])
 
     def write_rows(self, target: Array, rows: MergedRows, *, zeros: bool) -> None:
         """Writes rows into an array of the parameter's shape, or zeros in their place."""
         count = rows.rows.shape[0]
         if rows.values.size:
             source = write_source(rows.values.dtype.name, rows.values.size // count, _index(rows.rows))
-            self._launch(source, [count, rows.rows, None if zeros else rows.values, target])
+            self._launch(source, [count, rows.rows, None if zeros else rows.values, target, target.shape[0]])
 
     def _table(self, tensors: Sequence[Sequence[Array | int]]) -> list[int]:
         """The words of a table: how many chunks, and where the chunks and the tensors are listed.

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from arrows.engine.device import Device, locks_parameters
 from arrows.engine.values import Ragged
 from arrows.ops.arrays import Array
 from arrows.training.arguments import described, require_model, require_number
-from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, require_rate
+from arrows.training.learning_rates import (
+    Rate,
+    Rates,
+    is_frozen,
+    rate_at,
+    rate_text,
+    require_rate,
+    without_addresses,
+)
 from arrows.training.optimizers.averages import Averages
 from arrows.training.optimizers.counters import Counters, set_back, whole_numbers
-from arrows.training.optimizers.description import Settings, without_addresses
 from arrows.training.optimizers.update import Change, Gradient, Rows, Updater, on_device
 from arrows.training.optimizers.update_rule import Rule, StepCount
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.did_you_mean import check_keywords
+from arrows.typesys.did_you_mean import check_keywords, check_positions
 from arrows.typesys.foreign_names import OPTIMIZER
+
+_HALF_A_STEP = (
+    "This came in the middle of a step of the optimizer: some parameters, and what the optimizer keeps for "
+    "them, have taken the step, and others have not. To go on exactly, load the last checkpoint; "
+    "train(checkpoint_path=...) saves them, and lets Ctrl-C wait for the end of a step."
+)
+
+
+def _is_of_parameters(value: object) -> bool:
+    """Whether this is a model, its parameters, or a list of arrays: what PyTorch's optimizers take first."""
+    return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
 
 
 class Optimizer:
@@ -65,6 +84,14 @@ class Optimizer:
     if not TYPE_CHECKING:  # `__init__` says what type checkers should know
 
         def __new__(cls, *args: object, **keywords: object) -> Self:
+            if args and _is_of_parameters(args[0]):
+                call = f"{cls.__name__}({'rule' if cls is Optimizer else 'learning_rate'})"
+                raise ArrowTypeError(
+                    f"{call} takes no parameters: train(model, examples, {cls.__name__}(0.001)) and "
+                    f"optimizer.step(model, grads) change those of the model. For other rates of some, or to "
+                    "freeze them: rates={'embed/*': 0.1}"
+                )
+            check_positions(cls.__name__, cls.__init__, args)
             check_keywords(cls.__name__, cls.__init__, keywords, OPTIMIZER)
             return super().__new__(cls)
 
@@ -100,7 +127,14 @@ class Optimizer:
         self._device: Device | None = None
 
     def __repr__(self) -> str:
-        return self._settings().text(self.learning_rate)
+        rule: object = self.rule
+        rates = f", rates={self.rates.by_pattern}" if self.rates.by_pattern else ""
+        if self.learning_rate is not self.rule.learning_rate:
+            if is_dataclass(rule) and not isinstance(rule, type):
+                rule = replace(rule, learning_rate=self.learning_rate)
+            else:
+                rates += f", learning_rate={self.learning_rate}"
+        return self._text(rule, rates)
 
     @property
     def learning_rate(self) -> Rate:
@@ -113,44 +147,28 @@ class Optimizer:
         self._learning_rate = rate
 
     @property
-    def description(self) -> str:
-        """The optimizer's class and hyperparameters as they are now, the same in every process; saved with
-        the state of a run. A schedule that is a function is identified by its code and content.
+    def settings(self) -> str:
+        """The class and all hyperparameters but the learning rates, as the same text in every process.
 
-        Raises:
-            ArrowValueError: the content of a schedule cannot be identified.
+        The state in a checkpoint belongs to these.
         """
-        return self._settings().description(self.learning_rate)
+        rule: object = self.rule
+        words = without_addresses(repr(rule))
+        if is_dataclass(rule) and not isinstance(rule, type):
+            named = (field.name for field in fields(rule) if field.name != "learning_rate")
+            words = f"{type(rule).__name__}({', '.join(f'{name}={getattr(rule, name)!r}' for name in named)})"
+        return self._text(words, "")
 
     @property
-    def began(self) -> str:
-        """The description as it was before anyone set `learning_rate`."""
-        return self._settings().description(self.rule.learning_rate)
+    def rates_text(self) -> str:
+        """The learning rates as they are now, as a text that is the same in every process."""
+        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in self.rates.by_pattern.items())
+        return ", ".join([rate_text(self.learning_rate), *separate])
 
-    def continues(self, description: str, began: str, learning_rate: float | None) -> bool:
-        """Whether this optimizer can take the saved state of one with these descriptions.
-
-        It can if the descriptions are equal. It also can if this optimizer is as the saved one was at first,
-        and only the learning rate has changed since, to a number: the saved state holds that number.
-        """
-        if self.description == description:
-            return True
-        settings = self._settings()
-        if learning_rate is not None and self.description == began:
-            return settings.description(learning_rate) == description
-        # Descriptions in older files have no hashes of functions, and the initial learning rate.
-        older = without_addresses(settings.text(self.rule.learning_rate))
-        return description == began == older and (learning_rate is None) == callable(self.learning_rate)
-
-    def _settings(self) -> Settings:
-        return Settings(
-            optimizer=type(self).__name__,
-            rule=self.rule,
-            clip_norm=self.clip_norm,
-            rates=self.rates.by_pattern,
-            average=None if self.averages is None else self.averages.decay,
-            dense=self.dense,
-        )
+    def _text(self, rule: object, rates: str) -> str:
+        average = "" if self.averages is None else f", average={self.averages.decay}"
+        dense = ", dense=True" if self.dense else ""
+        return f"{type(self).__name__}({rule}, clip_norm={self.clip_norm}{rates}{average}{dense})"
 
     def only_reads_gradients(self) -> bool:
         """Whether `step` neither changes nor keeps gradients, so that it may read the engine's own memory.
@@ -235,6 +253,8 @@ class Optimizer:
             ArrowValueError: a gradient whose name is no parameter's, or of another shape or element type than
                 the parameter; a pattern of `rates` that matches nothing; a schedule that gives a rate below
                 0; averages in use. Nothing has been changed then.
+            BaseException: Ctrl-C, or memory ran out. If this came while parameters changed, some have taken
+                the step and others have not, and a note on the exception says so.
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
@@ -265,24 +285,28 @@ class Optimizer:
                 pairs[name] = parameter, self._updater.merge(device, gradient)
         scale = self._updater.clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
         rates = self._rates(pairs, separate)
-        self.steps += 1  # whatever can fail has been done before this line
-        changes = []
-        for name, (parameter, merged) in pairs.items():
-            rows = merged.rows if isinstance(merged, Rows) and not self.dense else None
-            if self.averages is not None:
-                self.averages.before(device, name, parameter, self.steps, rows, self.unless)
-            changes.append(
-                Change(
-                    parameter=parameter,
-                    gradient=merged,
-                    rule=self.rule,
-                    state=self._state_of(device, name, parameter),
-                    rate=rates[name],
-                    count=self._count_step(device, name, parameter, by_row=rows is not None),
-                    dense=rows is None,
+        try:
+            self.steps += 1  # what is wrong with the arguments has been found before this line
+            changes = []
+            for name, (parameter, merged) in pairs.items():
+                rows = merged.rows if isinstance(merged, Rows) and not self.dense else None
+                if self.averages is not None:
+                    self.averages.before(device, name, parameter, self.steps, rows, self.unless)
+                changes.append(
+                    Change(
+                        parameter=parameter,
+                        gradient=merged,
+                        rule=self.rule,
+                        state=self._state_of(device, name, parameter),
+                        rate=rates[name],
+                        count=self._count_step(device, name, parameter, by_row=rows is not None),
+                        dense=rows is None,
+                    )
                 )
-            )
-        self._updater.apply(device, changes, scale, self.unless)
+            self._updater.apply(device, changes, scale, self.unless)
+        except BaseException as error:  # Ctrl-C, a timeout, memory that ran out
+            error.add_note(_HALF_A_STEP)
+            raise
 
     def counters(self) -> Counters:
         """What the host counts, so that `set_back` can undo steps that changed no array."""

@@ -7,13 +7,17 @@ it is used, and before memory is allocated for it.
 
 from arrows.safetensors_file import Entry, open_file, require_memory
 from arrows.training.saving.checkpoint import STATE, add_parameters, load_state, save_state
+from arrows.training.saving.existing import EVALUATION, described_file, holds_state
 from arrows.training.saving.parameter_files import differences, load, read_metadata, save
 
 __all__ = [
+    "EVALUATION",
     "STATE",
     "Entry",
     "add_parameters",
+    "described_file",
     "differences",
+    "holds_state",
     "load",
     "load_state",
     "open_file",

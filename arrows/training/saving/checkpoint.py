@@ -17,7 +17,6 @@ from arrows.engine.device import host_array
 from arrows.files import require_path
 from arrows.ops.arrays import Array, HostArray
 from arrows.safetensors_file import (
-    OURS,
     OpenFile,
     open_file,
     quoted,
@@ -27,10 +26,12 @@ from arrows.safetensors_file import (
 )
 from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
+from arrows.training.learning_rates import rate_text
 from arrows.training.optimizers import Optimizer
 from arrows.training.optimizers.update_rule import StepCount
 from arrows.training.parameters import Trainable, all_parameters, notation
 from arrows.training.progress import Progress
+from arrows.training.saving.existing import STATE_KEY, require_same_kind
 from arrows.training.saving.parameter_files import (
     differences,
     names_to_come,
@@ -51,8 +52,7 @@ class CountsSteps(Protocol):
     step: int
 
 
-_KEY = OURS + "run"
-STATE = ("state", "averages", "description", "began", "continues")
+STATE = ("state", "averages", "settings", "rates_text")
 """The members of an optimizer that a checkpoint needs."""
 _KINDS = ("parameter", "slot", "count", "average", "since")
 
@@ -77,8 +77,8 @@ def save_state(
     Raises:
         ArrowTypeError: an argument of the wrong kind.
         ArrowValueError: metadata that is not text; averages stand in for the parameters; the optimizer holds
-            the state of parameters that the model does not have, or has a schedule whose content cannot be
-            identified; `progress` is out of range.
+            the state of parameters that the model does not have; `progress` is out of range; parameters or a
+            model stand at `path`.
         OSError: the file cannot be written; a file that was at `path` is as it was.
 
     >>> import tempfile
@@ -115,8 +115,8 @@ def save_state(
     arrays |= count_arrays | since_arrays
     rate = optimizer.learning_rate
     text = SavedRun(
-        optimizer=optimizer.description,
-        began=optimizer.began,
+        optimizer=optimizer.settings,
+        began=rate_text(optimizer.rule.learning_rate),
         learning_rate=None if callable(rate) else float(rate),
         steps=optimizer.steps,
         model_step=_as_int(getattr(model, "step", None)),
@@ -127,12 +127,13 @@ def save_state(
         counts=counts,
         since=since,
     ).as_text()
+    require_same_kind(target, state=True)
     try:
         SavedRun.of(text)
     except ArrowValueError as error:
         raise ArrowValueError(f"this state could not be loaded again: it {error}") from None
     # The optimizer's arrays lie where the model was in the last step, which need not be where it is now.
-    write_file(target, {name: host_array(array) for name, array in arrays.items()}, {_KEY: text})
+    write_file(target, {name: host_array(array) for name, array in arrays.items()}, {STATE_KEY: text})
 
 
 def add_parameters(path: Path, params: Mapping[str, Array]) -> None:
@@ -159,7 +160,9 @@ def load_state(
         path: the file.
         model: has the same parameters as the one that was saved, on any device; on the fly, those of layers
             that have not been called yet wait, as in `load`.
-        optimizer: has the same class and hyperparameters as the one that was saved; its state is replaced.
+        optimizer: has the same class and hyperparameters as the one that was saved, but for its learning
+            rates; its state is replaced.  If it has the learning rate that the saved one was made with, it
+            takes the number that this has been changed to since; another one stays as it is.
         check: called with the result before anything is changed; may raise.
 
     Returns:
@@ -205,7 +208,7 @@ def load_state(
             optimizer.averages.values = arrays["average"]
             optimizer.averages.since = {**run.since, **arrays["since"]}
         optimizer.steps = run.steps
-        if run.learning_rate is not None:
+        if run.learning_rate is not None and rate_text(optimizer.learning_rate) == run.began:
             optimizer.learning_rate = run.learning_rate
         if run.model_step is not None and isinstance(model, CountsSteps):
             model.step = run.model_step
@@ -214,16 +217,16 @@ def load_state(
 
 def _run_of(file: OpenFile, model: Trainable, optimizer: Optimizer) -> SavedRun:
     """Reads the numbers and texts of the file; refuses those of another optimizer or model."""
-    if _KEY not in file.texts:
+    if STATE_KEY not in file.texts:
         raise ArrowValueError(f"{file.path} is not the state of a training run")
     try:
-        run = SavedRun.of(file.texts[_KEY])
+        run = SavedRun.of(file.texts[STATE_KEY])
     except ArrowValueError as error:
         raise ArrowValueError(f"{file.path} {error}") from None
-    if not optimizer.continues(run.optimizer, run.began, run.learning_rate):
+    if run.optimizer != optimizer.settings:
         raise ArrowValueError(
-            f"{file.path} is the state of another optimizer:\n"
-            f"  saved  {escaped(run.optimizer)}\n  given  {optimizer.description}"
+            f"{file.path} is the state of another optimizer; only its learning rates may be others:\n"
+            f"  saved  {escaped(run.optimizer)}\n  given  {optimizer.settings}"
         )
     seed = getattr(model, "seed", None)
     if None not in (run.model_seed, seed) and run.model_seed != seed:

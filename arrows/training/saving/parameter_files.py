@@ -21,6 +21,7 @@ from arrows.safetensors_file import (
 from arrows.training.arguments import require_model
 from arrows.training.interrupt import undisturbed
 from arrows.training.parameters import Described, Trainable, all_parameters, notation
+from arrows.training.saving.existing import require_same_kind
 from arrows.training.saving.unnamed_layers import (
     Sites,
     alike_layers,
@@ -49,7 +50,7 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
 
     Raises:
         ArrowTypeError: `model` is not a model, or `path` not a path.
-        ArrowValueError: metadata that is not text.
+        ArrowValueError: metadata that is not text, or the state of a run stands at `path`.
         OSError: the file cannot be written; a file that was at `path` is as it was.
 
     Warns:
@@ -92,6 +93,7 @@ def write_parameters(
     reserved = next((key for key in texts if key.startswith(OURS)), None)
     if reserved is not None:
         raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {reserved!r}")
+    require_same_kind(path, state=False)
     write_file(path, arrays, texts | dict(ours) | ({_KEY: json.dumps(unnamed)} if unnamed else {}))
     return alike_layers(model)
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
+from arrows.engine.scheduling import batch_size_of
 from arrows.safetensors_file import is_whole
-from arrows.training.progress import Evaluation, Progress
+from arrows.training.progress import Progress
 from arrows.training.saving.unnamed_layers import Sites, sites_of
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import escaped
 
 VERSION = 1
@@ -25,9 +26,8 @@ class SavedRun:
     """The state of a run without its arrays.
 
     Attributes:
-        optimizer: the optimizer's description.
-        began: its description before anyone changed its learning rate; older files do not have this, and
-            `optimizer` takes its place.
+        optimizer: the optimizer's class and hyperparameters but its learning rates, as text.
+        began: the learning rate that it was made with, as text.
         learning_rate: the optimizer's; None for a schedule.
         steps: how many steps the optimizer has taken.
         model_step: the model's count of steps, on which dropout masks depend; None if it does not count.
@@ -66,23 +66,9 @@ class SavedRun:
             raise ArrowValueError("is damaged: its numbers are not JSON") from None
         if isinstance(values, dict) and is_whole(values.get("version")) and values["version"] != VERSION:
             raise ArrowValueError("was written by another version of arrows")
-        older = False
-        if isinstance(values, dict) and "optimizer" in values:
-            # Older files do not have these.
-            values = {"began": values["optimizer"], "unnamed": {}, **values}
-            if isinstance(values.get("progress"), dict):
-                older = "evaluations" not in values["progress"]
-                values["progress"] = {
-                    "evaluations": [],
-                    "plateau": "",
-                    "accumulate": 1,
-                    **values["progress"],
-                }
         _check("", values, _RUN)
         _check("progress", values["progress"], _PROGRESS)
         for number, epoch in enumerate(values["progress"]["history"]):
-            if isinstance(epoch, dict):
-                epoch.setdefault("steps", 0)  # older files do not have it
             _check(f"progress.history[{number}]", epoch, _EPOCH)
         for number, evaluation in enumerate(values["progress"]["evaluations"]):
             _check(f"progress.evaluations[{number}]", evaluation, _EVALUATION)
@@ -91,12 +77,6 @@ class SavedRun:
             if name is not None:
                 raise ArrowValueError(f"is damaged: {table} of {_shown(name)} is more than all steps")
         progress = Progress.of(values.pop("progress"))
-        if older:  # what was best among the epochs is still to be surpassed
-            progress.evaluations = [
-                Evaluation(epoch.number, 0, epoch.figures, epoch.best)
-                for epoch in progress.history
-                if epoch.figures
-            ]
         if progress.position > progress.examples:
             raise ArrowValueError("is damaged: progress.position is more than the number of examples")
         unnamed = sites_of(values.pop("unnamed")) or {}
@@ -133,6 +113,22 @@ def _measure(value: object) -> bool:
     return _number(value) and 0 <= value < math.inf
 
 
+def _is_batch_size(value: object, level: int = 0) -> bool:
+    if not isinstance(value, dict):
+        return is_whole(value, 1)
+    if level == 2 or not all(_is_batch_size(part, level + 1) for part in value.values()):
+        return False
+    try:
+        batch_size_of(value)
+    except (ArrowTypeError, ArrowValueError):
+        return False
+    return True
+
+
+def _was_batch_size(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _is_batch_size(value[0]) and is_whole(value[1])
+
+
 def _table(test: Test) -> Test:
     return lambda value: isinstance(value, dict) and all(map(test, value.values()))
 
@@ -157,7 +153,7 @@ _RUN: dict[str, Test] = {
 }
 _PROGRESS: dict[str, Test] = {
     "seed": _seed,
-    "batch_size": lambda value: is_whole(value, 1) or (isinstance(value, str) and value != ""),
+    "batch_size": _is_batch_size,
     "examples": _whole(),
     "epoch": _whole(1),
     "position": _whole(),
@@ -167,6 +163,10 @@ _PROGRESS: dict[str, Test] = {
     "evaluations": _type(list),
     "plateau": _type(str),
     "accumulate": _whole(1),
+    "content": _type(str),
+    "epochs": _whole(),
+    "rates": _type(str),
+    "before": lambda value: isinstance(value, list) and all(map(_was_batch_size, value)),
 }
 _EVALUATION: dict[str, Test] = {
     "epoch": _whole(1),

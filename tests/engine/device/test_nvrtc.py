@@ -24,7 +24,7 @@ from arrows.training.optimizers.kernel_sources import (
     rank_source,
     write_source,
 )
-from benchmarks.networks import attention_tagger, pairwise_attention_tagger
+from benchmarks.networks import attention_tagger
 from benchmarks.steps import networks
 from tests.engine.device import nvrtc
 from tests.engine.program.emitters.c.batches import kernels_of
@@ -83,7 +83,6 @@ def more_networks() -> Iterator[tuple[Any, Any]]:
     """Attention in each way, and a table whose gradient is dense in one operation and sparse in another."""
     sentences = [([1, 2, 4], [0, 1, 2]), ([3], [1]), ([0, 1, 2, 3, 4], [2, 2, 1, 0, 1])]
     yield attention_tagger(5, 4, 2, 3), sentences
-    yield pairwise_attention_tagger(5, 4, 2, 3), sentences
     words = ar.GetItem(0) >> ar.Map(ar.Scalar("int32") >> ar.Embedding(5, 4))
     yield words >> ar.Attention(ar.FC([], name="score")), sentences
     yield ar.GetItem(0) >> language_model(ar.Embedding(5, 3)), sentences

@@ -42,13 +42,13 @@ def test_results_are_those_of_the_examples_in_order(kind, batch_size):
         "indexed": Indexed(),
     }[kind]
     expected = [float(sum(x)) for x in examples]
-    assert list(model.predict(stream, batch_size=batch_size)) == (
+    assert list(model.predict_stream(stream, batch_size=batch_size)) == (
         expected[::-1] if kind == "batch" else expected
     )
 
 
 def test_no_examples():
-    assert list(ar.compile(SUM).predict([])) == [] == list(ar.compile(SUM).predict(iter(())))
+    assert list(ar.compile(SUM).predict_stream([])) == [] == list(ar.compile(SUM).predict(iter(())))
 
 
 def test_an_endless_stream_is_read_a_batch_ahead():
@@ -60,7 +60,7 @@ def test_an_endless_stream_is_read_a_batch_ahead():
             read += 1
             yield [n]
 
-    rows = ar.compile(SUM).predict(endless(), batch_size=8)
+    rows = ar.compile(SUM).predict_stream(endless(), batch_size=8)
     assert read == 0
     for n in range(40):
         assert next(rows) == n
@@ -83,7 +83,7 @@ def test_memory_holds_one_batch():
             most = max(most, sum(each() is not None for each in alive))
             yield example
 
-    assert len(list(ar.compile(SUM).predict(stream(), batch_size=10))) == 200
+    assert len(list(ar.compile(SUM).predict_stream(stream(), batch_size=10))) == 200
     assert most <= 21, most  # the batch that is read, and the one before it until that is done
 
 
@@ -91,7 +91,7 @@ def test_an_error_has_its_number_in_the_stream_and_comes_after_what_was_before_i
     examples: list[Any] = lists(30)
     examples[17] = [1, "two"]
     for size in (1, 4, 16, 100):
-        rows = ar.compile(SUM).predict(iter(examples), batch_size=size)
+        rows = ar.compile(SUM).predict_stream(iter(examples), batch_size=size)
         assert [next(rows) for _ in range(17)] == [float(sum(x)) for x in examples[:17]]
         with pytest.raises(ar.InputError, match=r"^example 17: "):
             next(rows)
@@ -101,7 +101,7 @@ def test_errors_that_show_when_the_batch_runs_are_numbered_too():
     row = ar.GetItem(0) >> ar.Scalar("int32") >> ar.Function(lambda i: i * 2)
     model = ar.compile(row >> ar.Embedding(7, 2, name="table"))
     examples = [(0,), (1,), (2,), (0,), (5,), (1,)]
-    rows = model.predict(examples, batch_size=3)
+    rows = model.predict_stream(examples, batch_size=3)
     assert [next(rows).shape for _ in range(4)] == [(2,)] * 4
     with pytest.raises(ar.InputError, match=r"example 4: .*index 10 is out of range"):
         next(rows)
@@ -112,7 +112,7 @@ def test_errors_may_be_results():
     examples[3] = examples[11] = None
     examples[12] = "text"
     model = ar.compile(SUM)
-    rows = list(model.predict(iter(examples), batch_size=8, errors="return"))
+    rows = list(model.predict_stream(iter(examples), batch_size=8, errors="return"))
     assert len(rows) == 30
     for number, (example, row) in enumerate(zip(examples, rows, strict=True)):
         if number in (3, 11, 12):
@@ -123,7 +123,7 @@ def test_errors_may_be_results():
 
 def test_examples_of_a_file_are_named_by_their_lines():
     examples = FileExamples([[1], ["x"], [2]], places=[f"numbers.jsonl:{n}" for n in (1, 3, 4)], skipped=[])
-    rows = list(ar.compile(SUM).predict(examples, batch_size=2, errors="return"))
+    rows = list(ar.compile(SUM).predict_stream(examples, batch_size=2, errors="return"))
     assert rows[0] == 1.0 and rows[2] == 2.0 and str(rows[1]).startswith("numbers.jsonl:3: example 1: ")
 
 
@@ -132,7 +132,7 @@ def test_an_error_of_the_stream_comes_after_the_results_before_it():
         yield from lists(5)
         raise OSError("the line is dead")
 
-    rows = ar.compile(SUM).predict(broken(), batch_size=64)
+    rows = ar.compile(SUM).predict_stream(broken(), batch_size=64)
     assert [next(rows) for _ in range(5)] == [float(sum(x)) for x in lists(5)]
     with pytest.raises(OSError, match="the line is dead"):
         next(rows)
@@ -144,7 +144,7 @@ def test_random_numbers_count_over_the_stream():
     whole = model(examples)
     assert len(np.unique(whole)) == 18
     for stream in (examples, iter(examples), model.prepare(examples)):
-        rows = list(model.predict(stream, batch_size=4))
+        rows = list(model.predict_stream(stream, batch_size=4))
         np.testing.assert_array_equal(np.stack(rows), whole)
 
 
@@ -154,7 +154,7 @@ def test_rows_fit_a_frame():
     def both(xs: Any) -> Any:
         return {"sum": SUM(xs), "n": ar.Length()(xs)}
 
-    frame = pandas.DataFrame(ar.compile(ar.arrow(both)).predict(lists(4)))
+    frame = pandas.DataFrame(ar.compile(ar.arrow(both)).predict_stream(lists(4)))
     assert list(frame.columns) == ["sum", "n"] and frame["sum"].tolist() == [0.0, 0.0, 1.0, 3.0]
 
 
@@ -169,10 +169,32 @@ def test_rows_fit_a_frame():
 )
 def test_wrong_arguments_are_refused_at_once(arguments, error):
     with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=error):
-        ar.compile(SUM).predict([[1]], **arguments)
+        ar.compile(SUM).predict_stream([[1]], **arguments)
+
+
+def test_what_a_tap_shows_is_shown_once_and_its_errors_are_no_examples():
+    shown: list[float] = []
+
+    def show(total: Any) -> None:
+        shown.append(float(total))
+        if total == 3:
+            ar.compile(SUM)([None])
+
+    model = ar.compile(SUM >> ar.Tap("total", show=show))
+    for errors in ("stop", "return"):
+        shown.clear()
+        with pytest.raises(ar.InputError, match="got None"):
+            model.predict([[1], [2], [3], [4]], errors=errors)
+        assert shown == [1.0, 2.0, 3.0]
+
+
+def test_a_batch_may_be_as_large_as_one_likes():
+    model = ar.compile(SUM)
+    for examples in ([[1], [2]], model.prepare([[1], [2]])):
+        assert model.predict(examples, batch_size=10**30).tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("examples", [3, "text", {"a": 1}, None, np.float32(1)])
 def test_what_is_no_stream_is_refused_at_once(examples):
     with pytest.raises(ar.ArrowTypeError, match="cannot predict"):
-        ar.compile(SUM).predict(examples)
+        ar.compile(SUM).predict_stream(examples)

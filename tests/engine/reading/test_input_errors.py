@@ -273,8 +273,14 @@ def test_an_object_that_raises() -> None:
 
 
 def shifted(by: int) -> Any:
-    """The index of the embedding is computed inside the block."""
-    return ar.Scalar("int32") >> ar.Function(lambda i: i + by) >> table >> ar.Function(lambda v: v.sum())
+    """The index of the embedding is computed inside the block, of a parameter too."""
+    layer = ar.FC(1, name="layer")
+
+    def index(i: Any) -> Any:
+        zero = layer(ar.ops.reshape(ar.ops.cast(i, "float32"), (1,)))[0] * 0.0
+        return i + by + ar.ops.cast(zero, "int32")
+
+    return ar.Scalar("int32") >> ar.Function(index) >> table >> ar.Function(lambda v: v.sum())
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
@@ -324,11 +330,19 @@ def test_targets_of_a_loss_out_of_range(schedule: str) -> None:
     good = [{"x": [1, 2, 3], "y": 2}]
     model = Untouched(block, good, schedule=schedule)
     model.refuses(
-        [*good, {"x": [1, 2, 3], "y": 3}], "^example 1: .*index 3 is out of range for an axis of size 3"
+        [*good, {"x": [1, 2, 3], "y": 3}],
+        r"^example 1: the label 3 is out of range: 3 scores have labels 0 to 2\n"
+        r"  in  SoftmaxCrossEntropy\(\)  .*errors.py:\d+\n"
+        r"  hint  for this label, let the layer before give 4 scores: ar.FC\(4\)$",
+    )
+    model.refuses(
+        [{"x": [1, 2, 3], "y": -1}], "^example 0: the label -1 is out of range(.|\n)*examples without a label"
     )
     later = ar.Record({"x": ar.Vector(3), "y": ar.Scalar("int32") >> ar.Function(lambda y: y * 2)})
     model = Untouched(later >> ar.SoftmaxCrossEntropy(), [{"x": [1, 2, 3], "y": 1}], schedule=schedule)
-    model.refuses([{"x": [1, 2, 3], "y": 2}], "^example 0: .*index 4 is out of range", prepare=False)
+    model.refuses(
+        [{"x": [1, 2, 3], "y": 2}], "^example 0: the label 4 is out of range: 3 scores", prepare=False
+    )
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
@@ -336,7 +350,8 @@ def test_a_constant_index_out_of_range(schedule: str) -> None:
     model = ar.compile(ar.Constant(9, "int32") >> table, schedule=schedule)
     for call in (model, model.eval):
         with pytest.raises(
-            ar.InputError, match=r"index 9 is out of range for an axis of size 5\n  in  .*embed"
+            ar.InputError,
+            match=r"index 9 is out of range for an axis of size 5\n  in  .*embed.*\n  hint  .*Embedding\(10",
         ):
             call([0])
     assert model([]).shape == (0, 2)

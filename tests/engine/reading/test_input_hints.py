@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +15,9 @@ import pytest
 import arrows as ar
 
 NUMBERS = ar.Map(ar.Scalar())
+EACH = "each element alone fits: put ar.Map around "
+OF = ar.GetItem("of")
+NAMES = ar.Vocabulary(["cat", "cow"], unknown=None)
 WORD = ar.GetItem("word") >> ar.Scalar("int32")
 NONE = "where it may be None, put ar.Optional(f) around what reads it: None gives zeros, or what you say"
 ANY_LENGTH = "ar.Map(ar.Scalar()) takes lists of any length"
@@ -51,6 +58,11 @@ CASES: list[tuple[Any, Any, str]] = [
     (NUMBERS, None, NONE),
     (WORD, None, NONE),
     (ar.Vector(2), [None, 1], ""),
+    (OF >> NAMES.block(), {"of": ["cat", "cow"]}, EACH + "Vocabulary(2 words)"),
+    (OF >> NAMES.block(), {"of": ["cat", 3]}, ""),
+    (OF >> NAMES.block(), {"of": []}, ""),
+    (OF >> ar.OneHot(3), {"of": [1, 2]}, EACH + "OneHot(3)"),
+    (OF >> ar.OneHot(3), {"of": [1, 5]}, ""),
     (WORD, {"wrod": 1}, "did you mean 'wrod'? W" + MISSING[1:]),
     (WORD, {"tag": 1}, MISSING),
     (WORD, {3: 1}, MISSING),
@@ -88,6 +100,13 @@ def test_the_hint(block: Any, example: Any, wanted: str) -> None:
     assert wanted in str(caught.value)
 
 
+@ar.fix
+def GREATEST(me: Any) -> Any:
+    pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Function(ar.ops.maximum)
+    return ar.OneOf(lambda x: isinstance(x, list)).case(True, pair).case(False, ar.Scalar("int32"))
+
+
+UNIT = GREATEST >> ar.Function(lambda x: ar.ops.sum(ar.ops.one_hot(x, 4)))
 ONE = "the list itself is an example, and a batch is a list of these: [example]"
 TWICE = "its first item is an example: model(batch), not model([batch])"
 
@@ -107,7 +126,10 @@ TWICE = "its first item is an example: model(batch), not model([batch])"
         (WORD, [({"word": 1},)], TWICE),
         (WORD, [[]], ""),
         (WORD, [[3]], ""),
+        (WORD, [[{"word": 1}, 3]], ""),  # not all of its items are examples
+        (UNIT, [[[0, 0], 9]], ""),  # it is an example, of which one id is wrong
         (WORD, [{"word": 1}, [{"word": 1}]], ""),  # the first is an example
+        (ar.Map(NUMBERS), [[[]], 3.0], ""),  # so is this, and its first item too
         (ar.Vector(2), [[[1.0, 2.0], [3.0, 4.0]]], TWICE),
         (ar.Scalar(), [[1.0, 2.0]], f"ar.Vector(2) takes it; {ANY_LENGTH}"),  # or a batch too many
     ],
@@ -116,6 +138,35 @@ def test_one_example_in_place_of_a_batch(block: Any, batch: Any, wanted: str) ->
     assert hint(block, batch) == wanted
     with pytest.raises(ar.InputError):
         ar.compile(block).prepare(batch)
+
+
+@pytest.mark.parametrize(
+    ("block", "batch", "wanted"),
+    [
+        (ar.Vector(3), [1.0, 2.0, 3.0], ONE),
+        (NUMBERS, [1.0, 2.0, 3.0], ONE),
+        (NUMBERS, [1.0, "a"], ""),
+        (NUMBERS, iter([1.0]), ""),  # whoever has no list, has not forgotten one around it
+        (NUMBERS, [[1.0], [2.0], 3.0], ""),
+        (ar.Map(NUMBERS), [[[]], 3.0], ""),
+        (WORD, [[{"word": 1}, {"word": 2}]], TWICE),
+        (WORD, [({"word": 1},), ({"word": 1},)], TWICE),
+    ],
+)
+@pytest.mark.parametrize("way", ["predict", "stream", "threads", "cache"])
+def test_the_hint_is_about_what_the_user_hands_in_not_about_a_part_of_it(
+    block: Any, batch: Any, wanted: str, way: str, tmp_path: Path
+) -> None:
+    model = ar.compile(block, fingerprint="hints")
+    ways: dict[str, Callable[[Any], Any]] = {
+        "predict": lambda batch: model.predict(batch, batch_size=1),
+        "stream": lambda batch: list(model.predict_stream(batch, batch_size=2)),
+        "threads": lambda batch: model.prepare(batch, executor=ThreadPoolExecutor(1)),
+        "cache": lambda batch: model.prepare(batch, cache=tmp_path / "set", data="hints"),
+    }
+    with pytest.raises(ar.InputError) as caught:
+        ways[way](copy(batch))
+    assert caught.value.details.hint == wanted
 
 
 def test_a_table_of_columns_as_a_batch() -> None:

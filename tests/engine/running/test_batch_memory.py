@@ -15,7 +15,7 @@ from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.running import BatchMemoryError, parse_memory
 from arrows.engine.running.batch_runner import BatchRunner
-from arrows.engine.running.executors import arena_sizes
+from arrows.engine.running.executors import arena_sizes, bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
 from arrows.training import Adam, train
@@ -59,15 +59,26 @@ def test_a_batch_needs_no_more_memory_than_the_same_batch_took(device: str) -> N
     assert executor.arena.bytes_with(arena_sizes(executor, planned)) == held
 
 
-def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
-    """What a batch would take of an empty arena, with the gradients of parameters."""
+def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
+    """What a batch would take: of an empty arena, and beside it."""
     executor = model.executors.get(training=gradients, gradients=gradients)
     wired = model.prepare(batch)[:].wired
     seeds = model._runner._seeds(len(batch)) if gradients else None  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
-    sizes = arena_sizes(executor, planned)
-    sent = planned.upload.bytes
-    return Arena(model.device).bytes_with(sizes) + sent + executor.parameter_gradients.dense_bytes
+    arena = Arena(model.device).bytes_with(arena_sizes(executor, planned))
+    return arena, planned.upload.bytes + bytes_beside(executor, planned)
+
+
+def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
+    """What a batch would take with an empty arena, the gradients of parameters and their sum included."""
+    executor = model.executors.get(training=gradients, gradients=gradients)
+    return sum(needs(model, batch, gradients=gradients)) + 2 * executor.parameter_gradients.dense_bytes
+
+
+def need_alone(model: ar.Model, batch: Any, *, gradients: bool) -> int:
+    """What every example of a batch would take alone, beside all that the others have left."""
+    left = sum(needs(model, [each], gradients=gradients)[1] for each in batch)
+    return left + max((need(model, [each], gradients=gradients) for each in batch), default=0)
 
 
 def sent_bytes(model: ar.Model, batch: Any, *, gradients: bool) -> int:
@@ -90,8 +101,8 @@ def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     runs = BatchRunner._runs
 
-    def noted(*arguments: Any) -> Any:
-        for part in runs(*arguments):
+    def noted(*arguments: Any, **keywords: Any) -> Any:
+        for part in runs(*arguments, **keywords):
             sizes.append(len(part.part))
             yield part
 
@@ -109,7 +120,7 @@ def test_parts_compute_what_the_batch_computes(
 ) -> None:
     whole, cut = (ar.compile(block(), loss="loss", device=device, seed=1) for _ in range(2))
     batch = examples()
-    alone = max(need(whole, [each], gradients=True) for each in batch)
+    alone = need_alone(whole, batch, gradients=True)
     cut.memory_limit = alone + int(share * (need(whole, batch, gradients=True) - alone))
     sizes = parts_of(monkeypatch)
     loss, grads = cut.value_and_grad(batch)
@@ -136,12 +147,11 @@ def test_random_models_in_parts(device: str, data: st.DataObject) -> None:
     whole, cut = (ar.compile(case.block, loss=case.loss or None, device=device, seed=3) for _ in range(2))
     batch = [*case.examples, *case.examples]
     differentiates = case.loss != "" or False
-    alone = [need(whole, [each], gradients=False) for each in batch]
-    cut.memory_limit = max([1, *alone])
+    cut.memory_limit = max(1, need_alone(whole, batch, gradients=False))
     with np.errstate(all="ignore"):
         assert close(plain(cut(batch)), plain(whole(batch)), 1e-4)
         if differentiates:
-            cut.memory_limit = max([1, *(need(whole, [each], gradients=True) for each in batch)])
+            cut.memory_limit = max(1, need_alone(whole, batch, gradients=True))
             loss, grads = cut.value_and_grad(batch)
             expected, wanted = whole.value_and_grad(batch)
             assert close(ar.to_numpy(loss), ar.to_numpy(expected), 1e-4)
@@ -159,6 +169,7 @@ def test_gradients_of_inputs_in_parts(device: str) -> None:
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(1)), seeds)
     sizes = arena_sizes(executor, planned)
     cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.upload.bytes
+    cut.memory_limit += bytes_beside(executor, planned)
     got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
     assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
     assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()
@@ -194,10 +205,7 @@ def test_the_estimate_is_what_the_arena_holds(device: str, schedule: str, gradie
     """But for what an operation computes within a step."""
     model = ar.compile(block(), loss="loss", device=device, schedule=schedule)
     batch = examples(40)
-    size = need(model, batch, gradients=gradients) - sent_bytes(model, batch, gradients=gradients)
-    size -= (
-        model.executors.get(training=True, gradients=True).parameter_gradients.dense_bytes if gradients else 0
-    )
+    size, _ = needs(model, batch, gradients=gradients)
     (model.value_and_grad if gradients else model)(batch)
     held = model.executors.arena.bytes
     assert 0.85 * held <= size <= 1.02 * held

@@ -96,7 +96,8 @@ def test_few_or_narrow_rows_are_computed_as_they_come(monkeypatch: pytest.Monkey
 
 
 def sentences(step: Any, words: Any = None, size: int = 3) -> Any:
-    words = words or ar.Scalar("int32") >> ar.Embedding(WORDS, WIDTH, name="words")
+    if words is None:
+        words = ar.Scalar("int32") >> ar.Embedding(WORDS, WIDTH, name="words")
     return ar.Map(words) >> ar.Fold(step, ar.Zeros([size])) >> ar.Function(lambda h: h.sum(), name="sum")
 
 

@@ -120,6 +120,33 @@ def test_kernels_compute_what_arrays_do(make: Any, more: Any) -> None:
 
 
 @needs_compiler
+@every_optimizer
+@pytest.mark.parametrize("more", [{}, {"clip_norm": 1.0}, {"dense": True}])
+def test_rows_that_a_table_lacks_change_nothing_beside_it(make: Any, more: Any) -> None:
+    """A device does not check an index that depends on parameters; its kernels keep to their arrays."""
+    around = np.full((30, 2), 7.0, np.float32)
+    model, wanted = (
+        Model.of("fake-kernels", table=np.zeros((4, 2), "float32")),
+        Model.of("fake-kernels", table=np.zeros((4, 2), "float32")),
+    )
+    device = model.device
+    memory = device.to_device(around)
+    model.params["table"] = memory[10:14]
+    optimizer, plain = make(**more), make(**more)
+    for rows in ([2, 9, 0], [-3, 3], [2**31 - 1, 2, -(2**31)]):
+        values = np.ones((len(rows), 2), np.float32)
+        kept = [n for n, row in enumerate(rows) if 0 <= row < 4]
+        optimizer.step(model, {"table": model.sparse(rows, values, (4, 2))})
+        plain.step(wanted, {"table": wanted.sparse([rows[n] for n in kept], values[kept], (4, 2))})
+    around[10:14] = 0
+    found = device.to_numpy(memory)
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(
+        np.delete(found, range(10, 14), axis=0), np.delete(around, range(10, 14), axis=0)
+    )
+
+
+@needs_compiler
 @pytest.mark.parametrize("ranked", [0, 1 << 14])
 @pytest.mark.parametrize("count", [1, 2, 300])
 def test_rows_are_merged_in_order(ranked: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:

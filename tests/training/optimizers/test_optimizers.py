@@ -346,5 +346,4 @@ def test_a_dense_step_that_fails_half_way_leaves_no_trace_in_the_next():
 
 def test_whether_steps_are_dense_tells_optimizers_apart():
     lazy, dense = Adam(0.1), Adam(0.1, dense=True)
-    assert "dense" not in lazy.description and dense.description.endswith("dense=True)")
-    assert not dense.continues(lazy.description, lazy.began, None)
+    assert "dense" not in lazy.settings and dense.settings.endswith("dense=True)")

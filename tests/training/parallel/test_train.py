@@ -258,6 +258,7 @@ OTHERS: dict[str, tuple[Any, bool]] = {
     "after_epoch": (print, True),
     "callbacks": ([Callback()], True),
     "best_by": ("f", True),
+    "lower": (None, True),  # of best_by, which rank 0 alone asks
     "stop_when": (never, False),
     "plateau": (halves, False),
     "checkpoint_path": (None, False),
@@ -265,6 +266,7 @@ OTHERS: dict[str, tuple[Any, bool]] = {
     "checkpoint_seconds": (0.0, True),
     "keep_last": (1, True),
     "resume": (True, False),
+    "overwrite": (True, False),
     "metadata": ({"by": "us"}, True),
     "nan": ("ignore", False),
     "progress": (True, True),
@@ -321,7 +323,7 @@ def test_ranks_with_a_schedule_of_their_own():
 
     outcomes, reasons = run(2, lambda comm: work(comm, [0.1, 0.1]))
     assert not reasons and not any(isinstance(outcome, BaseException) for outcome in outcomes), outcomes
-    for error in run(2, lambda comm: work(comm, [0.1, 0.2]))[0]:
+    for error in run(2, lambda comm: work(comm, [0.1, 0.2]))[0]:  # seen by the rate of the next step
         assert isinstance(error, ArrowValueError) and "run different things: the optimizer" in str(error)
 
 

@@ -14,7 +14,6 @@ import arrows as ar
 from arrows.safetensors_file import read_file, write_file
 from arrows.training import Adam, Epoch, Optimizer, Progress, load_state, train
 
-FILES = Path(__file__).parent / "files"
 RUN = "arrows.run"
 
 
@@ -25,7 +24,7 @@ def block() -> Any:
 
 
 def trained(checkpoint: Path | None = None, **more: Any) -> tuple[ar.Model, Optimizer]:
-    """The model of the files in `FILES`, after the same run."""
+    """A model after a short run."""
     model, optimizer = ar.compile(block(), seed=3), Adam(0.1, average=0.9)
     train(
         model,

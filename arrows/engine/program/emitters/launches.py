@@ -196,6 +196,7 @@ class RegionLaunches:
                 WordColumn(rows.stride),
                 WordColumn(indices.order),
                 WordColumn(indices.starts),
+                WordColumn(target.shape[0]),
             ]
         )
         self._device.compile([kernel])[kernel.name].bind(words)(0)

@@ -82,38 +82,41 @@ class _ScoreWriter:
 
     def forward(self, scope: CodeBlock, write: Write) -> None:
         """The weighted mean of the values that query ``r`` sees, and the logarithm of its weights' sum."""
-        query = self._kept(scope, self.q, "r", self.narrow)
+        query = self._kept(scope, self.q, "r", self.narrow, self.scale)
         top, total = scope.name(self.type, "-INFINITY"), scope.name("double", "0")
         means = self._zeros(scope, self.wide)
         block, e = self._keys(scope)
-        score = self._dot(block, query, self.k, e, self.narrow, self.scale)
+        score = self._dot(block, query, self.k, e, self.narrow)
         greater = block.inner(f"if ({score} > {top})")
         factor = greater.name(self.type, f"{self.exp}({top} - {score})")
         greater.lines.append(f"{total} *= {factor}; {top} = {score};")
         self._each(greater, self.wide, lambda inner, d: f"{means}[{d}] *= {factor};")
         block.close(greater)
-        weight = block.name(self.type, f"{self.exp}({score} - {top})")
+        # The greatest score so far counts 1, also where it is infinite and has no difference from itself.
+        weight = block.name(self.type, f"{score} == {top} ? 1 : {self.exp}({score} - {top})")
         block.lines.append(f"{total} += {weight};")
         self._add(block, means, weight, self.v, e, self.wide)
         scope.close(block)
+        # Scores of which the greatest is infinite have no softmax.
+        scope.lines.append(f"if (!({top} > -INFINITY && {top} < INFINITY)) {total} = NAN;")
         self._write(scope, means, self.wide, 0, write, f" / ({self.type}){total}")
         at = column(self.head, self.heads).moved(self.v.type.size)
         write(scope, at, scope.name(self.type, f"({self.type}){self.log}({total}) + {top}"))
 
     def as_query(self, scope: CodeBlock, write: Write) -> None:
         """The gradient of query ``r``."""
-        query = self._kept(scope, self.q, "r", self.narrow)
+        query = self._kept(scope, self.q, "r", self.narrow, self.scale)
         gradient = self._kept(scope, self.operands[3], "r", self.wide)
         logarithm, share = (self._of_head(scope, var, "r") for var in self.operands[4:])
         total = self._zeros(scope, self.narrow)
         block, e = self._keys(scope)
-        score = self._dot(block, query, self.k, e, self.narrow, self.scale)
+        score = self._dot(block, query, self.k, e, self.narrow)
         weight = block.name(self.type, f"{self.exp}({score} - {logarithm})")
         change = self._dot(block, gradient, self.v, e, self.wide)
-        of_score = block.name(self.type, f"{weight} * ({change} - {share}) * {self.scale}")
+        of_score = block.name(self.type, f"{weight} * ({change} - {share})")
         self._add(block, total, of_score, self.k, e, self.narrow)
         scope.close(block)
-        self._write(scope, total, self.narrow, 0, write)
+        self._write(scope, total, self.narrow, 0, write, f" * {self.scale}")
 
     def as_key(self, scope: CodeBlock, write: Write) -> None:
         """The gradients of key and value ``r``."""
@@ -127,9 +130,9 @@ class _ScoreWriter:
         score = self._dot(block, key, self.q, e, self.narrow, self.scale)
         weight = block.name(self.type, f"{self.exp}({score} - {logarithm})")
         change = self._dot(block, value, self.operands[3], e, self.wide)
-        of_score = block.name(self.type, f"{weight} * ({change} - {share}) * {self.scale}")
+        of_score = block.name(self.type, f"{weight} * ({change} - {share})")
         self._add(block, of_value, weight, self.operands[3], e, self.wide)
-        self._add(block, of_key, of_score, self.q, e, self.narrow)
+        self._add(block, of_key, of_score, self.q, e, self.narrow, self.scale)
         scope.close(block)
         self._write(scope, of_key, self.narrow, self.q.type.size, write)
         self._write(scope, of_value, self.wide, 2 * self.q.type.size, write)
@@ -149,9 +152,15 @@ class _ScoreWriter:
         block.lines.append(line(block, d))
         scope.close(block)
 
-    def _value(self, scope: CodeBlock, var: Var, row: str, count: int, d: str) -> str:
-        """A number of the head at hand."""
-        return self.writer.value(scope, var, row, column(f"{self.head} * {count} + {d}", var.type.size))
+    def _value(
+        self, scope: CodeBlock, var: Var, row: str, count: int, d: str, factor: str | None = None
+    ) -> str:
+        """A number of the head at hand, perhaps times a factor.
+
+        Queries are scaled before they are multiplied, as on NumPy: scores of huge numbers stay finite alike.
+        """
+        value = self.writer.value(scope, var, row, column(f"{self.head} * {count} + {d}", var.type.size))
+        return value if factor is None else f"({value} * {factor})"
 
     def _of_head(self, scope: CodeBlock, var: Var, row: str) -> str:
         return self.writer.value(scope, var, row, column(self.head, self.heads))
@@ -162,30 +171,43 @@ class _ScoreWriter:
         self._each(scope, count, lambda block, d: f"{name}[{d}] = 0;")
         return name
 
-    def _kept(self, scope: CodeBlock, var: Var, row: str, count: int) -> str:
+    def _kept(self, scope: CodeBlock, var: Var, row: str, count: int, factor: str | None = None) -> str:
         """An array of the thread with the numbers of the head at hand."""
         name = self.writer.fresh()
         scope.lines.append(f"{self.type} {name}[{max(count, 1)}];")
-        self._each(scope, count, lambda block, d: f"{name}[{d}] = {self._value(block, var, row, count, d)};")
+        self._each(
+            scope, count, lambda block, d: f"{name}[{d}] = {self._value(block, var, row, count, d, factor)};"
+        )
         return name
 
     def _dot(
-        self, scope: CodeBlock, kept: str, var: Var, row: str, count: int, scale: str | None = None
+        self, scope: CodeBlock, kept: str, var: Var, row: str, count: int, factor: str | None = None
     ) -> str:
         total = scope.name(self.type, "0")
-        self._each(
-            scope,
-            count,
-            lambda block, d: f"{total} += {kept}[{d}] * {self._value(block, var, row, count, d)};",
-        )
-        return total if scale is None else scope.name(self.type, f"{total} * {scale}")
+        self._add_each(scope, count, f"{total} += {kept}[{{d}}] * {{x}};", var, row, factor)
+        return total
 
-    def _add(self, scope: CodeBlock, total: str, factor: str, var: Var, row: str, count: int) -> None:
-        self._each(
-            scope,
-            count,
-            lambda block, d: f"{total}[{d}] += {factor} * {self._value(block, var, row, count, d)};",
-        )
+    def _add(
+        self,
+        scope: CodeBlock,
+        total: str,
+        weight: str,
+        var: Var,
+        row: str,
+        count: int,
+        factor: str | None = None,
+    ) -> None:
+        self._add_each(scope, count, f"{total}[{{d}}] += {weight} * {{x}};", var, row, factor)
+
+    def _add_each(
+        self, scope: CodeBlock, count: int, line: str, var: Var, row: str, factor: str | None
+    ) -> None:
+        """A loop over the numbers of a head, ``{x}`` is number ``{d}`` of a value."""
+
+        def each(block: CodeBlock, d: str) -> str:
+            return line.format(d=d, x=self._value(block, var, row, count, d, factor))
+
+        self._each(scope, count, each)
 
     def _write(
         self, scope: CodeBlock, kept: str, count: int, offset: int, write: Write, after: str = ""

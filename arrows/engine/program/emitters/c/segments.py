@@ -140,8 +140,8 @@ def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSo
     """The kernel of sums of vectors by row, one launch for all rows.
 
     ``target[rows[s]] += values[order[starts[s]]] + ... + values[order[starts[s + 1] - 1]]`` for all s.  Its
-    words: how many s, target, rows, values, how many numbers lie from one vector to the next, order, starts;
-    the index arrays are int32.
+    words: how many s, target, rows, values, how many numbers lie from one vector to the next, order, starts,
+    how many rows the target has; the index arrays are int32.  A row that the target lacks is left out.
 
     Args:
         width: how many numbers a vector has.
@@ -152,6 +152,8 @@ def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSo
     place = (
         f"target[(long long)((const int*)WORD(2))[s] * {width} + j] += total" if adds else "target[i] = total"
     )
+    row = "((const int*)WORD(2))[s]"
+    skip = f"if ({row} < 0 || {row} >= WORD(7)) continue;" if adds else "if (s >= WORD(7)) continue;"
     body = f"""\
   {type}* target = ({type}*)WORD(1);
   const {type}* values = (const {type}*)WORD(3);
@@ -159,25 +161,29 @@ def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSo
   const int* starts = (const int*)WORD(6);
   ITEMS(i, WORD(0) * {width}) {{
     const long long s = i / {width}, j = i % {width};
+    {skip}
     {wide} total = 0;
     for (int k = starts[s]; k < starts[s + 1]; ++k) total += values[(long long)order[k] * WORD(4) + j];
     {place};
   }}"""
-    return kernel_source(body, words=7, columns=width)
+    return kernel_source(body, words=8, columns=width)
 
 
 @cache
 def add_rows_kernel(width: int, dtype: str) -> KernelSource:
     """The kernel that adds vectors to rows of an array, no row twice: ``target[rows[s]] += values[s]``.
 
-    Its words: how many s, target, rows (int32), values.
+    Its words: how many s, target, rows (int32), values, how many rows the target has.  A row that the target
+    lacks is left out.
 
     Args:
         width: how many numbers a vector has.
         dtype: their element type.
     """
     body = f"""\
-  ITEMS(i, WORD(0) * {width})
-    (({TYPES[dtype]}*)WORD(1))[(long long)((const int*)WORD(2))[i / {width}] * {width} + i % {width}] +=
-        ((const {TYPES[dtype]}*)WORD(3))[i];"""
-    return kernel_source(body, words=4, columns=width)
+  ITEMS(i, WORD(0) * {width}) {{
+    const long long row = ((const int*)WORD(2))[i / {width}];
+    if (row >= 0 && row < WORD(4))
+      (({TYPES[dtype]}*)WORD(1))[row * {width} + i % {width}] += ((const {TYPES[dtype]}*)WORD(3))[i];
+  }}"""
+    return kernel_source(body, words=5, columns=width)

@@ -1,0 +1,79 @@
+"""Errors inside of a block that is made of others: they speak of the block that the user wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arrows.combinators import AnyBlock, Block, DerivedBlock, Item
+from arrows.inference.hints import network_result
+from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.reasons import first_of, name_of
+from arrows.inference.rules import Misfit
+from arrows.typesys import ArrowTypeError
+from arrows.typesys.terms import Clash, find, notation
+
+
+def spokesman(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Occurrence:
+    """The occurrence of the block that the user wrote: this one, or the derived block whose inside it is.
+
+    Args:
+        occurrences: all there are.
+        occurrence: of what went wrong.
+    """
+    outer_of: dict[int, Occurrence] = {}
+    for outer in occurrences:
+        for part in outer.parts:
+            outer_of.setdefault(id(part), outer)
+    speaker = walk = occurrence
+    inside = {id(occurrence.form)}  # the blocks between the speaker and where the walk is
+    while (above := outer_of.get(id(walk))) is not None:
+        walk = above
+        if _is_derived(walk.form):
+            if inside & _given(walk.form):
+                return speaker
+            speaker, inside = walk, set()
+        inside.add(id(walk.form))
+    return speaker
+
+
+def _is_derived(form: AnyBlock) -> bool:
+    return isinstance(form, DerivedBlock) and form.written() is not None
+
+
+def _given(form: AnyBlock) -> set[int]:
+    """The blocks that the user gave to a derived block."""
+    return {id(piece) for piece in form.written() or () if isinstance(piece, Block)}
+
+
+def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
+    """Why a derived block does not take its input, where a block inside raised an error."""
+    reason, hint = network_result(find(speaker.input))
+    if reason:
+        return Misfit(reason, hint)
+    given = notation(speaker.input)
+    if isinstance(inner.form, Item):
+        return Misfit(f"{speaker.form.kind} goes over the elements of a sequence, and {given} has none")
+    reason = str(getattr(error, "reason", None) or getattr(error, "message", None) or error)
+    return Misfit(reason.replace(notation(inner.input), given), getattr(error, "hint", None) or "")
+
+
+def misfit_between(
+    speaker: Occurrence, place: CoercionPlace, clash: Clash, told: ArrowTypeError
+) -> Misfit | None:
+    """Why a derived block does not take its input, where a value cannot pass between two blocks inside.
+
+    Args:
+        speaker: the derived block.
+        place: where the value passes.
+        clash: what does not fit.
+        told: the error that speaks of the blocks inside.
+
+    Returns:
+        None if that error names nothing but blocks that the user wrote.
+    """
+    if told.details.attempt.startswith("cannot go over"):
+        return Misfit(told.details.reason, told.details.hint)
+    if told.details.attempt.startswith("cannot compose"):
+        left, right, reader = notation(clash.left), notation(clash.right), name_of(first_of(place.part))
+        return Misfit(f"it hands {left} to {reader}, which takes {right}", told.details.hint)
+    return None

@@ -1,0 +1,83 @@
+"""What columns hold, and what a word for a missing value means in them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arrows.cli.table_columns import column_notes, column_types, is_missing, typed_row
+from arrows.data import FileExamples
+
+WORDS = [
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "<NA>",
+    "NaN",
+    "nan",
+    "-nan",
+    "NULL",
+    "null",
+    "None",
+    "none",
+    "nil",
+    "?",
+    "-",
+    "--",
+    ".",
+    "missing",
+    "unknown",
+    "1.#QNAN",
+    "#VALUE!",
+]
+spaced = st.sampled_from(WORDS).flatmap(lambda word: st.sampled_from([word, f" {word}", f"{word} "]))
+NUMBERS = {
+    "integer": st.integers(-(10**6), 10**6).map(str),
+    "number": st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: f"{x:.3f}"),
+    "boolean": st.sampled_from(["true", "False", "TRUE"]),
+}
+
+
+@pytest.mark.parametrize("kind", [*NUMBERS])
+def test_words_for_missing_values_leave_a_column_its_type(kind):
+    @given(st.lists(NUMBERS[kind], min_size=1, max_size=8), st.lists(spaced, max_size=4), st.randoms())
+    def check(filled, missing, rng):
+        texts = [*filled, *missing]
+        rng.shuffle(texts)
+        rows = FileExamples(
+            [{"x": text} for text in texts], places=[f"t.csv:{n}" for n in range(len(texts))], skipped=[]
+        )
+        types = column_types(rows)
+        assert types == {"x": kind}
+        values = [typed_row(row, types, "t.csv:1")["x"] for row in rows]
+        assert [value is None for value in values] == [is_missing(text) for text in texts]
+        assert sum(value is None for value in values) == len(missing)
+        written = [text for text in missing if text.strip()]
+        (*notes,) = column_notes(rows, types)
+        assert len(notes) == bool(written)
+        assert not written or f"has {len(missing)} missing value" in notes[0]
+
+    check()
+
+
+def test_a_column_of_words_keeps_them():
+    rows = [{"country": text} for text in ("NA", "DE", "None", "1")]
+    types = column_types(rows)
+    assert types == {"country": "text"}
+    assert [typed_row(row, types, "")["country"] for row in rows] == ["NA", "DE", "None", "1"]
+    assert column_types([{"x": "NA"}, {"x": ""}]) == {"x": "text"}
+
+
+def test_a_word_among_numbers_is_said():
+    rows = FileExamples(
+        [{"x": str(n)} for n in range(30)] + [{"x": "1,000"}],
+        places=[f"t.csv:{n + 2}" for n in range(31)],
+        skipped=[],
+    )
+    (warning,) = column_notes(rows, column_types(rows))
+    assert warning == (
+        "warning: the column 'x' holds 30 numbers, and is read as text because of '1,000' in t.csv:32"
+    )

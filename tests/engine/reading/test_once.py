@@ -1,0 +1,212 @@
+"""Whatever reads an example reads it once: iterators and one-shot containers are as good as lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows.training import SGD, train
+
+NUMBERS = ar.Map(ar.Scalar())
+BLOCK = ar.arrow(
+    lambda xs: (
+        (NUMBERS >> ar.Sum())(xs),
+        (NUMBERS >> ar.Max(default=0))(xs),
+        (ar.Map(ar.Scalar("int32") >> ar.Embedding(9, 1, name="e")) >> ar.Sum())(xs),
+        (NUMBERS >> ar.Mean())(xs),
+    )
+)
+# 100 is read as a number, and is no row of the embedding.
+EXAMPLES = st.lists(
+    st.lists(st.one_of(st.integers(0, 8), st.sampled_from([100, "x", None])), max_size=4).filter(
+        lambda xs: sum(type(x) is not int or x > 8 for x in xs) < 2
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+class OneShot:
+    """Hands out one iterator again and again."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = iter(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.values
+
+
+class Sized(OneShot):
+    """Knows its length, and makes a generator over one iterator each time."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__(values)
+        self.length = len(values)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.values
+
+
+KINDS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "iterator": iter,
+    "generator": lambda xs: (x for x in xs),
+    "filter": lambda xs: filter(lambda x: True, xs),
+    "one-shot": OneShot,
+    "sized": Sized,
+}
+
+
+def by_one(model: ar.Model, examples: list[Any]) -> list[Any]:
+    """For each example, read alone, its result or the text of its error."""
+    rows: list[Any] = []
+    for number, example in enumerate(examples):
+        try:
+            rows.append(tuple(float(x.reshape(())) for x in model.eval(example)))
+        except ar.InputError as error:
+            rows.append(f"example {number}: {error}".splitlines()[0])
+    return rows
+
+
+def told(row: Any) -> Any:
+    if isinstance(row, ar.InputError):
+        return str(row).splitlines()[0]
+    return tuple(float(np.reshape(x, ())) for x in row)
+
+
+def read_whole(model: ar.Model, way: str, examples: list[Any]) -> list[Any]:
+    """The rows of a way of reading that stops at the first error."""
+    with TemporaryDirectory() as folder:
+        if way == "call":
+            result = model(examples)
+        elif way == "threads":
+            with ThreadPoolExecutor(2) as executor:
+                result = model(model.prepare(examples, executor=executor))
+        elif way == "cache":
+            result = model(model.prepare(iter(examples), cache=Path(folder, "set"), data="drawn"))
+        else:
+            result = model(model.prepare(examples, processes=2 if way == "processes" else 1))
+        return [told(row) for row in zip(*map(np.asarray, result), strict=True)]
+
+
+@pytest.fixture(scope="module")
+def model() -> ar.Model:
+    model = ar.compile(BLOCK, fingerprint="once")
+    (name,) = model.params
+    model.params[name][...] = np.arange(9)[:, None]  # whole numbers, whose sums are exact in any order
+    return model
+
+
+@settings(max_examples=60)
+@given(lists=EXAMPLES, kinds=st.lists(st.sampled_from(list(KINDS)), min_size=8, max_size=8), data=st.data())
+def test_however_examples_are_read_they_are_read_once(
+    model: ar.Model, lists: list[list[Any]], kinds: list[str], data: st.DataObject
+) -> None:
+    def examples() -> list[Any]:
+        return [KINDS[kind](xs) for kind, xs in zip(kinds, lists, strict=False)]
+
+    expected = by_one(model, lists)
+    size = data.draw(st.integers(1, 8))
+    rows = model.predict(examples(), batch_size=size, errors="return")
+    assert [told(row) for row in rows] == expected
+    errors = [row for row in expected if isinstance(row, str)]
+    got: list[Any] = []
+    stream = model.predict_stream(iter(examples()), batch_size=size)
+    if errors:
+        with pytest.raises(ar.InputError) as caught:
+            got.extend(stream_into(stream, got))
+        assert told(caught.value) == errors[0] and got == expected[: expected.index(errors[0])]
+    else:
+        assert [told(row) for row in stream] == expected
+    way = data.draw(st.sampled_from(["call", "prepare", "threads", "cache", "processes"]))
+    if errors:
+        with pytest.raises(ar.InputError) as caught:
+            read_whole(model, way, examples())
+        assert told(caught.value) in errors
+    else:
+        np.testing.assert_allclose(read_whole(model, way, examples()), expected, rtol=1e-6)
+
+
+def stream_into(stream: Iterator[Any], got: list[Any]) -> list[Any]:
+    for row in stream:
+        got.append(told(row))
+    return []
+
+
+@pytest.mark.parametrize("bad", [[1, "x"], [2, 100]])
+def test_processes_refuse_iterators_as_one_process_does(model: ar.Model, bad: list[Any]) -> None:
+    def examples() -> list[Any]:
+        return [iter([n % 9]) for n in range(700)] + [iter(bad), iter([1])]
+
+    texts = []
+    for processes in (1, 2):
+        with pytest.raises(ar.InputError, match=r"^example 700: \[1\]: ") as caught:
+            model.prepare(examples(), processes=processes)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+def test_an_index_computed_of_an_iterator_is_refused_with_its_example() -> None:
+    row = ar.Map(ar.Scalar("int32")) >> ar.Sum() >> ar.Function(lambda i: i * 2) >> ar.Embedding(7, 2)
+    model = ar.compile(row)
+    rows = model.predict([iter([1, 2]), iter([2, 3]), iter([0]), iter([9])], errors="return")
+    assert [isinstance(row, ar.InputError) for row in rows] == [False, True, False, True]
+    assert "example 1: " in str(rows[1]) and "index 10 is out of range" in str(rows[1])
+    assert rows[0].tolist() == model.predict([[3]])[0].tolist()
+
+
+def test_a_function_is_not_blamed_for_an_iterator_that_was_used_up() -> None:
+    model = ar.compile(ar.InputTransform(lambda xs: [next(xs), next(xs)]) >> ar.Map(ar.Scalar()) >> ar.Sum())
+    with pytest.raises(ar.InputError, match=r"^example 1: .*got 'bad'"):
+        model([iter([1, 2]), iter([1, "bad"])])
+
+
+def test_an_error_of_an_iterator_is_what_the_message_says() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise OSError("the line is dead")
+
+    model = ar.compile(NUMBERS >> ar.Max())
+    with pytest.raises(ar.InputError, match=r"example 1: .*the line is dead"):
+        model([iter([1]), broken()])
+
+
+def test_predictions_compare_with_labels() -> None:
+    model = ar.compile(NUMBERS >> ar.Sum())
+    assert (model.predict([[1, 2], [3], []], batch_size=2) == [3, 3, 1]).tolist() == [True, True, False]
+    assert model.predict([]).shape == (0,) and model.predict([]).dtype == np.float32
+    wide = ar.compile(ar.Vector(2))
+    assert wide.predict(iter([[1, 2], [3, 4], [5, 6]]), batch_size=2).shape == (3, 2)
+    assert wide.predict(wide.prepare([[1, 2]])).tolist() == [[1.0, 2.0]]
+    pairs = ar.compile(ar.arrow(lambda xs: {"sum": (NUMBERS >> ar.Sum())(xs)})).predict([[1], [2]])
+    assert pairs == [{"sum": 1.0}, {"sum": 2.0}]
+
+
+def test_the_first_epoch_on_the_fly_trains_on_iterators_and_a_second_refuses_them() -> None:
+    def losses(make: Callable[[list[float]], Any], epochs: int) -> list[float]:
+        net, layer = ar.OnTheFly(seed=1), ar.FC([], name="f")
+
+        def loss(g: Any, xs: Any) -> Any:
+            hidden = [layer(g.tensor([x])) for x in xs]
+            return (g.sum(hidden) - 1.0) ** 2 if hidden else g.tensor(0.0) * 1.0
+
+        examples = [make([1.0, 2.0]), make([3.0])]
+        return [e.loss for e in train(net.learner(loss), examples, SGD(0.0), epochs=epochs, progress=False)]
+
+    for kind in KINDS.values():
+        assert losses(kind, 1) == losses(list, 1) != [0.0]
+        if kind is not list:
+            with pytest.raises(ar.InputError, match=r"(?s)used up.*make lists"):
+                losses(kind, 2)

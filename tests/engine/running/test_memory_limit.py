@@ -1,0 +1,167 @@
+"""With a limit on memory, the peak of what a call allocates stays below it, or the call is refused."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import ops
+from arrows.data import generate, vocabulary
+from arrows.models import sentiment
+from arrows.training import Adam
+
+SMALL = 700_000
+"""Bytes that are not counted: Python objects of a call, and the schedule of the batch before it is cut."""
+
+WORDS = [np.random.default_rng(n).integers(0, 2000, 40).tolist() for n in range(96)]
+VECTORS = [np.random.default_rng(n).normal(size=(30, 64)).astype("float32") for n in range(48)]
+ROWS = np.random.default_rng(0).normal(size=(256, 128)).astype("float32")
+TREES = generate(80)
+
+
+def scored(block: Any) -> Any:
+    return block >> ar.FC(1, name="score") >> ar.Function(lambda y: (y[0] - 1.0) ** 2)
+
+
+def words(wide: int) -> Any:
+    return ar.Map(ar.Scalar("int32") >> ar.Embedding(2000, wide, name="table"))
+
+
+def tagged(width: int) -> Any:
+    both = ar.Bidirectional(ar.LSTMCell(width, name="there"), ar.LSTMCell(width, name="back"))
+    return words(32) >> both >> ar.GetItem(0) >> ar.Map(ar.FC(4, name="tag")) >> ar.Sum()
+
+
+def twice(table: Any) -> Callable[[Any], Any]:
+    """A function of ids that looks them up in two ways."""
+    return lambda ids: ops.segment_sum(table(ids)) * ops.segment_max(table(ids * 0 + 1))
+
+
+Made = Callable[[], tuple[Any, list[Any], str | None]]
+MODELS: dict[str, Made] = {
+    "a Tree-LSTM of 60": lambda: (sentiment(vocabulary(TREES), size=60, embedding=60).learn, TREES, "loss"),
+    "a Tree-LSTM of 120": lambda: (sentiment(vocabulary(TREES), size=120, embedding=30).learn, TREES, "loss"),
+    "a bag of words of 64": lambda: (scored(words(64) >> ar.Sum()), WORDS, None),
+    "a bag of words of 200": lambda: (scored(words(200) >> ar.Sum()), WORDS, None),
+    "the greatest of words": lambda: (scored(words(64) >> ar.Max()), WORDS, None),
+    "the mean of words, wide": lambda: (
+        scored(words(64) >> ar.Mean() >> ar.FC(300, ar.ops.tanh)),
+        WORDS,
+        None,
+    ),
+    "an LSTM": lambda: (
+        scored(words(32) >> ar.RNN(ar.LSTMCell(48, name="cell")) >> ar.GetItem(1) >> ar.GetItem(0)),
+        WORDS,
+        None,
+    ),
+    "a GRU": lambda: (scored(words(32) >> ar.RNN(ar.GRUCell(48, name="cell")) >> ar.GetItem(1)), WORDS, None),
+    "a BiLSTM": lambda: (scored(tagged(24)), WORDS, None),
+    "attention of 2 heads": lambda: (
+        scored(ar.Map(ar.Vector(64)) >> ar.MultiHeadAttention(2, name="m") >> ar.Sum()),
+        VECTORS,
+        None,
+    ),
+    "attention over words": lambda: (
+        scored(words(32) >> ar.MultiHeadAttention(4, causal=True, name="m") >> ar.Sum()),
+        WORDS,
+        None,
+    ),
+    "pooling by attention": lambda: (
+        scored(ar.Map(ar.Vector(64)) >> ar.Attention(ar.FC(1, name="a"))),
+        VECTORS,
+        None,
+    ),
+    "layers of 512": lambda: (
+        scored(ar.Vector(128) >> ar.FC(512, ops.relu, name="a") >> ar.FC(512, ops.relu, name="b")),
+        [*ROWS],
+        None,
+    ),
+    "one wide layer": lambda: (scored(ar.Vector(128) >> ar.FC(2000, ops.tanh, name="a")), [*ROWS], None),
+    "a layer for each element": lambda: (
+        scored(ar.Map(ar.Vector(64) >> ar.FC(200, ops.relu, name="a")) >> ar.Sum()),
+        VECTORS,
+        None,
+    ),
+    "normalized elements": lambda: (
+        scored(ar.Map(ar.Vector(64) >> ar.LayerNorm(name="n") >> ar.FC(64, name="a")) >> ar.Mean()),
+        VECTORS,
+        None,
+    ),
+    "softmax over elements": lambda: (
+        scored(
+            ar.Map(ar.Vector(64)) >> ar.Function(lambda xs: ops.segment_sum(ops.segment_softmax(xs) * xs))
+        ),
+        VECTORS,
+        None,
+    ),
+    "convolution": lambda: (
+        scored(ar.Map(ar.Vector(64)) >> ar.Conv1d(48, 3, name="c") >> ar.Max()),
+        VECTORS,
+        None,
+    ),
+    "a table that is multiplied too": lambda: (
+        scored(ar.Map(ar.Scalar("int32")) >> ar.Function(twice(ar.Embedding(2000, 48)))),
+        WORDS,
+        None,
+    ),
+    "a recurrent cell of elements": lambda: (
+        scored(ar.Map(ar.Vector(64)) >> ar.RNN(ar.GRUCell(64, name="cell")) >> ar.GetItem(1)),
+        VECTORS,
+        None,
+    ),
+}
+
+
+def peak(call: Callable[[], Any]) -> tuple[int, bool]:
+    """The most bytes that a call allocates at a time, with what it gives; and whether it refuses."""
+    gc.collect()
+    refused = False
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        try:
+            found = call()
+            del found
+        except ar.BatchMemoryError:
+            refused = True
+        return tracemalloc.get_traced_memory()[1] - before, refused
+    finally:
+        tracemalloc.stop()
+
+
+def calls(model: ar.Model, prepared: Any) -> dict[str, tuple[Callable[[], Any], tuple[float, ...]]]:
+    """By its name, a call, and the shares of its peak that are its limits."""
+    adam = Adam(0.0)
+    model.train_step(prepared[:2], adam)  # makes the programs, and the optimizer's state
+    model(prepared[:2])
+    return {
+        "values": (lambda: model(prepared[:]), (0.2,)),
+        "gradients": (lambda: model.value_and_grad(prepared[:]), (0.5,)),
+        "a step": (lambda: model.train_step(prepared[:], adam), (0.5, 0.2)),
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_peak_of_a_call_stays_below_the_limit(name: str) -> None:
+    block, examples, loss = MODELS[name]()
+    ran = 0
+    model = ar.compile(block, loss=loss, jit=False)
+    prepared = model.prepare(examples)
+    for kind, (call, shares) in calls(model, prepared).items():
+        model.executors.arena.clear()
+        model.memory_limit = None
+        whole, _ = peak(call)
+        for share in shares:
+            model.executors.arena.clear()
+            model.memory_limit = limit = int(share * whole)
+            most, refused = peak(call)
+            ran += not refused
+            assert most <= limit + SMALL, (kind, share, most, limit)
+    assert ran, "all calls were refused"

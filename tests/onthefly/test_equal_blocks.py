@@ -1,0 +1,237 @@
+"""Blocks that a program makes anew, in place: equal ones are one call site, with the right numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial, wraps
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+
+SCALE, WEIGHT = 2.0, np.ones(2, "f")
+WORDS = {"a": 1.0}
+
+
+class Settings:
+    factor = 1.0
+
+    @classmethod
+    def scaled(cls, a: Any) -> Any:
+        return a * cls.factor
+
+
+class Weights(np.ndarray):
+    factor: float
+
+
+class Table:
+    def look_up(self, word: str) -> float:
+        return WORDS[word]
+
+
+TABLE = Table()
+WITH_FACTOR = np.ones(2, "f").view(Weights)
+MODULE: Any = ModuleType("settings")
+MODULE.inner = ModuleType("settings.inner")
+
+
+def scaled(a: Any) -> Any:
+    return a * scaled.factor  # type: ignore[attr-defined]
+
+
+def scaled_by(settings: Any, a: Any) -> Any:
+    return a * settings.factor
+
+
+def look_up(table: Any, word: str) -> Any:
+    return table[word]
+
+
+@wraps(scaled)
+def wrapped(a: Any) -> Any:
+    return scaled(a)
+
+
+def sites_after(batches: int, call: Callable[[Any, Any, int], Any]) -> tuple[int, int]:
+    """How many call sites and operations a network has after so many batches of two equal calls each."""
+    net = ar.OnTheFly()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number in range(batches):
+            with net.batch() as g:
+                for _ in range(2):
+                    x = g.tensor([1.0, number])
+                    g.numpy(call(g, x, number))
+    return len(net.call_sites.sites), len(net.plan("strata").operations)
+
+
+CALLS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "a reduction": lambda g, x, n: ar.Sum()([x, x]),
+    "a loss": lambda g, x, n: ar.SoftmaxCrossEntropy()(x, n % 2),
+    "a loss with arguments": lambda g, x, n: ar.SoftmaxCrossEntropy(weight=[1.0, 3.0])(x, n % 2),
+    "a layer without parameters": lambda g, x, n: ar.Dropout(0.5)(x),
+    "a function": lambda g, x, n: ar.Function(lambda a: ar.ops.tanh(a) * SCALE)(x),
+    "a function of an array": lambda g, x, n: ar.Function(lambda a: a * WEIGHT)(x),
+    "a map": lambda g, x, n: ar.Map(ar.Function(lambda a: a * 2.0))([x, x]),
+    "a map of a function": lambda g, x, n: ar.Map(ar.Function(ar.ops.tanh))([x, x]),
+    "a partial function": lambda g, x, n: ar.Function(partial(ar.ops.clip, low=0.5, high=2.0))(x),
+    "an example's method": lambda g, x, n: g(ar.InputTransform(TABLE.look_up) >> ar.Scalar(), "a"),
+    "an example's built-in method": lambda g, x, n: g(ar.InputTransform(WORDS.get) >> ar.Scalar(), "a"),
+    "an example's partial function": lambda g, x, n: g(
+        ar.InputTransform(partial(look_up, WORDS)) >> ar.Scalar(), "a"
+    ),
+    "a block of an example": lambda g, x, n: g(ar.Map(ar.Scalar()) >> ar.Sum(), [1.0, n]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_block_made_in_place_is_one_call_site(name: str) -> None:
+    few, many = sites_after(3, CALLS[name]), sites_after(1000 if name == "a loss" else 40, CALLS[name])
+    assert few == many
+
+
+def test_a_function_in_place_may_call_a_layer_that_was_made_once() -> None:
+    fc = ar.FC(2)
+    call = lambda g, x, n: ar.Function(lambda a: ar.ops.tanh(fc(a)))(x)  # noqa: E731
+    assert sites_after(3, call) == sites_after(50, call)
+
+
+def value(call: Callable[[Any], Any], net: Any) -> list[float]:
+    with net.batch() as g:
+        x = g.tensor([1.0, 2.0])
+        result: list[float] = np.asarray(g.numpy(call(x))).ravel().tolist()
+        return result
+
+
+def test_a_function_reads_its_closure_and_globals_as_they_are_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, factor, listed, array = ar.OnTheFly(), 1.0, [1.0], np.ones(1, "f")
+    settings = SimpleNamespace(factor=1.0)
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: ar.Function(lambda a: a * factor)(x),
+        lambda x: ar.Function(lambda a: a * listed[0])(x),
+        lambda x: ar.Function(lambda a: a * array)(x),
+        lambda x: ar.Function(lambda a: a * settings.factor)(x),
+        lambda x: ar.Function(lambda a: a * SCALE)(x),
+        lambda x: ar.Map(ar.Function(lambda a: a * factor))([x]),
+    ]
+    for new in (1.0, 2.0, 3.0, 2.0):
+        factor = listed[0] = array[0] = settings.factor = new
+        monkeypatch.setattr(f"{__name__}.SCALE", new)
+        for function in functions:
+            assert value(function, net) == [new, 2 * new]
+
+
+READS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "a class": (Settings, lambda a: a * Settings.factor),
+    "a class method": (Settings, Settings.scaled),
+    "a class method that a function calls": (Settings, lambda a: Settings.scaled(a)),
+    "a function's attribute": (scaled, scaled),
+    "the attribute of a function that it calls": (scaled, lambda a: scaled(a)),
+    "the attribute of a wrapped function": (scaled, wrapped),
+    "an array's attribute": (WITH_FACTOR, lambda a: a * WITH_FACTOR.factor),
+    "a module": (MODULE, lambda a: a * MODULE.factor),
+    "a module inside of a module": (MODULE.inner, lambda a: a * MODULE.inner.factor),
+    "a module by text": (MODULE, lambda a: a * getattr(MODULE, "fac" + "tor")),
+    "a module's dictionary": (MODULE, lambda a: a * MODULE.__dict__["factor"]),
+    "a module that it passes on": (MODULE, lambda a: scaled_by(MODULE, a)),
+    "a module inside of a module that it passes on": (MODULE.inner, lambda a: scaled_by(MODULE.inner, a)),
+    "globals by text": (MODULE, lambda a: a * globals()["MODULE"].factor),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_function_reads_whatever_it_names_as_it_is_now(name: str) -> None:
+    net, (owner, function) = ar.OnTheFly(), READS[name]
+    for new in (1.0, 2.0, 3.0, 2.0):
+        owner.factor = new
+        assert value(lambda x: ar.Function(function)(x), net) == [new, 2 * new]
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        lambda table: partial(look_up, table),
+        lambda table: partial(lambda word, table: table[word], table=table),
+        lambda table: partial(lambda tables, word: tables[0][word], (table,)),
+        lambda table: lambda word, table=table: table[word],
+        lambda table: table.get,
+    ],
+)
+def test_a_function_of_python_objects_reads_its_own_table(reader: Callable[[Any], Any]) -> None:
+    net, tables = ar.OnTheFly(), [{"a": 1.0}, {"a": 1.0}]
+
+    def read(table: Any) -> float:
+        with net.batch() as g:
+            return float(g(ar.InputTransform(reader(table)) >> ar.Scalar(), "a"))
+
+    assert [read(table) for table in tables] == [1.0, 1.0]
+    tables[0]["a"] = 2.0
+    assert [read(table) for table in tables] == [2.0, 1.0]
+
+
+def test_a_function_of_python_objects_is_the_one_that_is_called() -> None:
+    net = ar.OnTheFly()
+
+    def read(table: dict[str, float]) -> float:
+        with net.batch() as g:
+            return float(g(ar.InputTransform(lambda word: table[word]) >> ar.Scalar(), "a"))
+
+    first = {"a": 1.0}
+    assert read(first) == 1.0
+    first["a"] = 2.0
+    assert read({"a": 1.0}) == 1.0
+    assert read(first) == 2.0
+
+
+def test_blocks_that_differ_are_told_apart() -> None:
+    net = ar.OnTheFly()
+    for start, stop in ((0, 1), (1, 2), (0, 1)):
+        part = slice(start, stop)
+        assert value(lambda x, part=part: ar.Function(lambda a: a[part])(x), net) == [stop]  # type: ignore[misc]
+    for factor in (0.0, -0.0, 1, 1.0, True):
+        got = value(lambda x, f=factor: ar.Function(lambda a: ar.ops.divide(f, a))(x), net)  # type: ignore[misc]
+        assert np.signbit(got[0]) == np.signbit(factor)
+
+
+def test_what_has_parameters_is_equal_to_itself_alone() -> None:
+    net = ar.OnTheFly()
+    with net.batch() as g:
+        x = g.tensor([1.0, 2.0])
+        for _ in range(2):
+            fc = ar.FC(2, bias=False)
+            g.numpy(ar.FC(2, bias=False)(x))
+            g.numpy(ar.Map(ar.FC(2, bias=False))([x]))
+            g.numpy(ar.Function(lambda a, fc=fc: fc(a))(x))
+            g.numpy(g(ar.Constant([1.0, 2.0], trainable=True), None))
+    assert list(net.params) == [
+        *("FC_1/weight", "FC_2/weight", "FC_3/weight", "Constant_1/value"),
+        *("FC_4/weight", "FC_5/weight", "FC_6/weight", "Constant_2/value"),
+    ]
+
+
+def test_a_layer_made_in_each_batch_is_warned_of() -> None:
+    net = ar.OnTheFly()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(5):
+            with net.batch() as g:
+                ar.FC(3)(g.tensor([1.0, 2.0])).numpy()
+    (warning,) = warned
+    text = str(warning.message)
+    assert "FC(3) was made anew at test_equal_blocks.py" in text
+    assert "make the layer once" in text
+
+
+def test_layers_made_before_the_batches_are_not_warned_of() -> None:
+    net, layers = ar.OnTheFly(), [ar.FC(2) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number in range(4):
+            with net.batch() as g:
+                for layer in layers[number:]:
+                    layer(g.tensor([1.0, 2.0])).numpy()
