@@ -1,9 +1,9 @@
 # make demo      environment, package, and the demo: a sentiment Tree-LSTM, trained in front of you
-# make test      lint, types and the whole test suite
+# make test      lint, types and the tests, but for those marked nightly
 # make test-cuda compile the kernels for GPUs and check every call of CuPy 13 and 14, without a GPU (Linux)
 # make test-extras  the test suite again, with every optional package: PyTorch, Dask, Arrow, RDKit, ... (a download of 1 GB)
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
-# make nightly   the long profile of the random checks: make nightly SEED=7 (about half an hour)
+# make nightly   the tests marked nightly, then the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
 # make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
 # make gpu       on a machine with a GPU: the tests marked gpu, then the benchmarks beside PyTorch, whose
@@ -48,7 +48,7 @@ test: $(VENV)/.installed-test lint types
 	$(PY) -m pytest -n 2
 
 test-extras: $(VENV)-extras/.installed
-	$(VENV)-extras/bin/python -m pytest -n 2
+	$(VENV)-extras/bin/python -m pytest -n 2 -m ''
 
 # Versions of CuPy cannot share an environment. None of this needs a GPU; the download is 2 GB.
 test-cuda: $(VENV)-cupy13/.installed $(VENV)-cupy14/.installed
@@ -63,10 +63,11 @@ types: $(VENV)/.installed-test
 	$(PY) -m mypy --strict arrows benchmarks examples
 
 coverage: $(VENV)/.installed-coverage
-	$(PY) -m pytest -n 2 --cov --cov-report term
+	$(PY) -m pytest -n 2 -m '' --cov --cov-report term
 
 nightly: $(VENV)/.installed-test
-	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 $(RANDOM)
+	$(PY) -m pytest -n 2 -m nightly
+	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m '' --timeout 3600 $(RANDOM)
 
 pages: $(VENV)/.installed
 	$(PY) docs/make_ops.py
