@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import pickle
 import random
-import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
@@ -62,7 +62,9 @@ class RandomStateWatch:
 
 
 def _is_only_thread() -> bool:
-    return len(sys._current_frames()) == 1  # `threading` does not know the threads that C code makes
+    # `sys._current_frames()` would also know threads that C code makes. But it stands still for ever where
+    # the garbage collector, which may run within it, frees a `threading.local`: both want one lock of Python.
+    return threading.active_count() == 1
 
 
 def where_defined(function: object) -> str:

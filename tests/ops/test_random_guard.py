@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import queue
 import random
 import threading
@@ -203,6 +205,23 @@ def test_a_coin_is_told_while_another_thread_waits() -> None:
         ):
             with pytest.raises(ShapeError, match="draws from"):
                 trace(coin, T.Tensor(()))
+
+
+def test_tracing_ends_while_the_garbage_collector_frees_thread_locals() -> None:
+    # Python's own list of threads waits for itself there for ever, and lets no other thread run.
+    thresholds = gc.get_threshold()
+    faulthandler.dump_traceback_later(60, exit=True)
+    try:
+        for objects in range(1, 200):
+            gc.collect()
+            ring: list[Any] = [threading.local()]
+            ring.append(ring)
+            del ring
+            gc.set_threshold(objects)  # so that the collector runs at each of the places where it can
+            trace(lambda x: x + x, T.Tensor((), "float32"))
+    finally:
+        gc.set_threshold(*thresholds)
+        faulthandler.cancel_dump_traceback_later()
 
 
 def test_what_does_not_draw_passes() -> None:
