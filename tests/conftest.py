@@ -23,7 +23,12 @@ engine.MAX_SHRINKING_SECONDS = 30
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "nightly",

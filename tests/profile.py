@@ -7,12 +7,16 @@ other examples.
 from __future__ import annotations
 
 import os
+import random
+import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import hypothesis
+import pytest
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SEED = os.environ.get("ARROWS_TEST_SEED", "0")
@@ -63,3 +67,24 @@ def counted(record: Callable[[str, object], None], at_least: int) -> Iterator[Co
     record("pairs", count.pairs)
     record("examples", count.examples)
     assert count.pairs >= at_least
+
+
+def sampled(cases: Iterable[Any], most: int) -> list[Any]:
+    """The cases of a large cross: some by day, which the seed and the calling file pick; the others at night.
+
+    Args:
+        cases: values for `pytest.mark.parametrize`, which may be `pytest.param`s.
+        most: how many run in `make test`.
+    """
+    listed = list(cases)
+    caller = os.path.basename(sys._getframe(1).f_code.co_filename)
+    number = zlib.crc32(f"{SEED}/{caller}/{len(listed)}".encode())
+    chosen = set(random.Random(number).sample(range(len(listed)), min(most, len(listed))))
+    return [case if place in chosen else at_night(case) for place, case in enumerate(listed)]
+
+
+def at_night(case: Any) -> Any:
+    """A case of a parametrized test, marked `nightly`; a tuple holds one value for each argument."""
+    if not isinstance(case, type(pytest.param())):
+        case = pytest.param(*(case if isinstance(case, tuple) else (case,)))
+    return pytest.param(*case.values, marks=[*case.marks, pytest.mark.nightly], id=case.id)

@@ -272,6 +272,7 @@ def test_a_thread_has_no_scope_of_another() -> None:
     assert len(found) == 2 and not c.parts[0].parts
 
 
+@pytest.mark.nightly
 def test_ten_thousand_scopes_inside_one_another() -> None:
     count = 10_000
     compositions = [ar.Composition(name=f"c{i}") for i in range(count)]
@@ -291,6 +292,7 @@ def test_ten_thousand_scopes_inside_one_another() -> None:
     assert ar.compile(block)([3]).tolist() == [3]
 
 
+@pytest.mark.nightly
 def test_ten_thousand_reads_in_one_scope() -> None:
     with ar.Composition().scope() as c:
         wire: Any = ar.Scalar().reads(c.input)

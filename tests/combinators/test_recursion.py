@@ -331,6 +331,7 @@ def ring(n: int) -> Any:
     return references[0]
 
 
+@pytest.mark.nightly
 def test_ten_thousand_definitions_in_a_ring() -> None:
     start = time.process_time()
     block = ring(N)

@@ -171,22 +171,22 @@ def compare(
 
 @pytest.mark.parametrize("production", PRODUCTIONS)
 def test_batched_is_one_by_one_for_every_production(production: str, record_property: Any) -> None:
-    compare(record_property, production, (6, 150), SETTINGS, production=production, depth=2)
+    compare(record_property, production, (2, 150), SETTINGS, production=production, depth=2)
 
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_batched_is_one_by_one_for_every_result(result: str, record_property: Any) -> None:
-    compare(record_property, result, (10, 200), SETTINGS, result=result)
+    compare(record_property, result, (3, 200), SETTINGS, result=result)
 
 
 @pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 def test_batched_is_one_by_one_in_float64(device: str, schedule: str, record_property: Any) -> None:
-    compare(record_property, f"{device} {schedule}", (30, 1500), [(device, schedule)])
+    compare(record_property, f"{device} {schedule}", (10, 1500), [(device, schedule)])
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -> None:
-    sizes = (20, 600)
+    sizes = (8, 600)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
 
         @draws(*sizes, schedule)
@@ -203,14 +203,14 @@ def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one_with_kernels(schedule: str, record_property: Any) -> None:
-    compare(record_property, f"kernels {schedule}", (15, 500), [("fake-kernels", schedule)])
+    compare(record_property, f"kernels {schedule}", (6, 500), [("fake-kernels", schedule)])
 
 
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 def test_batched_is_one_by_one_with_kernels_backwards(record_property: Any) -> None:
     """A GPU runs the items of a kernel in any order."""
     device = FakeKernelsDevice(backwards=True)
-    compare(record_property, "kernels backwards", (40, 1000), [(device, "strata"), (device, "agenda")])
+    compare(record_property, "kernels backwards", (15, 1000), [(device, "strata"), (device, "agenda")])
 
 
 @pytest.mark.gpu

@@ -12,6 +12,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.device.host_compiler import host_compiler
 from tests.compare import close
+from tests.profile import sampled
 
 DEVICES = ["fake", *(["fake-kernels"] if host_compiler() is not None else [])]
 ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [1.0, 0.0, 2.0]]
@@ -46,7 +47,7 @@ def same(block: Any, examples: Any, device: str, tolerance: float) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", sampled(ALONE, 4))
 def test_an_operation_that_stands_alone(name: str, dtype: str, device: str) -> None:
     """Rows that lie together are copied nowhere, so that a call must read them where they lie."""
     alone = ar.Function(ALONE[name])

@@ -70,6 +70,7 @@ def test_a_chain_of_20000_and_its_gradients(device: str) -> None:
     assert np.allclose(ar.to_numpy(grads["x"])[0], weights, rtol=1e-12, atol=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_chain_of_20000_with_parameters(device: str) -> None:
     """Against the same recurrence and its derivative written out."""
@@ -94,6 +95,7 @@ def test_a_chain_of_20000_with_parameters(device: str) -> None:
     assert np.allclose(ar.to_numpy(grads["FC_1/bias"]), of_bias, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("device", "schedule"), [("cpu", "depth"), ("fake", "depth"), ("cpu", "none")])
 def test_a_chain_of_50000_forward(device: str, schedule: str) -> None:
     depth = 50_000
@@ -125,6 +127,7 @@ def balanced(values: list[Any]) -> Any:
     return level[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_balanced_tree_of_100000_leaves(device: str) -> None:
     leaf = ar.GetItem("x") >> ar.Vector(3) >> ar.FC(2)
@@ -188,6 +191,7 @@ def test_a_child_sum_node_with_100000_children(device: str) -> None:
 # ------------------------------------------------------------------------------------------ expressions
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_pipe_of_10000_blocks(device: str) -> None:
     block: Any = ar.Scalar("float64")
@@ -199,6 +203,7 @@ def test_a_pipe_of_10000_blocks(device: str) -> None:
     assert float(ar.to_numpy(value)) == 10_002.0
 
 
+@pytest.mark.nightly
 def test_10000_nested_fans() -> None:
     block: Any = ar.Scalar()
     for _ in range(10_000):
@@ -214,6 +219,7 @@ def test_10000_nested_fans() -> None:
     assert result == 5
 
 
+@pytest.mark.nightly
 def test_2000_fans_that_are_taken_apart_again() -> None:
     block: Any = ar.Scalar("float64", name="x")
     difference = ar.Function(lambda a, b: a - b)
@@ -236,6 +242,7 @@ def test_2000_nested_maps() -> None:
     assert flat.tolist() == [7]
 
 
+@pytest.mark.nightly
 def test_3000_nested_choices() -> None:
     block: Any = ar.Scalar()
     example: Any = 7
@@ -283,12 +290,14 @@ def refused(model: ar.Model, example: Any, match: str) -> None:
     assert model([linked([1, 2])]).tolist() == [2.0]  # the model is as it was
 
 
+@pytest.mark.nightly
 def test_cyclic_data() -> None:
     pair: list[Any] = [1, None]
     pair[1] = [2, [3, pair]]
     refused(ar.compile(chain), pair, "example 1: .*cyclic")
 
 
+@pytest.mark.nightly
 def test_cyclic_data_under_shared() -> None:
     def step(me: Any) -> Any:
         pair = (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> me) >> ar.Function(lambda x, h: x + 0.5 * h)
@@ -300,6 +309,7 @@ def test_cyclic_data_under_shared() -> None:
     refused(ar.compile(block), pair, "example 1: .*cyclic")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("most", [100, 20_000])
 def test_endless_recursion(most: int) -> None:
     wrap = ar.fix(

@@ -21,6 +21,7 @@ from arrows.models import Lexicon, sentiment, tagger
 from arrows.training import Adam
 from benchmarks.datasets import numbered_sentences, random_tree
 from benchmarks.networks import attention, bilstm_tagger, random_trees
+from tests.profile import at_night
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 devices = pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def close(found: Any, wanted: Any) -> None:
 
 @devices
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-@pytest.mark.parametrize("schedule", ["strata", "depth"])
+@pytest.mark.parametrize("schedule", ["strata", at_night("depth")])
 def test_training_is_that_of_the_cpu(
     device: str | Device, make: Callable[[], tuple[Any, Sequence[Any]]], schedule: str
 ) -> None:
@@ -100,7 +101,7 @@ def test_the_same_batches_give_the_same_bits(
 
 @devices
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-@pytest.mark.parametrize(("storage", "rounding"), [("bfloat16", 2.0**-9), ("float16", 2.0**-12)])
+@pytest.mark.parametrize(("storage", "rounding"), [("bfloat16", 2.0**-9), at_night(("float16", 2.0**-12))])
 def test_gradients_in_16_bits_are_near_those_of_the_cpu(
     device: str | Device, make: Callable[[], tuple[Any, Sequence[Any]]], storage: str, rounding: float
 ) -> None:
@@ -135,6 +136,7 @@ def test_nothing_is_overtaken_where_nobody_waits(device: str | Device) -> None:
     assert runs[0] == runs[1]
 
 
+@pytest.mark.nightly
 @devices
 def test_more_items_than_threads(device: str | Device) -> None:
     rows = np.random.default_rng(0).normal(size=(6000, 2000)).astype("float32")

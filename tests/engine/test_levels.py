@@ -90,7 +90,7 @@ def run(lines: list[tuple[int, int, int]], layer: Any, xs: Any, ys: Any, i: Any,
     return total
 
 
-@draws(12, 2000)
+@draws(3, 2000)
 @given(lines=programs(), other=programs(), apart=st.booleans())
 def test_gradients_of_parameters_that_are_read_at_all_levels(lines: Any, other: Any, apart: bool) -> None:
     layer = Parameters(name="layer")

@@ -15,11 +15,12 @@ from arrows.engine.device import FakeArray
 from arrows.engine.scheduling import Batch
 from arrows.engine.values import Labelled
 from arrows.ops import RowSparse
+from tests.profile import sampled
 
 SETTINGS = [
     (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
 ]
-everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+everywhere = pytest.mark.parametrize(("device", "schedule"), sampled(SETTINGS, 3))
 
 total = ar.Map(ar.Scalar(name="x")) >> ar.Sum()
 
@@ -598,6 +599,7 @@ def test_more_examples_than_are_lowered_at_once() -> None:
 # ------------------------------------------------------------------------------------------ users' functions
 
 
+@pytest.mark.nightly
 @everywhere
 def test_a_function_that_uses_the_same_model(device: str, schedule: str) -> None:
     """A user's function may call the model that is being lowered."""

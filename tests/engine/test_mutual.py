@@ -190,6 +190,7 @@ def test_shared_or_not_the_numbers_are_the_same() -> None:
     np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("shared", [True, False])
 def test_cyclic_data_is_an_error_that_says_so(shared: bool) -> None:
     red, _ = dag(shared)
@@ -255,6 +256,7 @@ def test_deep_data(schedule: str) -> None:
 halve = ar.Function(lambda x: x * 0.5)
 
 
+@pytest.mark.nightly
 def test_thousands_of_definitions_compile_and_run() -> None:
     count = 4_000
     declarations = [ar.ForwardDeclaration(name=f"d{i}") for i in range(count)]

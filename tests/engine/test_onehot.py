@@ -11,11 +11,12 @@ import pytest
 
 import arrows as ar
 from arrows.engine.scheduling import merge
+from tests.profile import sampled
 
 SETTINGS = [
     (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
 ]
-everywhere = pytest.mark.parametrize(("device", "schedule"), SETTINGS)
+everywhere = pytest.mark.parametrize(("device", "schedule"), sampled(SETTINGS, 3))
 TAGS = ["noun", None, ("compound", "noun"), 3.5]
 
 

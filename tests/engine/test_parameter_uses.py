@@ -15,7 +15,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine import reference
 from tests.compare import close
-from tests.profile import NIGHTLY
+from tests.profile import NIGHTLY, sampled
 from tests.reuse.check import dense
 from tests.reuse.uses import WIDTH, Table, number, to, use
 
@@ -86,7 +86,7 @@ def inside_and_outside(first: str, second: str, table: Table) -> Any:
 PLACES = {"one operation": together, "two operations": apart, "recursion and outside": inside_and_outside}
 
 
-@pytest.mark.parametrize("first", USES)
+@pytest.mark.parametrize("first", sampled(USES, 5))
 @pytest.mark.parametrize("place", PLACES)
 def test_both_gradients_arrive(place: str, first: str) -> None:
     sums = [PLACES[place](first, second, Table(*SHAPE, name=second)) for second in USES]

@@ -66,7 +66,7 @@ def total(gradients: list[Any]) -> float:
     return sum(float(gradient.sum()) for gradient in gradients)
 
 
-@draws(40, 1500)
+@draws(10, 1500)
 @given(data=st.data())
 def test_what_stands_twice_gives_the_numbers_of_each_place(data: st.DataObject) -> None:
     production = data.draw(st.sampled_from(["repeated", "repeated_effect", None]))

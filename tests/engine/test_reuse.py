@@ -104,7 +104,7 @@ def test_dropout_in_what_is_used_again_depends_on_no_schedule(schedule: str, rec
     """The reference knows no chance: what a schedule gives is what one node a step gives."""
     with counted(record_property, 300 if NIGHTLY else 10) as count:
 
-        @draws(15, 400, schedule)
+        @draws(5, 400, schedule)
         @given(data=st.data())
         def pairs(data: st.DataObject) -> None:
             program = data.draw(programs(), "program")

@@ -94,7 +94,7 @@ def compare(
 def test_random_models_whose_storage_rounds_nothing(backwards: bool) -> None:
     device = FakeKernelsDevice(backwards=backwards)
 
-    @draws(25, 400, str(backwards))
+    @draws(8, 400, str(backwards))
     @given(data=st.data())
     def one_by_one(data: st.DataObject) -> None:
         compare(data, "exact", 1e-4, 1e-6, device)
@@ -105,7 +105,7 @@ def test_random_models_whose_storage_rounds_nothing(backwards: bool) -> None:
 @KERNELS
 @pytest.mark.usefixtures("exact")
 def test_random_models_without_other_passes() -> None:
-    @draws(8, 200)
+    @draws(4, 200)
     @given(data=st.data())
     def one_by_one(data: st.DataObject) -> None:
         with without_passes(*PASSES):
@@ -119,7 +119,7 @@ def test_random_models_without_other_passes() -> None:
 def test_random_models(storage: str) -> None:
     """Away from where rounding decides on which side of a kink a number lies."""
 
-    @draws(20, 400, storage)
+    @draws(6, 400, storage)
     @given(data=st.data())
     def one_by_one(data: st.DataObject) -> None:
         compare(data, storage, 8 * ROUNDING[storage], 32 * ROUNDING[storage])

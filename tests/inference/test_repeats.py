@@ -65,6 +65,7 @@ def test_twice_in_twice_is_as_large_as_what_was_written(kind: str) -> None:
         model(["no"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", DOUBLED)
 def test_it_is_shown_copied_and_pickled_so(kind: str) -> None:
     block = grown(kind)
@@ -108,6 +109,7 @@ def test_a_type_of_so_many_parts_is_refused(kind: str) -> None:
     assert "test_repeats.py" in str(told.value) and len(str(told.value)) < 3000
 
 
+@pytest.mark.nightly
 def test_what_has_so_many_places_on_values_of_their_own_is_refused() -> None:
     block: Any = ar.InputTransform(len)
     for _ in range(LEVELS):

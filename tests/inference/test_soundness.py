@@ -20,7 +20,7 @@ from arrows.typesys import types as T
 from tests.generate import PRODUCTIONS, RESULTS, cases
 from tests.profile import draws
 
-EACH = (2, 60)
+EACH = (1, 60)
 MEETINGS = ("records_that_meet", "records_that_are_read_before", "met")
 """What is made of tuples with keys that meet; all of it is drawn more often."""
 
@@ -138,7 +138,7 @@ def misfit_of_result(t: T.Type, result: Any, count: int | None) -> str:
 def test_what_infer_prints_is_what_runs(kind: str, wires: list[str]) -> None:
     chosen = {"result" if kind in RESULTS else "production": kind}
 
-    @draws(*(40, 600) if kind in MEETINGS else EACH, kind)
+    @draws(*(12, 600) if kind in MEETINGS else EACH, kind)
     @given(data=st.data())
     def sound(data: st.DataObject) -> None:
         case = data.draw(cases(**chosen))  # type: ignore[arg-type]

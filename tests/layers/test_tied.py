@@ -185,7 +185,7 @@ def tied(draw: Any) -> tuple[Any, list[Any]]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@draws(12, 200)
+@draws(4, 200)
 @given(case=tied(), number=st.integers(0, len(OPTIMIZERS) - 1), schedule=st.sampled_from(["strata", "depth"]))
 def test_a_table_with_both_kinds_of_gradient_learns_as_the_reference_says(
     device: str, case: Any, number: int, schedule: str

@@ -49,7 +49,7 @@ def check(case: Case, schedule: str | None, device: str) -> None:
             assert close(gradient, wanted.parameters[owner, spec.name], TOLERANCE), name
 
 
-@draws(60, 3000)
+@draws(15, 3000)
 @given(
     case=cases(effects=False, noise=False),
     schedule=st.sampled_from(SCHEDULES),
@@ -96,6 +96,7 @@ def test_records_have_their_keys():
         assert close(g.numpy(result)["b"]["c"], [2, 3], 0)
 
 
+@pytest.mark.nightly
 def test_deep_and_circular_examples():
     """Data nest as deep as memory allows; what goes in a circle is refused, as everywhere."""
     embed = ar.Scalar("int32") >> ar.Embedding(3, 2)

@@ -12,6 +12,7 @@ from arrows import ops
 from arrows.training import Adam
 from tests.compare import close
 from tests.onthefly.test_programs import SCHEDULES, dense
+from tests.profile import sampled
 
 WORDS, SIZE = 12, 5
 
@@ -62,7 +63,7 @@ def block(embed: Any, cell: Any, score: Any, cross_entropy: Any) -> Any:
     return tree
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", sampled(SCHEDULES, 2))
 @pytest.mark.parametrize("device", ["cpu", "fake"])
 def test_a_tree_lstm_twice(schedule: str | None, device: str) -> None:
     examples, parts = trees(12), layers()

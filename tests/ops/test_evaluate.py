@@ -81,6 +81,7 @@ def test_segment_min_and_mean_of_empty_sequences() -> None:
         ops.segment_max(empty)
 
 
+@pytest.mark.nightly
 def test_a_long_tape() -> None:
     evaluation = EagerEvaluation(record=True)
     x: Any = evaluation.value(np.array(1.0))

@@ -44,6 +44,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mypy")
 
 
+@pytest.mark.nightly
 def test_good_passes(cache: Path) -> None:
     assert mypy("good.py", cache) == {}
 

@@ -183,6 +183,7 @@ def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate
     np.testing.assert_array_equal(result[:, n], np.full(m, 1 if accumulate else np.nan))
 
 
+@pytest.mark.nightly
 @compiler
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("network", ["treelstm", "bilstm"])

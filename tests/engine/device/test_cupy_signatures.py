@@ -108,6 +108,7 @@ def checked_fake(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return calls
 
 
+@pytest.mark.nightly
 @compiler
 def test_calls_of_networks_fit(checked_fake: dict[str, int]) -> None:
     """Trees, sequences, attention: what kernels leave to the array module."""
@@ -116,6 +117,7 @@ def test_calls_of_networks_fit(checked_fake: dict[str, int]) -> None:
     assert sum(checked_fake.values()) > 100
 
 
+@pytest.mark.nightly
 def test_calls_of_random_models_fit(checked_fake: dict[str, int]) -> None:
     @settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
     @given(data=st.data())

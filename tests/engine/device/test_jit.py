@@ -15,6 +15,7 @@ import pytest
 import arrows as ar
 from arrows.engine.device import jit
 from arrows.engine.program.emitters.loops import FUNCTIONS
+from tests.profile import at_night
 
 compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 
@@ -49,7 +50,7 @@ def network() -> tuple[ar.Block[Any, Any], list[Any]]:
 
 
 @numba
-@pytest.mark.parametrize("schedule", ["strata", "none"])
+@pytest.mark.parametrize("schedule", ["strata", at_night("none")])
 def test_the_numbers_are_those_of_numpy(kept: Path, schedule: str) -> None:
     block, batch = network()
     compiled = ar.compile(block, jit=True, schedule=schedule)
@@ -64,6 +65,7 @@ def test_the_numbers_are_those_of_numpy(kept: Path, schedule: str) -> None:
     assert list(kept.glob("*.code"))
 
 
+@pytest.mark.nightly
 @numba
 def test_functions_of_chains(kept: Path) -> None:
     """Over all of float32, with infinities and not-a-number."""
@@ -102,6 +104,7 @@ for counts in ("cache_hits", "cache_misses"):
 """
 
 
+@pytest.mark.nightly
 @numba
 def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "ARROWS_CACHE": str(tmp_path)}

@@ -190,6 +190,7 @@ def busy(work: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.nightly
 @forks
 @pytest.mark.parametrize("kind", ["call", "gradients", "prepare"])
 def test_a_process_forked_while_another_thread_runs_the_model(kind: str) -> None:
@@ -329,6 +330,7 @@ def interrupted_everywhere(call: Callable[[], object], check: Callable[[], None]
         at += every
 
 
+@pytest.mark.nightly
 def test_a_call_that_was_interrupted_leaves_the_next_alone() -> None:
     words = {"a": 0, "b": 1}
     leaf = ar.InputTransform(words.__getitem__) >> ar.Scalar("int32") >> ar.Embedding(2, 4, name="e")

@@ -50,6 +50,7 @@ def sanitized(argument: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_address_is_found(fault: str) -> None:
     done = sanitized(fault)
@@ -57,6 +58,7 @@ def test_a_wrong_address_is_found(fault: str) -> None:
     assert {"outside": "heap-buffer-overflow", "misaligned": "misaligned address"}[fault] in done.stderr
 
 
+@pytest.mark.nightly
 def test_nothing_is_found_in_models() -> None:
     done = sanitized("300" if NIGHTLY else "10")
     assert done.returncode == 0, done.stderr[-4000:]

@@ -17,9 +17,11 @@ from arrows.engine.values import collate
 from arrows.training import SGD
 from tests.agree import agree, plain
 from tests.compare import close
+from tests.profile import sampled
 
 everywhere = pytest.mark.parametrize(
-    ("device", "schedule"), [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
+    ("device", "schedule"),
+    sampled([(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES], 3),
 )
 cell = ar.FC(3, ar.ops.tanh, name="cell")
 
@@ -319,6 +321,7 @@ def test_many_examples_are_cut_where_they_end() -> None:
     assert model.taps["x"].tolist() == [examples[i] for i in (2000, 5, 1)]
 
 
+@pytest.mark.nightly
 def test_a_tap_deep_inside() -> None:
     @ar.fix
     def chain(me: Any) -> Any:

@@ -17,6 +17,7 @@ from arrows.engine.running import executor
 from arrows.engine.scheduling import Merged, merge
 from benchmarks.networks import bilstm_tagger
 from tests.generate import Case, cases
+from tests.profile import draws
 
 Times = dict[int, list[float]]
 
@@ -50,6 +51,7 @@ def meet(a: list[float], b: list[float]) -> bool:
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@draws(10, 1000, "slabs")
 @given(case=cases(), data=st.data())
 def test_what_shares_memory_is_never_needed_at_once(schedule: str, case: Case, data: st.DataObject) -> None:
     model = ar.compile(case.block, schedule=schedule, float_type="float64")

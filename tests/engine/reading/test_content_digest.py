@@ -583,7 +583,7 @@ def seen(value: Any) -> str:
     return text(value)
 
 
-@draws(300, 20_000)
+@draws(100, 20_000)
 @given(st.lists(THINGS, min_size=2, max_size=6))
 def test_equal_digests_mean_that_no_function_sees_a_difference(things: list[Any]) -> None:
     for thing in things:

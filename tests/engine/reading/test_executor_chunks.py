@@ -223,6 +223,7 @@ if __name__ == "__main__":
     run(tmp_path, code, [sys.executable], "done with dask")
 
 
+@pytest.mark.nightly
 def test_mpi_ranks(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     mpirun = shutil.which(

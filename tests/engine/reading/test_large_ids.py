@@ -35,6 +35,7 @@ BLOCKS: dict[str, tuple[Any, list[Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bits", [26, 33])
 @pytest.mark.parametrize("name", BLOCKS)
 def test_ids_need_more_than_32_bits(name: str, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.nightly
 @forks
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
 def test_processes_end_with_the_one_that_waits(by: signal.Signals) -> None:
@@ -153,6 +154,7 @@ def _runs(process: int) -> bool:
         return False
 
 
+@pytest.mark.nightly
 @forks
 @pytest.mark.parametrize("count", [129, 770, 1025, 2050])
 def test_equal_nodes_are_found_in_chunks_of_any_size(count: int) -> None:

@@ -32,7 +32,7 @@ def nodes(model: ar.Model, examples: list[Any]) -> int:
 
 
 @pytest.mark.parametrize(("device", "schedule"), [("cpu", "strata"), ("cpu", "depth"), ("fake", "strata")])
-@settings(max_examples=2000 if NIGHTLY else 40)
+@settings(max_examples=2000 if NIGHTLY else 12)
 @given(data=st.data())
 def test_sharing_changes_no_number(data: st.DataObject, device: str, schedule: str) -> None:
     """Every example stands in the batch several times."""

@@ -249,6 +249,7 @@ def test_overflow_is_silent() -> None:
     assert np.isinf(run(block, 1).value)
 
 
+@pytest.mark.nightly
 def test_a_chain_20_000_deep_is_differentiated() -> None:
     chain = ar.fix(
         lambda me: (

@@ -288,6 +288,7 @@ def unchain(data: Any) -> None:
         data = data.pop("left")
 
 
+@pytest.mark.nightly
 def test_a_chain_50_000_deep() -> None:
     data = chain_of(50_000)
     plain = Plain()

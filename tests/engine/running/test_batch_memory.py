@@ -139,7 +139,7 @@ def test_parts_compute_what_the_batch_computes(
     assert close(plain(cut(batch)), plain(whole(batch)), 1e-5)
 
 
-@draws(10, 200)
+@draws(4, 200)
 @given(data=st.data())
 @pytest.mark.parametrize("device", ["cpu", "fake"])
 def test_random_models_in_parts(device: str, data: st.DataObject) -> None:

@@ -12,6 +12,7 @@ from arrows.engine.planning import ApplyOperation
 from arrows.engine.running.batch_plan import StepRange, step_ranges
 from arrows.engine.scheduling import Merged, merge
 from tests.generate import Case, cases
+from tests.profile import draws
 
 
 def merged_batch(block: Any, examples: list[Any], schedule: str = "strata") -> tuple[ar.Model, Merged]:
@@ -36,6 +37,7 @@ def test_the_steps_of_a_chain_are_one_range() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@draws(10, 1000, "ranges")
 @given(case=cases())
 def test_ranges_are_the_steps_in_their_order(schedule: str, case: Case) -> None:
     model, merged = merged_batch(case.block, case.examples, schedule)

@@ -11,6 +11,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
 from arrows.training import SGD, Adam, RMSprop
+from tests.profile import sampled
 
 HOW: list[Any] = [{"schedule": schedule} for schedule in ("strata", "depth", "agenda", "none")]
 HOW += [{"device": "fake"}, {"float_type": "float16"}, {"float_type": "float64"}]
@@ -55,7 +56,7 @@ BATCH = [
 
 
 @pytest.mark.parametrize("flags", ["warn", "raise", "call"])
-@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("how", sampled(HOW, 2), ids=str)
 def test_engine_and_optimizers(how: dict[str, Any], flags: str, monkeypatch: Any, tmp_path: Any) -> None:
     if "jit" in how:
         monkeypatch.setenv("ARROWS_CACHE", str(tmp_path))

@@ -64,6 +64,7 @@ def same(one: Any, other: Any, tolerance: float = 0.0) -> None:
         assert one == other or (one != one and other != other)
 
 
+@pytest.mark.nightly
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases(max_examples=9), schedule=st.sampled_from(SCHEDULES), data=st.data())
 def test_numbers_are_those_of_a_set_in_memory(
@@ -368,6 +369,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux")
 def test_a_set_larger_than_the_memory_of_a_process_is_written_and_trained_from(tmp_path: Path) -> None:
     """A set of 80 MB within 48 MB."""
@@ -382,6 +384,7 @@ def test_a_set_larger_than_the_memory_of_a_process_is_written_and_trained_from(t
     assert done.stdout == "there is no memory for all of them\n", done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="limits and signals are those of POSIX")
 def test_processes_that_write_at_once_are_killed_or_find_the_disk_full(tmp_path: Path) -> None:
     path = tmp_path / "set"
@@ -569,6 +572,7 @@ def test_a_table_of_pandas_may_have_dates(tmp_path: Path) -> None:
     assert "of other content" in refused(tmp_path / "set", table("2024-01-03"), model)
 
 
+@pytest.mark.nightly
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set of 25 MB is written and trained from within 5 MB."""
     monkeypatch.setattr(example_reader, "_CHUNK", 16)

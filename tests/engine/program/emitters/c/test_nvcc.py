@@ -22,6 +22,7 @@ NVCC = shutil.which("nvcc")
 NO_HEADERS = "#undef INFINITY\n#undef NAN\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
 def test_one_unit_of_all_primitives(tmp_path: Path) -> None:
     assert NVCC is not None
