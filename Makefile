@@ -58,6 +58,7 @@ test-cuda: $(VENV)-cupy13/.installed $(VENV)-cupy14/.installed
 lint: $(VENV)/.installed-test
 	$(PY) -m ruff check --output-format concise .
 	$(PY) -m ruff format --check .
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 
 types: $(VENV)/.installed-test
 	$(PY) -m mypy --strict arrows benchmarks examples
