@@ -34,6 +34,7 @@ from arrows.combinators.items import (
     attributes,
     has_attributes,
     take,
+    take_of,
     take_or_default,
 )
 from arrows.combinators.layer import Layer, written_call
@@ -145,6 +146,7 @@ __all__ += [
     "set_name",
     "spread_items",
     "take",
+    "take_of",
     "take_or_default",
     "window_steps",
     "without_zero",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Sized
 from enum import Enum
 from typing import Any
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block
-from arrows.combinators.base.wires import Wire, check_key
+from arrows.combinators.base.wires import Wire, checked_key
+from arrows.combinators.inputs import Unfit
 from arrows.typesys import types as T
 
 
@@ -27,7 +29,7 @@ class Item(Block[A, B]):
 
     Attributes:
         key: an index, a slice, a key or a label.
-        arity: how many items the input must have if it is a tuple (`ar.unpack`), or None.
+        arity: how many items the input must have (`ar.unpack`), or None.
         default: the Python object to give if there is no such item; `NoItem.ERROR` if that is an error.
     """
 
@@ -45,8 +47,7 @@ class Item(Block[A, B]):
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        check_key(key)
-        self.key = key
+        self.key = checked_key(key)
         self.arity = arity
         self.default = default
 
@@ -214,6 +215,21 @@ def take(x: Any, key: Any) -> Any:
     if isinstance(x, tuple) and hasattr(tuple, key) and key not in attributes(x):
         raise AttributeError(f"{key!r} is a method")  # a method of every tuple, such as `count`, is no field
     return getattr(x, key)
+
+
+def take_of(x: Any, key: Any, count: int) -> Any:
+    """Takes an item of a Python object that has so many; an object without a length may have any.
+
+    Raises:
+        Unfit: it has more, or fewer.
+
+    Example:
+        >>> take_of((1, 2), 0, 2)
+        1
+    """
+    if isinstance(x, Sized) and len(x) != count:
+        raise Unfit(f"expected {count} item{'s' if count > 1 else ''} to take apart, got {len(x)}")
+    return x[key]
 
 
 def take_or_default(x: object, key: object, default: object) -> Any:

@@ -80,6 +80,9 @@ def test_batched_is_one_by_one(sharing: bool) -> None:
 
 def test_what_is_no_pair_is_an_error_of_the_example() -> None:
     model = ar.compile(ar.Scalar() * ar.Scalar())
-    for example, reason in [([1], "there is no item 1 in"), (3, "expected something with the item 0, got 3")]:
+    for example, reason in [
+        ([1], "expected 2 items to take apart, got 1"),
+        (3, "expected something with the item 0, got 3"),
+    ]:
         with pytest.raises(ar.InputError, match=reason):
             model([example])

@@ -114,9 +114,10 @@ class Echo:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether no container could tell the keys apart: one object, equal text or numbers, slices of these."""
+    """Whether no container could tell the keys apart: one object, equal text or integers, slices of these."""
     if isinstance(a, slice) and isinstance(b, slice):
         return all(map(alike, (a.start, a.stop, a.step), (b.start, b.stop, b.step)))
+    a, b = (int(x) if isinstance(x, np.integer) else x for x in (a, b))
     return a is b or (type(a) is type(b) and type(a) in (int, str) and bool(a == b))
 
 
@@ -149,6 +150,33 @@ def test_unpack_checks_its_count_whatever_was_read_before(reads: list[tuple[int 
             ar.infer(block)
     else:
         assert [int(x) for x in block.eval(5)] == [(5, 7)[i] for _, i in reads]
+
+
+@pytest.mark.parametrize(
+    "pair", [[1, 2, 3], (1, 2, 3), range(1), np.arange(3), {0: 1, 1: 2, 2: 3}, "123"], ids=repr
+)
+@pytest.mark.parametrize(
+    "block",
+    [
+        ar.arrow(lambda w: ar.Scalar()(ar.unpack(w, 2)[0])),
+        ar.arrow(lambda x, _y: ar.Scalar()(x)),
+        ar.Scalar() * ar.Scalar(),
+    ],
+    ids=["unpack", "parameters", "beside"],
+)
+def test_a_python_object_is_taken_apart_into_all_of_its_items(block: Any, pair: Any) -> None:
+    for run in (block.eval, lambda x: ar.compile(block)([x])):
+        with pytest.raises(ar.InputError, match=rf"expected 2 items to take apart, got {len(pair)}"):
+            run(pair)
+
+
+@pytest.mark.parametrize("key", [0, 1, -1, -2])
+def test_an_integer_of_numpy_is_an_index(key: int) -> None:
+    pair = ar.AllOf(ar.Scalar(), ar.Constant(7.0))
+    for before in (pair, ar.Identity(), ar.Map(ar.Scalar())):
+        x: Any = 5 if before is pair else [5, 7]
+        for block in (ar.GetItem(np.int64(key)), ar.arrow(lambda w: w[np.int8(key)])):
+            assert (before >> block).eval(x) == [5, 7][key]
 
 
 def test_an_item_that_is_read_twice_is_one_wire() -> None:

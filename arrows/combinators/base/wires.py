@@ -24,11 +24,11 @@ B_co = TypeVar("B_co", covariant=True)
 As = TypeVarTuple("As")
 
 
-def check_key(key: object) -> None:
-    """Refuses a block or a wire as the key of an item.
+def checked_key(key: object) -> object:
+    """The key of an item; NumPy's integers are Python's.
 
     Raises:
-        ArrowTypeError: it is one.
+        ArrowTypeError: it is a block or a wire.
     """
     if isinstance(key, WithoutValue):
         raise type_refusal(
@@ -37,6 +37,7 @@ def check_key(key: object) -> None:
             hint="one after the other: ar.GetItem(key) >> f; at a place that the example says: "
             "(sequence & place) >> ar.Nth()",
         )
+    return int(key) if isinstance(key, np.integer) else key
 
 
 class WireAttributeError(ArrowTypeError, AttributeError):
@@ -93,8 +94,7 @@ class Wire(WithoutValue, Generic[B_co]):
     @overload
     def __getitem__(self, key: str | slice, /) -> Wire[Any]: ...
     def __getitem__(self, key: object, /) -> Any:
-        check_key(key)
-        return Wire(self.recorder, None, self, key)
+        return Wire(self.recorder, None, self, checked_key(key))
 
     def __iter__(self) -> Iterator[Any]:
         self._refuse("iterate over", f"a wire has no length until the {self.recorder.kind} runs", _UNPACK)

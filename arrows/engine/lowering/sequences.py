@@ -15,6 +15,7 @@ from arrows.combinators import (
     Unroll,
     Zip,
     take,
+    take_of,
     take_or_default,
     without_zero,
 )
@@ -206,6 +207,9 @@ def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
         writer.names["TAKE_OR"] = take_or_default
         default = writer.refer("DEFAULT", typed.form.default)
         return writer.assign_object(f"TAKE_OR({container}, {literal}, {default})")
+    if typed.form.arity is not None:
+        writer.names["TAKE_OF"] = take_of
+        return writer.assign_object(f"TAKE_OF({container}, {literal}, {typed.form.arity})")
     if type(key) is not str:
         return writer.assign_object(f"{container}[{literal}]")
     # Most records are dicts, so their subscript stands in the code; `take` looks at what else there is.

@@ -12,9 +12,11 @@ from arrows.combinators import (
     NoDefault,
     NoItem,
     Scan,
+    Unfit,
     Unroll,
     Zip,
     take,
+    take_of,
     take_or_default,
     without_zero,
 )
@@ -178,7 +180,9 @@ def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     try:
         if form.default is not NoItem.ERROR:
             return take_or_default(value, key, form.default), path.child(key)
-        return take(value, key), path.child(key)
+        return take(value, key) if form.arity is None else take_of(value, key, form.arity), path.child(key)
+    except Unfit as error:
+        walk.fail(typed, path, str(error), error)
     except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
         walk.fail(typed, path, explain_no_item(value, key, error), error, hint_for_item(value, key))
 
