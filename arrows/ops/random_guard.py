@@ -5,6 +5,9 @@ of those in closures, globals, defaults and attributes, where the function's cod
 changed proves that the function draws only where no other thread runs: all threads share these generators.
 Where others run, the function is traced again, and only a trace that differs proves that it draws. So a pure
 function is never refused. One that draws beside other threads, and makes the same of each draw, passes.
+
+A generator that the function makes itself, and an iterator that it advances, have no state to compare. Where
+its code names such, it is traced a second time as well: a seeded generator gives the same numbers again.
 """
 
 from __future__ import annotations
@@ -25,6 +28,17 @@ from arrows.typesys.errors import is_inside
 _MOST = 1000  # objects that the search visits
 _MOST_ITEMS = 100  # items of one container that it visits
 _NOT_THE_USERS = {"arrows", "builtins", "numpy", "abc", "typing"}
+_MAKERS = {
+    "default_rng",
+    "Generator",
+    "RandomState",
+    "Random",
+    "SystemRandom",
+    "next",
+    "secrets",
+    "urandom",
+    "uuid4",
+}
 _MERSENNE_BYTES = 624 * 4 + 4  # the key and the position in it
 
 State = Callable[[], object]
@@ -36,6 +50,9 @@ class RandomStateWatch:
     Args:
         function: what will be traced.
 
+    Attributes:
+        maker: a name in the function's code from which other numbers may come each time; None: there is none.
+
     >>> watch = RandomStateWatch(lambda x: x * np.random.normal())
     >>> watch.drawn() is None, np.random.normal() is not None, watch.drawn()
     (True, True, "NumPy's global generator (np.random)")
@@ -43,10 +60,13 @@ class RandomStateWatch:
 
     def __init__(self, function: object) -> None:
         self._alone = _is_only_thread()
+        self.maker: str | None = None
         self._states: dict[int, tuple[str, State, object]] = {}
         quick = _global_numpy()
         self._states[0] = "NumPy's global generator (np.random)", quick, quick()
         for reached in _reachable(function):
+            if isinstance(reached, FunctionType) and not is_inside(reached.__code__.co_filename):
+                self.maker = self.maker or next(iter(_MAKERS.intersection(_names(reached.__code__))), None)
             named = _state_of(reached)
             if named is not None and id(reached) not in self._states:
                 self._states[id(reached)] = (*named, named[1]())
@@ -137,6 +157,7 @@ def _parts(reached: object) -> Iterator[object]:
         yield from (getattr(reached, "__func__", None), getattr(reached, "__self__", None))
         yield from list(getattr(reached, "__dict__", {}).values())[:_MOST_ITEMS]
         for owner in type(reached).__mro__:
+            yield from (getattr(reached, name, None) for name in owner.__dict__.get("__slots__", ()))
             if owner.__module__.partition(".")[0] not in _NOT_THE_USERS:
                 yield from (part for part in vars(owner).values() if isinstance(part, FunctionType))
 
@@ -159,7 +180,7 @@ def _read_by(function: FunctionType) -> Iterator[object]:
         modules.extend(
             member for member in members if isinstance(member, ModuleType) and member not in modules
         )
-    if "random" in names:  # the function may import it itself
+    if any("random" in name for name in names):  # the function may import it itself
         yield from (random.random, np.random.normal)
 
 

@@ -234,6 +234,12 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
             hint="draw them by ops.normal or ops.uniform, which draw anew at each visit and step; use "
             "ar.Dropout; or draw them before, outside of the function, if they are constants",
         )
+    if watch.maker is not None and _numbers(_traced(function, input, float_type)) != _numbers(traced):
+        raise ShapeError(
+            f"{where_defined(function)} gives other numbers when it is traced again, perhaps by "
+            f"{watch.maker}: those of the first time would be the same for every example and every batch",
+            hint="draw numbers by ops.normal or ops.uniform; or make them before, outside of the function",
+        )
     return traced
 
 

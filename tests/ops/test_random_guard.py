@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import itertools
 import queue
 import random
 import threading
@@ -254,3 +255,60 @@ def test_another_global_generator() -> None:
         trace(lambda x: x + 1, T.Tensor(()))
     finally:
         np.random.set_bit_generator(old)
+
+
+def fresh_numpy(x: Any) -> Any:
+    return x + np.random.default_rng().normal()
+
+
+def own_import(x: Any) -> Any:
+    from numpy.random import normal
+
+    return x + normal()
+
+
+def endless() -> Any:
+    while True:
+        yield GENERATOR.normal()
+
+
+class Slotted:
+    __slots__ = ("generator",)
+
+    def __init__(self) -> None:
+        self.generator = np.random.default_rng(0)
+
+
+SLOTTED, ENDLESS, COUNT = Slotted(), endless(), itertools.count()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        fresh_numpy,
+        own_import,
+        lambda x: x + random.Random().random(),
+        lambda x: x + random.SystemRandom().random(),
+        lambda x: x + np.random.RandomState().rand(),
+        lambda x: x + SLOTTED.generator.random(),
+        lambda x: x + next(ENDLESS),
+        lambda x: x + next(COUNT),
+    ],
+)
+def test_numbers_that_are_others_each_time(function: Any) -> None:
+    np.random.seed(0)
+    np.random.normal()  # NumPy keeps a second one, so that the next draw does not change its key
+    with pytest.raises(ShapeError, match="the same for every example"):
+        trace(function, T.Tensor(()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + np.random.default_rng(7).normal(),
+        lambda x: x + next(iter([1, 2])),
+        lambda x: ar.FC(2)(x),
+    ],
+)
+def test_numbers_that_are_the_same_each_time(function: Any) -> None:
+    trace(function, T.Tensor((3,)))
