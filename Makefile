@@ -61,7 +61,7 @@ lint: $(VENV)/.installed-test
 	$(VENV)/bin/lint-imports --no-logo --no-cache
 
 types: $(VENV)/.installed-test
-	$(PY) -m mypy --strict arrows benchmarks examples
+	$(PY) -m mypy --strict arrows benchmarks examples tests/typing
 
 coverage: $(VENV)/.installed-coverage
 	$(PY) -m pytest -n 2 -m '' --cov --cov-report term
