@@ -35,8 +35,8 @@ class Vocabulary:
         unknown: as given.
 
     Raises:
-        ArrowTypeError: something else than texts.
-        ArrowValueError: a word twice, or none and `unknown` is None.
+        ArrowTypeError: something else than texts, or a set of them.
+        ArrowValueError: a dict that gives them other numbers, a word twice, or none and `unknown` is None.
 
     Example:
         >>> words = Vocabulary.of("the cat saw the dog".split())
@@ -55,6 +55,10 @@ class Vocabulary:
             raise ArrowTypeError(
                 f"a Vocabulary: words is one text, {quoted(words)}, and should be a list of them"
             )
+        if isinstance(words, set | frozenset):
+            raise ArrowTypeError(
+                "a Vocabulary: words are numbered in their order, and a set has none; sort it"
+            )
         if not isinstance(unknown, str | None):
             raise ArrowTypeError(f"a Vocabulary: unknown should be a text or None, not {unknown!r}")
         listed = (*(() if unknown is None else (unknown,)), *words)
@@ -66,6 +70,13 @@ class Vocabulary:
                     + (", as a word and for unknown ones" if word == unknown else "")
                     + "; Vocabulary.of(words) builds one from words of a text"
                 )
+        if isinstance(words, Mapping) and any(
+            isinstance(number, Integral) and numbers[word] != number for word, number in words.items()
+        ):
+            raise ArrowValueError(
+                "a Vocabulary: words are numbered in their order, and this dict gives other numbers; "
+                "sorted(numbers, key=numbers.get) is their order; Vocabulary.of(counter.elements()) counts"
+            )
         if not listed:
             raise ArrowValueError(
                 "a Vocabulary: without words, and without a number for unknown ones, it reads nothing"
@@ -92,7 +103,7 @@ class Vocabulary:
             unknown: the name of the number 0, which all other words get; None: another word is an error.
 
         Raises:
-            ArrowTypeError: something else than texts.
+            ArrowTypeError: something else than texts, or a dict, such as a Counter.
             ArrowValueError: words would be left out, and no number stands for unknown ones.
 
         Example:
@@ -102,6 +113,11 @@ class Vocabulary:
         if isinstance(words, str):
             raise ArrowTypeError(
                 f"Vocabulary.of: {quoted(words)} is one text; split it, or give [text] for its letters"
+            )
+        if isinstance(words, Mapping):
+            raise ArrowTypeError(
+                f"Vocabulary.of: a {type(words).__name__} has each word once; give a list of all words, or "
+                "counter.elements()"
             )
         for name, count, lowest in (("least", least, 1), ("most", most, 0)):
             if count is not None and (not isinstance(count, int) or count < lowest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -68,6 +69,17 @@ def test_misuse_of_a_vocabulary_says_what_to_write():
     for misuse in (lambda: ar.Map(vocabulary), lambda: vocabulary >> ar.Embedding(3, 2)):
         with pytest.raises(ar.ArrowTypeError, match=r"got a Vocabulary\n.*vocabulary\.block\(\)"):
             misuse()
+
+
+def test_words_whose_order_or_count_is_not_told():
+    for words in ({"b": 2, "a": 1}, {"a", "b"}, frozenset("ab"), Counter("aab")):
+        with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match="numbered in their order"):
+            Vocabulary(words)
+    for words in ({"b": 1, "a": 2}, dict.fromkeys("ba")):
+        assert Vocabulary(words).words[1:] == ("b", "a")
+    with pytest.raises(ar.ArrowTypeError, match=r"counter.elements\(\)"):
+        Vocabulary.of(Counter("abb"), least=2)
+    assert Vocabulary.of(Counter("abb").elements(), least=2).words[1:] == ("b",)
 
 
 def test_unknown_words():
