@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
 from copy import copy
 from itertools import count, cycle, repeat, tee
 from operator import index
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -71,11 +73,12 @@ class IteratorReplay:
 
 # Iterators that are never used up.
 _ENDLESS = (count, cycle, repeat)
+_HOLD_NONE = (str, int, float, bytes, type, ModuleType, *_ENDLESS)
 _LOOKED_AT = 10_000  # objects of an example
 
 
 def iterators_in(value: object) -> list[Any]:
-    """The iterators that an object is or holds: in lists, tuples, sets, dicts and attributes.
+    """The iterators that an object is or holds: in containers, arrays, attributes and closures.
 
     Whoever goes over one uses it up. Of large objects a part is looked at.
 
@@ -88,18 +91,17 @@ def iterators_in(value: object) -> list[Any]:
     seen: set[int] = set()
     while todo and len(seen) < _LOOKED_AT:
         part = todo.pop()
-        if part is None or isinstance(part, (str, int, float, bytes, type, np.ndarray)) or id(part) in seen:
+        if part is None or isinstance(part, _HOLD_NONE) or id(part) in seen:
             continue
         seen.add(id(part))
-        if isinstance(part, (list, tuple, set, frozenset)):
-            todo.extend(part)
-        elif isinstance(part, dict):
-            todo.extend(part.values())
-        elif hasattr(type(part), "__next__") and not isinstance(part, _ENDLESS):
+        if isinstance(part, np.ndarray):
+            todo.extend(part.flat if part.dtype.hasobject else ())
+        elif isinstance(part, FunctionType):
+            todo.extend([part.__closure__, part.__defaults__, part.__kwdefaults__])
+        elif hasattr(type(part), "__next__"):
             found.append(part)
-        todo.extend(getattr(part, "__dict__", {}).values())
-        for name in getattr(type(part), "__slots__", ()):
-            todo.append(getattr(part, name, None))
+        else:
+            todo.extend(gc.get_referents(part))
     return found
 
 

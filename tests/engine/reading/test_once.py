@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -210,3 +213,37 @@ def test_the_first_epoch_on_the_fly_trains_on_iterators_and_a_second_refuses_the
         if kind is not list:
             with pytest.raises(ar.InputError, match=r"(?s)used up.*make lists"):
                 losses(kind, 2)
+
+
+def in_objects(iterator: Any) -> Any:
+    array = np.empty(1, object)
+    array[0] = iterator
+    return array
+
+
+class Hidden:
+    __slots__ = ("__of",)
+
+    def __init__(self, of: Any) -> None:
+        self.__of = of
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda it: deque([it]),
+        in_objects,
+        lambda it: lambda: it,
+        lambda it: partial(list, it),
+        lambda it: MappingProxyType({"of": it}),
+        lambda it: {"of": it}.values(),
+        lambda it: {it: 1},
+        Hidden,
+    ],
+    ids=["deque", "array", "closure", "partial", "proxy", "values", "key", "slot"],
+)
+def test_an_iterator_is_found_wherever_an_example_holds_it(hold: Callable[[Any], Any]) -> None:
+    net, layer = ar.OnTheFly(), ar.FC([], name="f")
+    learner = net.learner(lambda g, _: layer(g.tensor([1.0])))
+    with pytest.raises(ar.InputError, match=r"(?s)used up.*make lists"):
+        train(learner, [hold(iter([1.0])), 2.0], SGD(0.0), epochs=2, progress=False)
