@@ -150,21 +150,36 @@ def _padded(xp: ArrayModule, segments: Segments) -> _Group:
     return _Group(segments.count, length, rows, inside=along < own, places=places)
 
 
-def _unseen(xp: ArrayModule, group: _Group, causal: bool, dtype: str) -> Array | None:
-    """Minus infinity where a query sees no key, else 0, [count or 1, 1, keys, queries or 1]; None: all see
-    all."""
+def _seen(xp: ArrayModule, group: _Group, causal: bool) -> Array | None:
+    """Where a query sees a key, [count or 1, 1, keys, queries or 1]; None: all see all."""
     seen = None if group.inside is None else group.inside.reshape((group.count, 1, group.length, 1))
     if causal:
         places = xp.arange(group.length)
         before = xp.less_equal(places.reshape((1, 1, -1, 1)), places.reshape((1, 1, 1, -1)))
         seen = before if seen is None else xp.logical_and(seen, before)
-    return None if seen is None else xp.where(seen, 0, -np.inf).astype(dtype)
+    return seen
 
 
-def _scores(xp: ArrayModule, q: Array, k: Array, unseen: Array | None) -> Array:
+def _scores(xp: ArrayModule, q: Array, k: Array, seen: Array | None) -> Array:
     """[count, heads, keys, queries]: reductions over keys go over rows, which NumPy adds side by side."""
     scores = xp.matmul(k, q.transpose((0, 1, 3, 2)))
-    return scores if unseen is None else xp.add(scores, unseen, out=scores)
+    return scores if seen is None else xp.where(seen, scores, scores.dtype.type(-np.inf))
+
+
+def _means(xp: ArrayModule, weights: Array, values: Array, seen: Array | None) -> Array:
+    """The sums of the values times their weights, [count, heads, queries, m].
+
+    A weight of 0 does not hide a value that is not finite, so those that a query does not see are left out.
+    """
+    if seen is None or (xp is np and np.isfinite(values).all()):
+        return xp.matmul(weights.transpose((0, 1, 3, 2)), values)
+    weights = xp.expand_dims(weights, -1)
+    seen = xp.expand_dims(xp.broadcast_to(seen, weights.shape[:-1]), -1)
+    sums = [
+        xp.where(seen[:, :, :, i], weights[:, :, :, i] * values, values.dtype.type(0)).sum(axis=-2)
+        for i in range(weights.shape[-2])
+    ]
+    return xp.stack(sums, axis=-2)
 
 
 def _over_keys(weights: Array) -> Array:
@@ -189,12 +204,13 @@ def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
         q = _scaled(q, q.shape[-1] // heads)
         for group in _groups(xp, segments, heads):
             queries, keys, values = (group.read(x, heads) for x in (q, k, v))
-            weights = _scores(xp, queries, keys, _unseen(xp, group, causal, v.dtype.name))
+            seen = _seen(xp, group, causal)
+            weights = _scores(xp, queries, keys, seen)
             top = weights.max(axis=-2, keepdims=True)
             weights = xp.subtract(weights, top, out=weights)
             weights = xp.exp(weights, out=weights)
             total = _over_keys(weights).transpose((0, 1, 3, 2))
-            group.write(xp, xp.matmul(weights.transpose((0, 1, 3, 2)), values) / total, means)
+            group.write(xp, _means(xp, weights, values, seen) / total, means)
             group.write(xp, xp.log(total) + top.transpose((0, 1, 3, 2)), logarithms)
         return out
 
@@ -225,7 +241,7 @@ def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
             if group.inside is not None:  # a query beyond its sequence's end has no gradient
                 gradients = xp.where(group.inside.reshape((group.count, 1, -1, 1)), gradients, 0)
                 shares = xp.where(group.inside.reshape((group.count, 1, -1, 1)), shares, 0)
-            weights = _scores(xp, queries, keys, _unseen(xp, group, causal, v.dtype.name))
+            weights = _scores(xp, queries, keys, _seen(xp, group, causal))
             weights = xp.subtract(weights, sums.transpose((0, 1, 3, 2)), out=weights)
             weights = xp.exp(weights, out=weights)
             group.write(xp, xp.matmul(weights, gradients), of_v)
