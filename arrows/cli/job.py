@@ -7,10 +7,9 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Any
 
 from arrows.engine.device import Device, get_device
-from arrows.training.parallel import launched, require_connected
+from arrows.training.parallel import launched, world
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import MissingExtraError
 
@@ -18,23 +17,6 @@ from arrows.typesys.errors import MissingExtraError
 def in_job() -> bool:
     """Whether this process is one of several that a launcher has started."""
     return launched()[0] > 1
-
-
-def world() -> Any:
-    """`MPI.COMM_WORLD` for `arrows.training.train`; None outside of a job.
-
-    Raises:
-        MissingExtraError: pip install 'arrows[mpi]'.
-        ArrowValueError: the launcher and MPI do not go together.
-    """
-    if not in_job():
-        return None
-    try:
-        from mpi4py import MPI
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("the ranks of a job train together by mpi4py", "mpi", error.name) from None
-    require_connected(MPI.COMM_WORLD)
-    return MPI.COMM_WORLD
 
 
 def is_first() -> bool:

@@ -27,7 +27,7 @@ from arrows.training.optimizers import (
     RMSprop,
     Rule,
 )
-from arrows.training.parallel import RankError
+from arrows.training.parallel import RankError, world
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
@@ -80,4 +80,5 @@ __all__ = [
     "save_state",
     "schedules",
     "train",
+    "world",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arrows.training.parallel.communicator import Communicator, MpiCommunicator, as_communicator
-from arrows.training.parallel.launcher import launched, require_connected
+from arrows.training.parallel.launcher import launched, require_connected, world
 from arrows.training.parallel.parallel_ranks import ParallelRanks
 from arrows.training.parallel.ranks import Alone, RankError, Ranks
 
@@ -17,4 +17,5 @@ __all__ = [
     "as_communicator",
     "launched",
     "require_connected",
+    "world",
 ]

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from arrows.typesys import ArrowValueError
+from arrows.typesys.errors import MissingExtraError
 
 # How many processes there are.  MPICH's variable is that of its relatives of Intel and Cray, too, and of
 # `srun --mpi=pmi2`; where `mpirun` runs under Slurm, the first one that is there counts.
@@ -19,6 +20,29 @@ def launched() -> tuple[int, str]:
         if value.isdecimal():
             return int(value), name
     return 1, ""
+
+
+def world() -> Any:
+    """What `train(comm=)` wants of a program that may run alone or under `mpirun`, `mpiexec` or `srun`.
+
+    Returns:
+        `MPI.COMM_WORLD` of mpi4py, if a launcher has started several processes; else None.
+
+    Raises:
+        MissingExtraError: pip install 'arrows[mpi]'.
+        ArrowValueError: the launcher and MPI do not belong together, so that each process would be alone.
+
+    >>> comm = world()
+    >>> first = comm is None or comm.Get_rank() == 0  # which alone should print and write
+    """
+    if launched()[0] == 1:
+        return None
+    try:
+        from mpi4py import MPI
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the ranks of a job train together by mpi4py", "mpi", error.name) from None
+    require_connected(MPI.COMM_WORLD)
+    return MPI.COMM_WORLD
 
 
 def require_connected(world: Any) -> None:

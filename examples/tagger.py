@@ -1,0 +1,173 @@
+"""A part-of-speech tagger on a treebank of Universal Dependencies.
+
+The block is `arrows.models.lexicon_tagger`: a bidirectional LSTM over the words of a sentence.  Each word is
+its embedding and the last states of a bidirectional LSTM over its characters.
+
+    python examples/tagger.py --data DIR
+
+DIR holds one file each whose name ends in train.conllu, dev.conllu and test.conllu.  After each epoch it
+prints the loss and the accuracy on dev; it keeps the model of the best epoch, and measures it on test at the
+end.  The model is one for the command line:
+
+    arrows predict tagger.safetensors text.conllu
+
+Several processes train one model together: mpirun -n 4 python -m mpi4py examples/tagger.py --data DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import arrows as ar
+from arrows.data import TAGS, Sentence, read_conllu
+from arrows.models import Lexicon, TagExamination, lexicon_tagger
+from arrows.training import (
+    Adam,
+    Callback,
+    CurvePlot,
+    EarlyStopping,
+    Epoch,
+    Evaluation,
+    JsonLines,
+    Plateau,
+    train,
+    world,
+)
+
+
+class Best(Callback):
+    """Prints a line for each epoch, and keeps the best model so far in a file."""
+
+    def __init__(self, judge: ar.Model, path: Path, *, words_in_a_sentence: float) -> None:
+        self.judge, self.path, self.words = judge, path, words_in_a_sentence
+
+    def after_evaluation(self, evaluation: Evaluation, /) -> None:
+        if evaluation.best:
+            figure = f"accuracy {evaluation.figures['accuracy']:.4f}"
+            made = f"epoch {evaluation.epoch}, step {evaluation.step}, {figure}"
+            ar.save_model(self.judge, self.path, metadata={"classes": json.dumps(TAGS), "evaluation": made})
+
+    def after_epoch(self, epoch: Epoch, /) -> None:
+        """An example is a sentence, but the line is about words."""
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in epoch.figures.items())
+        speed = epoch.examples_per_second * self.words
+        best = ", best so far" if epoch.best else ""
+        loss = epoch.loss / self.words
+        print(
+            f"epoch {epoch.number}: loss {loss:.4f}, dev {figures}, {speed:,.0f} tokens/s{best}", flush=True
+        )
+
+
+def main(options: argparse.Namespace) -> None:
+    """Trains, and measures the best model on test."""
+    comm = world()
+    first = comm is None or comm.Get_rank() == 0  # the one process that prints and writes
+    state = options.save.with_name(f"{options.save.name}.state")
+    goes_on = options.overwrite or (options.resume and any(state.parent.glob(f"{state.name}*")))
+    if first and options.save.exists() and not goes_on:
+        raise ar.ArrowValueError(f"{options.save} exists: --overwrite replaces it, another --save keeps it")
+    learn, dev, test = (read(options.data, part) for part in ("train", "dev", "test"))
+    lexicon = Lexicon.of(learn)
+    sizes = {
+        "size": options.state_size,
+        "embedding": options.embedding_size,
+        "character_size": options.character_state_size,
+        "character_embedding": options.character_embedding_size,
+    }
+    blocks = lexicon_tagger(lexicon.words, lexicon.characters, **sizes, dropout=options.dropout)
+    model = ar.compile(blocks.learn, loss="loss", seed=options.seed, device=options.device)
+    judge = ar.compile(blocks.judge, params=model.params, device=options.device)
+    words = [sum(map(len, sentences)) for sentences in (learn, dev, test)]
+    if first:
+        count = sum(array.size for array in model.params.values())
+        print(
+            f"{words[0]:,} words in {len(learn):,} sentences to learn from, {words[1]:,} dev, {words[2]:,} "
+            f"test; {len(lexicon.words):,} words with vectors, {len(lexicon.characters):,} characters; "
+            f"{count:,} parameters",
+            flush=True,
+        )
+    callbacks: list[Callback] = [Best(judge, options.save, words_in_a_sentence=words[0] / len(learn))]
+    callbacks += [JsonLines(options.log)] if options.log else []
+    callbacks += [CurvePlot(options.plot)] if options.plot else []
+    history = train(
+        model,
+        learn,
+        Adam(options.learning_rate, weight_decay=options.l2, clip_norm=options.clip or None),
+        epochs=options.epochs,
+        batch_size=options.batch_size,
+        seed=options.seed,
+        evaluate=TagExamination.of(judge, dev, lexicon),
+        evaluate_every=options.evaluate_every,
+        callbacks=callbacks,
+        best_by="accuracy",
+        stop_when=None if options.patience is None else EarlyStopping("accuracy", options.patience),
+        plateau=None if options.plateau is None else Plateau("accuracy", 0.5, options.plateau),
+        checkpoint_path=state,
+        resume=options.resume,
+        overwrite=options.overwrite,
+        metadata={name: str(value) for name, value in {**sizes, "dropout": options.dropout}.items()},
+        unit="sentence",
+        comm=comm,
+    )
+    if first and history.best is not None:
+        kept = ar.load_model(options.save, device=options.device)
+        figures = TagExamination.of(kept, test, lexicon)()
+        print(
+            f"test, with the model of epoch {history.best.epoch} ({options.save}):\n"
+            f"  accuracy {figures['accuracy']:.4f}; of rare words, without a vector, "
+            f"{figures['rare words']:.4f}"
+        )
+
+
+def read(folder: Path, part: str) -> list[Sentence]:
+    """The sentences of a part of the treebank."""
+    paths = sorted(path for path in folder.iterdir() if path.name.endswith(f"{part}.conllu"))
+    if len(paths) != 1:
+        found = ", ".join(path.name for path in paths) or "none"
+        raise ar.InputError(f"{folder}: expected one file *{part}.conllu, found {found}")
+    sentences = read_conllu(paths[0])
+    if not sentences:
+        raise ar.InputError(f"{paths[0]}: there are no sentences in this file")
+    return sentences
+
+
+def parsed() -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add = parser.add_argument
+    add("--data", type=Path, metavar="DIR", required=True, help="*train.conllu, *dev.conllu, *test.conllu")
+    add("--save", type=Path, metavar="FILE", default=Path("tagger.safetensors"), help="the best model")
+    add("--resume", action="store_true", help="go on with the run whose state is in SAVE.state")
+    add("--overwrite", action="store_true", help="replace the model and the run that are there already")
+    add("--state-size", type=int, default=100)
+    add("--embedding-size", type=int, default=64)
+    add("--character-state-size", type=int, default=32)
+    add("--character-embedding-size", type=int, default=24)
+    add("--dropout", type=float, default=0.5, help="of the input and the output of the LSTM over words")
+    add("--epochs", type=int, default=15)
+    add("--batch-size", type=int, default=16, help="sentences in a step")
+    add("--learning-rate", type=float, default=0.003)
+    add("--l2", type=float, default=0.0, help="weight decay")
+    add("--clip", type=float, default=5.0, metavar="NORM", help="gradient clipping; 0: none")
+    add("--evaluate-every", type=int, metavar="N", help="evaluate on dev after every N steps, too")
+    add("--patience", type=int, metavar="N", help="stop after N evaluations without improvement")
+    add("--plateau", type=int, metavar="N", help="halve the rates after N evaluations without improvement")
+    add("--seed", type=int, default=0)
+    add("--threads", type=int, default=1, help="of NumPy's matrix products; these are small")
+    add("--device", default="cpu", help="cpu, cuda, cuda:1 or auto")
+    add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step and evaluation")
+    add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch (arrows[plot])")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    options = parsed()
+    ar.set_threads(options.threads)
+    try:
+        main(options)
+    except (ar.ArrowValueError, ar.InputError, OSError) as error:
+        raise SystemExit(f"tagger: {error}") from None
+    except KeyboardInterrupt:
+        raise SystemExit("tagger: interrupted; --resume goes on") from None
