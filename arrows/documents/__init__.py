@@ -1,12 +1,12 @@
 """Blocks for documents, JSON values of any shape: `ar.infer_block` proposes one from samples.
 
-`schema.py` and `recursion.py` read what samples have at each path, `decisions.py` says how each path is
-read (`plans.py`), `blocks.py` writes that as a program (`expressions.py`) from which the block is built,
-and which `source.py` prints.  `scalars.py` has the blocks that read single values.
+Samples become a schema of what they have at each path (`schema.py`); from the schema it is decided how each
+path is read (`decide.py`); and of the decisions, which are plain JSON, a block and its source are made
+(`build.py`).  `readers.py` has the blocks that read single values.
 """
 
-from arrows.documents.proposal import Decision, Proposal, build_block, infer_block
-from arrows.documents.scalars import (
+from arrows.documents.infer import Proposal, build_block, infer_block
+from arrows.documents.readers import (
     boolean,
     category,
     characters,
@@ -21,7 +21,6 @@ from arrows.documents.scalars import (
 )
 
 __all__ = [
-    "Decision",
     "Proposal",
     "boolean",
     "build_block",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
+from arrows.documents.readers import entries, json_type
 from arrows.documents.recursion import (
     ELEMENT,
     JsonObject,
@@ -22,7 +23,6 @@ from arrows.documents.recursion import (
     repeats_arrays,
     walk,
 )
-from arrows.documents.scalars import entries, json_type
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -43,7 +43,7 @@ class ObjectSchema:
         count: how many there are, those below in the same recursion included.
         fields: by key, in the order in which they first occur.
         recursive: whether such objects lie within one another.
-        ignored: the paths of fields that were not to be read.
+        ignored: the keys of fields that were not to be read.
     """
 
     count: int
@@ -135,7 +135,7 @@ def paths_of(schema: Schema) -> Iterator[str]:
     """All paths below a schema, itself and what was ignored included."""
     yield schema.path
     if isinstance(schema.objects, ObjectSchema):
-        yield from schema.objects.ignored
+        yield from (below(schema.path, key) for key in schema.objects.ignored)
         for field in schema.objects.fields.values():
             yield from paths_of(field)
     for values in (schema.objects, schema.arrays):
@@ -287,7 +287,7 @@ class SchemaReader:
         for key in dict.fromkeys(key for value in members for key in value):
             own = below(path, key)
             if own in self.ignored:
-                ignored.append(own)
+                ignored.append(key)
                 continue
             values = walk(members, (key,))
             missing = len(members) - len(values)

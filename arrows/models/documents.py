@@ -9,6 +9,7 @@ from typing import Any
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.documents import build_block, category
+from arrows.documents.build import CLASSIFY, ESTIMATE
 from arrows.ops import TensorLike
 
 
@@ -23,8 +24,8 @@ class DocumentModel:
         judge: reads a document; gives the probability of each class by its name, or the number by that of the
             label.
 
-    >>> program = ar.infer_block([{"age": 3, "kind": "cat"}], ignore=["kind"]).program
-    >>> model = document_classifier(program, ["kind"], ["cat", "dog"])
+    >>> decisions = ar.infer_block([{"age": 3, "kind": "cat"}], ignore=["kind"]).decisions
+    >>> model = document_classifier(decisions, ["kind"], ["cat", "dog"])
     >>> print(ar.infer(model.judge).output)
     (cat: float32, dog: float32)
     """
@@ -36,23 +37,23 @@ class DocumentModel:
 
 @ar.builder
 def document_classifier(
-    program: list[object], label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
+    decisions: dict[str, Any], label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts the class of a document.
 
     Args:
-        program: of the block that reads a document, as `ar.infer_block` proposes it.
+        decisions: on the block that reads a document, `ar.infer_block(...).decisions`.
         label: the keys that lead to the label: `["review", "stars"]`.
         classes: their names; a label that is no text is named as by `arrows.documents.category`.
         dropout: dropout rate of the document's vector.
 
-    >>> program = ar.infer_block([{"age": 3}]).program
-    >>> model = document_classifier(program, ["kind"], ["cat", "dog"])
+    >>> decisions = ar.infer_block([{"age": 3}]).decisions
+    >>> model = document_classifier(decisions, ["kind"], ["cat", "dog"])
     >>> ar.compile(model.learn)([{"age": 3, "kind": "cat"}, {"age": 4, "kind": "dog"}]).shape
     (2,)
     """
-    vector = build_block(program)
-    classify = ar.FC(len(classes), name="classify")
+    vector = build_block(decisions)
+    classify = ar.FC(len(classes), name=CLASSIFY)
     answer = _item(label) >> ar.InputTransform(category) >> ar.Vocabulary(classes, unknown=None).block()
     learn = (_dropped(vector, dropout) >> classify & answer) >> ar.SoftmaxCrossEntropy()
     scores = vector >> classify
@@ -74,23 +75,23 @@ def document_classifier(
 
 @ar.builder
 def document_regressor(
-    program: list[object], label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
+    decisions: dict[str, Any], label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts a number of a document.
 
     Args:
-        program: of the block that reads a document, as `ar.infer_block` proposes it.
+        decisions: on the block that reads a document, `ar.infer_block(...).decisions`.
         label: the keys that lead to the number: `["review", "stars"]`.
         mean, deviation: of the numbers; the model learns them standardised.
         dropout: dropout rate of the document's vector.
 
-    >>> program = ar.infer_block([{"age": 3}]).program
-    >>> model = document_regressor(program, ["weight"], 10.0, 2.0)
+    >>> decisions = ar.infer_block([{"age": 3}]).decisions
+    >>> model = document_regressor(decisions, ["weight"], 10.0, 2.0)
     >>> print(ar.infer(model.judge).output)
     (weight: float64,)
     """
-    vector = build_block(program)
-    estimate = ar.FC([], name="estimate")
+    vector = build_block(decisions)
+    estimate = ar.FC([], name=ESTIMATE)
     answer: AnyBlock = _item(label) >> ar.Scalar("float64")
     standardise: AnyBlock = ar.Function(lambda y: ((y - mean) / deviation).cast("float32"))
     restore: AnyBlock = ar.Function(lambda y: y.cast("float64") * deviation + mean)

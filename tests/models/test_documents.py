@@ -10,8 +10,8 @@ POSTS = [{"n": n, "deep": {"kind": ["a", "b"][n % 2], "y": float(n)}} for n in r
 
 
 def test_a_classifier_is_saved_and_loaded(tmp_path):
-    program = ar.infer_block(POSTS, width=4, ignore=["deep"]).program
-    blocks = ar.models.document_classifier(program, ["deep", "kind"], ["a", "b"], dropout=0.5)
+    decisions = ar.infer_block(POSTS, width=4, ignore=["deep"]).decisions
+    blocks = ar.models.document_classifier(decisions, ["deep", "kind"], ["a", "b"], dropout=0.5)
     model = ar.compile(blocks.learn)
     assert np.isfinite(model.value_and_grad(POSTS)[0])
     judge = ar.compile(blocks.judge, params=model.params)
@@ -25,8 +25,8 @@ def test_a_classifier_is_saved_and_loaded(tmp_path):
 
 
 def test_a_regressor_gives_numbers_of_the_label(tmp_path):
-    program = ar.infer_block(POSTS, width=4, ignore=["deep"]).program
-    blocks = ar.models.document_regressor(program, ["deep", "y"], 1e9, 10.0)
+    decisions = ar.infer_block(POSTS, width=4, ignore=["deep"]).decisions
+    blocks = ar.models.document_regressor(decisions, ["deep", "y"], 1e9, 10.0)
     model = ar.compile(blocks.judge)
     (row,) = model.predict([{"n": 3}])
     assert set(row) == {"y"} and abs(row["y"] - 1e9) < 100

@@ -52,7 +52,7 @@ class Built:
             ignore=[label_path(keys), *options.ignore],
             kinds=dict(options.kind),
         )
-        blocks = task.model(proposal.program, keys, options.dropout)
+        blocks = task.model(proposal.decisions, keys, options.dropout)
         learner = ar.compile(blocks.learn, seed=options.seed, device=options.device)
         scores, judge = (
             ar.compile(block, params=learner.params, device=options.device)

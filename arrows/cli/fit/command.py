@@ -33,7 +33,7 @@ from arrows.cli.outputs import require_free, states
 from arrows.cli.run_logs import run_logs
 from arrows.cli.table_columns import METADATA, is_missing, types_text
 from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, train_best
-from arrows.documents import Decision, Proposal
+from arrows.documents import Proposal
 from arrows.documents.schema import ROOT, below
 from arrows.files import replacing
 from arrows.model_files import save_model
@@ -63,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
     source = None if options.find_rate else _source_to_write(options, folder / "block.py", built.proposal)
     path = label_path(data.keys)
     decisions = [
-        replace(each, reason="the label") if each.path == path else each for each in built.proposal.decisions
+        (each, kind, "the label" if each == path else because)
+        for each, kind, because in built.proposal.table()
     ]
     warnings = [*data.notes, *_few(validating, split.test, folds=options.folds is not None)]
     warnings += _missing_labels(task)
@@ -328,7 +329,7 @@ def _run_identity(options: argparse.Namespace, split: DataSplit, proposal: Propo
     )
     return {
         "data": content_hash(lines),
-        "block": content_hash([json.dumps(proposal.program, sort_keys=True).encode()]),
+        "block": content_hash([json.dumps(proposal.decisions, sort_keys=True).encode()]),
         "--label": options.label,
         "--dropout": str(options.dropout),
     }
@@ -338,7 +339,7 @@ def _report(
     options: argparse.Namespace,
     split: DataSplit,
     task: Task,
-    decisions: Sequence[Decision],
+    decisions: Sequence[tuple[str, str, str]],
     warnings: Sequence[str],
     outcome: _Outcome,
 ) -> Report:

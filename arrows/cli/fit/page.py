@@ -84,8 +84,7 @@ def page(report: Report) -> str:
             _table(rows, code=4, numbers=(3,)),
         ]
     sections += ["<h2>How documents are read</h2>"]
-    decisions = [("path", "read as", "because the samples have")]
-    decisions += [(item.path, item.read_as, item.reason) for item in report.decisions]
+    decisions = [("path", "read as", "because the samples have"), *report.decisions]
     sections += [_table(decisions, code=0, numbers=()), "<h2>Epochs</h2>", _curves(report.epochs)]
     sections.append(_table(_epoch_rows(report.epochs)))
     settings = [("option", "value"), *report.settings.items()]

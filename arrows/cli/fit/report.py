@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.cli.fit.task import Miss, figure_text
-from arrows.documents import Decision
 from arrows.metrics import ConfusionMatrix
 from arrows.training import Epoch
 from arrows.typesys.quoting import printable, shortened
@@ -53,7 +52,7 @@ class Report:
     part: str
     matrix: ConfusionMatrix | None
     misses: Sequence[Miss]
-    decisions: Sequence[Decision]
+    decisions: Sequence[tuple[str, str, str]]
     epochs: Sequence[Epoch]
     best: int
 
@@ -80,7 +79,7 @@ def text_report(report: Report) -> str:
         ]
         parts.append(f"The most wrong examples ({report.part}):\n" + "\n".join(lines))
     rows = [("path", "read as", "because the samples have")]
-    rows += [(item.path, item.read_as, item.reason) for item in report.decisions]
+    rows += report.decisions
     parts.append("How documents are read:\n" + aligned(rows, right=False))
     return "\n\n".join(parts)
 

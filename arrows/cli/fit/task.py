@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Task(ABC):
     best_by: str
 
     @abstractmethod
-    def model(self, program: list[object], keys: Sequence[str], dropout: float) -> DocumentModel:
+    def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
         """The model that learns it."""
 
     @abstractmethod
@@ -90,8 +91,8 @@ class Classes(Task):
     def __str__(self) -> str:
         return f"one of {len(self.names)} classes ({shortened(', '.join(self.names), 100)})"
 
-    def model(self, program: list[object], keys: Sequence[str], dropout: float) -> DocumentModel:
-        return document_classifier(program, list(keys), list(self.names), dropout=dropout)
+    def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+        return document_classifier(decisions, list(keys), list(self.names), dropout=dropout)
 
     def numbers(self, examples: Sequence[Example]) -> HostArray:
         """The number of each example's class."""
@@ -155,8 +156,8 @@ class Quantity(Task):
     def __str__(self) -> str:
         return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
 
-    def model(self, program: list[object], keys: Sequence[str], dropout: float) -> DocumentModel:
-        return document_regressor(program, list(keys), self.mean, self.deviation, dropout=dropout)
+    def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+        return document_regressor(decisions, list(keys), self.mean, self.deviation, dropout=dropout)
 
     def numbers(self, examples: Sequence[Example]) -> HostArray:
         """The label of each example."""

@@ -3,81 +3,58 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from arrows.combinators import AnyBlock
-from arrows.data import Vocabulary
-from arrows.documents.blocks import program_of
-from arrows.documents.decisions import KINDS, Decider
-from arrows.documents.expressions import Assignment, BlockProgram, FunctionCall, Words, as_json, of_json
-from arrows.documents.plans import LeftOutPlan, MixedPlan, PathPlan, parts
+from arrows.documents.build import LEFT_OUT, build, table
+from arrows.documents.decide import KINDS, decide
 from arrows.documents.schema import SchemaReader, paths_of
-from arrows.documents.source import source_of
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import printable, quoted, shortened
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What was decided for a path of the documents.
-
-    Attributes:
-        path: such as `author.name` or `tags[]`; `$` is the document itself.
-        read_as: how the values there are read: "number", "date", "array, pooled", "left out" and so on.
-        reason: what the samples have there.
-
-    >>> infer_block([{"age": 3}]).decisions[1]
-    Decision(path='age', read_as='number', reason='1 number from 3 to 3')
-    """
-
-    path: str
-    read_as: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """A block for documents, as `infer_block` proposes it.
 
-    Printed, it says what was decided on each path, and why.
+    Printed, it is a table of what was decided on each path, and why.
 
     Attributes:
         block: from a document to a vector, float32[width].
+        decisions: how each path is read, as plain JSON to keep, to read and to edit; `build_block` makes the
+            block of it.
         source: the same block as the text of a Python module, whose last name it is.
-        vocabularies: by the name that they have in the source.
-        decisions: for each path.
-        program: the same block as plain JSON, for `build_block`.
 
-    >>> proposal = infer_block([{"age": 3}])
+    >>> proposal = infer_block([{"age": 3}, {"age": None}])
     >>> proposal.block.eval({"age": 3}).shape
     (32,)
+    >>> proposal.decisions["fields"]["age"]
+    {'kind': 'number', 'because': '1 number from 3 to 3; 1 null', 'mean': 3.0, 'deviation': 1.0, 'null': True}
+    >>> print(proposal)
+    path  read as  because the samples have
+    $     object   2 objects of 1 field
+    age   number   1 number from 3 to 3; 1 null
     """
 
     block: AnyBlock
+    decisions: dict[str, Any]
     source: str
-    vocabularies: Mapping[str, Vocabulary]
-    decisions: tuple[Decision, ...]
-    program: list[object]
 
-    def report(self) -> str:
-        """What was decided on each path, and why: a line for each.
+    def table(self) -> list[tuple[str, str, str]]:
+        """Each path, how it is read, and what the samples have there; `$` is the document itself.
 
-        >>> print(infer_block([{"age": 3}, {"age": None}]).report())
-        path  read as  because the samples have
-        $     object   2 objects of 1 field
-        age   number   1 number from 3 to 3; 1 null
+        >>> infer_block([{"age": 3}]).table()
+        [('$', 'object', '1 object of 1 field'), ('age', 'number', '1 number from 3 to 3')]
         """
-        rows = [("path", "read as", "because the samples have")]
-        rows += [
-            (printable(shortened(item.path, 60)), item.read_as, printable(item.reason))
-            for item in self.decisions
-        ]
-        first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
-        return "\n".join(f"{path:{first}}  {kind:{second}}  {reason}" for path, kind, reason in rows)
+        return [*table(self.decisions)]
 
     def __str__(self) -> str:
-        return self.report()
+        rows = [("path", "read as", "because the samples have"), *self.table()]
+        shown = [(printable(shortened(path, 60)), kind, printable(because)) for path, kind, because in rows]
+        first, second = (max(len(row[column]) for row in shown) for column in (0, 1))
+        return "\n".join(f"{path:{first}}  {kind:{second}}  {because}" for path, kind, because in shown)
 
 
 def infer_block(
@@ -126,11 +103,15 @@ def infer_block(
     (2, 32)
     """
     documents = _documents(samples)
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise ArrowValueError(f"infer_block: width should be a whole number from 1, not {width!r}")
-    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-        raise ArrowValueError(f"infer_block: depth should be a whole number from 1, not {depth!r}")
-    kinds = _kinds(kinds or {})
+    for name, value in (("width", width), ("depth", depth)):
+        if type(value) is not int or value < 1:
+            raise ArrowValueError(f"infer_block: {name} should be a whole number from 1, not {value!r}")
+    there = sorted({kind for names in KINDS.values() for kind in names})
+    for path, kind in (kinds := kinds or {}).items():
+        if kind not in there:
+            raise ArrowValueError(
+                f"infer_block: kinds says {kind!r} for {quoted(path)}; there are {', '.join(there)}"
+            )
     if isinstance(ignore, str):
         raise ArrowTypeError(f"infer_block: ignore should be a list of paths, such as [{ignore!r}]")
     keyed = frozenset(path for path, kind in kinds.items() if kind == "map")
@@ -143,36 +124,40 @@ def infer_block(
     for argument, wanted in (("ignore", ignore), ("kinds", kinds)):
         for path in wanted:
             if path not in paths:
+                near = difflib.get_close_matches(path, paths, n=3) or [*paths][:10]
                 raise ArrowValueError(
-                    f"infer_block: {argument} names the path {quoted(path)}, {_near(path, paths)}"
+                    f"infer_block: {argument} names the path {quoted(path)}, which the samples do not have; "
+                    f"they have {shortened(', '.join(near), 300)}"
                 )
-    plan = Decider(kinds=kinds).plan(schema)
-    if isinstance(plan, LeftOutPlan):
-        raise InputError(f"infer_block: nothing can be read in {len(documents):,} samples: {plan.reason}")
-    program = program_of(plan, width)
+    decisions = {"width": width, **decide(schema, kinds)}
+    if decisions["kind"] == LEFT_OUT:
+        raise InputError(
+            f"infer_block: nothing can be read in {len(documents):,} samples: {decisions['because']}"
+        )
     count = f"{len(documents):,} sample{'' if len(documents) == 1 else 's'}"
-    title = f"A block that reads documents like {count}, and gives float32[{width}]."
-    return Proposal(
-        block=program.block(),
-        source=source_of(program, title),
-        vocabularies=_vocabularies(program),
-        decisions=tuple(_decisions(plan, plan.path)),
-        program=as_json(program),
+    block, source = build(
+        decisions, f"A block that reads documents like {count}, and gives float32[{width}]."
     )
+    return Proposal(block=block, decisions=decisions, source=source)
 
 
-def build_block(program: list[object]) -> AnyBlock:
-    """The block of `Proposal.program`, in another process, say.
+def build_block(decisions: Mapping[str, Any]) -> AnyBlock:
+    """The block of decisions that `infer_block` made, in another process, say, or after a change by hand.
 
-    Nothing is executed but what such programs may hold: blocks and vocabularies of this package.
+    Args:
+        decisions: `Proposal.decisions`, plain JSON.  Each has a kind, what this kind wants to know (the mean
+            of numbers, the words of a category), and the decisions on what lies below.  Nothing is executed
+            but what they can say: blocks and vocabularies of this package.
 
     Raises:
-        InputError: something else than such a program.
+        InputError: something else; the message names the path.
 
-    >>> build_block(infer_block([3.5, 4.5]).program).eval(4).shape
+    >>> decisions = infer_block([{"age": 3, "tags": ["a"]}]).decisions
+    >>> decisions["fields"]["tags"]["pooling"] = "mean"
+    >>> build_block(decisions).eval({"age": 4}).shape
     (32,)
     """
-    return of_json(program).block()
+    return build(decisions)[0]
 
 
 def _documents(samples: Iterable[object]) -> list[object]:
@@ -199,36 +184,3 @@ def _with_place(
             place = places[number] if isinstance(places, list) and has_place else f"sample {number}"
             return InputError(f"{place}: {own}")
     return error
-
-
-def _kinds(kinds: Mapping[str, str]) -> Mapping[str, str]:
-    there = sorted({kind for names in KINDS.values() for kind in names})
-    for path, kind in kinds.items():
-        if kind not in there:
-            raise ArrowValueError(
-                f"infer_block: kinds says {kind!r} for {quoted(path)}; there are {', '.join(there)}"
-            )
-    return kinds
-
-
-def _near(path: str, paths: Collection[str]) -> str:
-    near = difflib.get_close_matches(path, paths, n=3) or [*paths][:10]
-    return f"which the samples do not have; they have {shortened(', '.join(near), 300)}"
-
-
-def _vocabularies(program: BlockProgram) -> dict[str, Vocabulary]:
-    vocabularies = {}
-    for statement in program.statements:
-        match statement:
-            case Assignment(name, FunctionCall("ar.Vocabulary", (Words(words),))):
-                vocabularies[name] = Vocabulary(words)
-    return vocabularies
-
-
-def _decisions(plan: PathPlan, path: str) -> Iterator[Decision]:
-    """The decisions of a plan and of all below."""
-    yield Decision(path, plan.read_as, plan.reason)
-    for name, part in plan.cases.items() if isinstance(plan, MixedPlan) else ():
-        yield from _decisions(part, f"{path} ({name})")
-    for part in () if isinstance(plan, MixedPlan) else parts(plan):
-        yield from _decisions(part, part.path)

@@ -28,6 +28,20 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
 
+__all__ = [
+    "boolean",
+    "category",
+    "characters",
+    "date",
+    "entries",
+    "hashed_characters",
+    "hashed_words",
+    "json_type",
+    "log_length",
+    "number",
+    "numbers",
+]
+
 FARTHEST = 30.0  # deviations from the mean: what lies beyond counts as this far away
 _JSON_TYPES = {
     type(None): "null",
@@ -300,9 +314,11 @@ def _log_length(length: TensorLike) -> TensorLike:
 
 def _standardised(mean: float | HostArray, deviation: float | HostArray, *, log: bool = False) -> AnyBlock:
     """A block that standardises numbers and makes them float32."""
-    least = float(np.min(deviation, initial=math.inf))
-    if not least > 0.0 or not np.all(np.isfinite(deviation)) or not np.all(np.isfinite(mean)):
-        raise ArrowValueError(f"numbers want a finite mean and a finite deviation above 0, not {least}")
+    means, deviations = np.float64(mean), np.float64(deviation)
+    if not (np.isfinite(means).all() and np.isfinite(deviations).all() and (deviations > 0).all()):
+        raise ArrowValueError(
+            f"numbers want a finite mean and a finite deviation above 0, not {mean} and {deviation}"
+        )
 
     def standardise(x: TensorLike) -> TensorLike:
         value = ops.sign(x) * ops.log1p(ops.abs(x)) if log else x
