@@ -80,7 +80,9 @@ def read_as(decisions: Decisions) -> str:
     """How values are read, in one or two words."""
     if decisions["kind"] == "again":
         return f"again {decisions['path']}"
-    return f"{decisions['kind']}, {decisions['pooling']}" if "pooling" in decisions else str(decisions["kind"])
+    return (
+        f"{decisions['kind']}, {decisions['pooling']}" if "pooling" in decisions else str(decisions["kind"])
+    )
 
 
 class _Builder:
