@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
@@ -158,6 +159,30 @@ def records_that_meet(build: Build, depth: int) -> Piece:
     met = Meeting(build, keys_that_meet(build))
     block, data = meeting(build, build.vector(depth), build.one_of(*MEETINGS), met)
     return Piece(block >> met.whole, data)
+
+
+@production
+def records_that_become_objects(build: Build, depth: int) -> Piece:
+    """A record of raw objects goes where one object is wanted, which has its items by position alone."""
+    first, second = build.vector(depth), build.vector(depth)
+    keys = build.one_of(("a", "b"), ("b", "a"), (0, 1), (-2, 5), (np.int64(5), np.int64(1)), ("a", 1.0))
+    record = ar.Record({key: ar.Identity() for key in keys})
+    again = ar.InputTransform(lambda x: [x[key] for key in keys])
+    whole = build.one_of(
+        record >> ar.InputTransform(parts.itself),
+        ar.OneOf(lambda x: len(x) > 2, {True: again, False: record}),
+        ar.OneOf(lambda x: len(x) > 2, {True: record, False: ar.AllOf(*map(ar.GetItem, keys))}),
+        ar.AllOf(record) >> ar.Map(ar.InputTransform(parts.itself)) >> ar.GetItem(0),
+    )
+    one, two = first.block, second.block
+    apart = build.one_of(
+        ar.Record((one, two)),
+        ar.arrow(lambda x, y: (one(x), two(y))),
+        ar.GetItem(-2) >> one & ar.GetItem(np.int64(1)) >> two,
+    )
+    data = st.fixed_dictionaries(dict(zip(keys, (first.data, second.data), strict=True)))
+    more = data.map(lambda x: {**x, "more": None})
+    return Piece(whole >> apart >> ar.Function(parts.product), data | more)
 
 
 @production

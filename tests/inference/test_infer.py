@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import arrows as ar
@@ -388,6 +389,20 @@ def test_what_takes_a_tuple_apart_takes_by_position() -> None:
         first, second = ar.compile(block)([[1, 2]])
         assert (first.shape, second.shape) == ((1,), (1, 2))
     assert str(ar.infer(pair >> ar.GetItem(0)).output) == "float32[2]"
+
+
+@pytest.mark.parametrize(
+    "keys", [(1, 0), (np.int64(1), np.int64(0)), (1.0, "a"), ("a", -2), (np.float32(-1), 5)]
+)
+def test_a_record_whose_keys_are_other_positions_is_no_object(keys: tuple[Any, Any]) -> None:
+    """Whatever equals a position is that position: as an object the record would give another item."""
+    record = ar.Record({key: ar.Identity() for key in keys})
+    for block in (
+        record >> ar.InputTransform(list),
+        ar.OneOf(len, {2: record, 3: ar.InputTransform(list)}),
+    ):
+        with pytest.raises(ArrowTypeError, match=r"items\s+by\s+position|in the first"):
+            ar.infer(block)
 
 
 def test_keys_do_not_depend_on_the_order_of_cases() -> None:

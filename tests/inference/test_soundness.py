@@ -21,7 +21,7 @@ from tests.generate import PRODUCTIONS, RESULTS, cases
 from tests.profile import draws
 
 EACH = (1, 60)
-MEETINGS = ("records_that_meet", "records_that_are_read_before", "met")
+MEETINGS = ("records_that_meet", "records_that_are_read_before", "records_that_become_objects", "met")
 """What is made of tuples with keys that meet; all of it is drawn more often."""
 
 
