@@ -186,7 +186,9 @@ def moved_key(head: T.Type | Struct | None) -> tuple[Hashable, int] | None:
     for t in tuples:
         for keys in (t.labels or (), *t.lost):
             # By equality, as labels are looked up: NumPy's 1, True and 1.0 are the position 1 as well.
-            positions = {number: number % len(keys) for number in range(-len(keys), len(keys))}
+            positions: dict[Hashable, int] = {
+                number: number % len(keys) for number in range(-len(keys), len(keys))
+            }
             for position, key in enumerate(keys):
                 if positions.get(key, position) != position:
                     return key, position
