@@ -59,6 +59,7 @@ lint: $(VENV)/.installed-test
 	$(PY) -m ruff check --output-format concise .
 	$(PY) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo --no-cache
+	$(PY) .ci/sizes.py
 
 types: $(VENV)/.installed-test
 	$(PY) -m mypy --strict arrows benchmarks examples tests/typing
