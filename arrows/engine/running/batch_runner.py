@@ -49,6 +49,10 @@ from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
 
+NODE_BYTES = 64
+"""Where memory has a limit, no more nodes are planned at a time than have so many bytes of it each: about
+what their schedule takes."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ModelCall:
@@ -139,7 +143,7 @@ class BatchRunner:
             except MemoryError as error:
                 raise _out_of_memory(executor, each.run.planned, error) from error
             del each
-        outputs = batch.outputs([part.merged for part in parts])
+        outputs = batch.outputs([part.outputs for part in parts])
         result = collect_result(self.executors.plan, self.executors.device, parts, outputs)
         return result, self._record(parts, outputs), outputs
 
@@ -157,7 +161,7 @@ class BatchRunner:
         batch = self.batches.read(call.examples, "differentiate", call.ids)
         seeds = self._seeds(len(batch.wired))
         differentiated = self._sum_gradients(executor, batch, call, inputs, seeds)
-        outputs = batch.outputs([part.merged for part in differentiated.parts])
+        outputs = batch.outputs([part.outputs for part in differentiated.parts])
         return differentiated, self._record(differentiated.parts, outputs), outputs
 
     def first_not_finite(self, call: ModelCall) -> str | None:
@@ -266,17 +270,20 @@ class BatchRunner:
         while parts:
             first, part = parts.pop()
             part_dropout = dropout.part(first, len(part))
-            try:
-                planned = executor.merge(part, part_dropout, seeds)
-            except MemoryError as error:
-                executor.arena.clear()
-                raise no_memory_to_plan(len(part), executor.device.name) from error
-            alone = int(batch.numbers[first]) if len(part) == 1 else None
-            pieces = self._pieces(executor, planned, alone, kept())
-            if pieces > 1:
+            pieces, planned = self._pieces_to_plan(part), None
+            if pieces == 1:
+                try:
+                    planned = executor.merge(part, part_dropout, seeds)
+                except MemoryError as error:
+                    executor.arena.clear()
+                    raise no_memory_to_plan(len(part), executor.device.name) from error
+                alone = int(batch.numbers[first]) if len(part) == 1 else None
+                pieces = self._pieces(executor, planned, alone, kept())
+            if planned is None or pieces > 1:
                 cuts = np.linspace(0, len(part), pieces + 1).astype(int).tolist()
                 smaller = [(first + a, part.part(a, b - a)) for a, b in pairwise(cuts)]
                 parts.extend(reversed(smaller))
+                del planned  # the next plan may need the memory
                 continue
             try:
                 run = executor.forward(planned)
@@ -300,6 +307,11 @@ class BatchRunner:
             number = int(batch.numbers[first + place])
             self.explain(batch.objects[first + place], number, True, batch.replays.get(number))
 
+    def _pieces_to_plan(self, part: WiredBatch) -> int:
+        """Into how many pieces a part has to be cut so that its schedule alone stays within the limit."""
+        limit = self.executors.memory_limit
+        return 1 if limit is None else max(1, min(len(part), -(-part.nodes * NODE_BYTES // limit)))
+
     def _pieces(self, executor: Executor, planned: PlannedBatch, alone: int | None, kept: int) -> int:
         """Into how many pieces a part of a batch has to be cut, so that its memory stays within the limit.
 
@@ -315,7 +327,7 @@ class BatchRunner:
         # The gradients of parameters are the engine's, and once more the caller's or the sum of the parts.
         sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes + kept
         fixed += executor.parameter_gradients.dense_bytes
-        sent = planned.upload.bytes + bytes_beside(executor, planned)
+        sent = planned.upload.bytes + bytes_beside(executor, planned, sizes)
         if arena.bytes_with(sizes) + sent + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way

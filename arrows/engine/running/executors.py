@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import prod
@@ -232,12 +232,12 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
     return sizes
 
 
-def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
+def bytes_beside(executor: Executor, planned: PlannedBatch, sizes: Mapping[tuple[Hashable, Any], int]) -> int:
     """The bytes that a batch takes beside the arena, what it sends and `Executor.fixed_bytes`.
 
     These are copies of what is handed out, before and after it is joined with that of other parts; rows of
-    gradients, as they come, sorted and added up; index arrays of the host, where it computes; and one
-    temporary array as large as the largest.
+    gradients, as they come, sorted and added up; inputs and index arrays of the host, where it computes; and
+    one temporary array as large as the largest of ``sizes``, which are those of `arena_sizes`.
     """
     merged, plan = planned.merged, executor.plan
     slabs = [*zip(plan.results, merged.outputs.results, strict=True)]
@@ -245,7 +245,7 @@ def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
     total = 2 * sum(_row_bytes(plan.slabs[slab].type) * len(column.values) for slab, column in slabs)
     if executor.device.name == "cpu":
         ports = [port.rows for operation in merged.operations for port in operation.ports]
-        total += 2 * sum(rows.nbytes for rows in ports)
+        total += 2 * sum(rows.nbytes for rows in ports) + sum(values.nbytes for values in merged.raw)
     if executor.receiving:
         for operation in planned.operations.values():
             for instruction in operation.code.code.program.region("deferred"):
@@ -258,7 +258,6 @@ def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
                     for var, copies in ((rows, 4), (index, 8)):
                         count = prod(operation.shape(max(rows.rows, index.rows), ()))
                         total += copies * count * _row_bytes(var.type)
-    sizes = arena_sizes(executor, planned)
     return total + max((size * np.dtype(dtype).itemsize for (_, dtype), size in sizes.items()), default=0)
 
 

@@ -16,7 +16,6 @@ from arrows.engine.planning import Plan
 from arrows.engine.program import RowCounts, row_counts
 from arrows.engine.reading import Outputs, Visits
 from arrows.engine.running.run import Run
-from arrows.engine.scheduling import Merged
 from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T
@@ -27,12 +26,14 @@ class OutputRows:
     """Copies of the rows that a run hands out, since the next run reuses the memory of its slabs.
 
     Attributes:
-        merged: the batch as it was scheduled; not the run, whose memory the next run takes.
+        outputs: what came out of the examples.
+        counts: how large the operations were.
         leaves: for each leaf stream, the result's first, then those of taps; None where nobody reads it.
         metrics: for each metric stream.
     """
 
-    merged: Merged
+    outputs: Outputs
+    counts: RowCounts
     leaves: tuple[Array | None, ...]
     metrics: tuple[Array, ...]
 
@@ -84,7 +85,7 @@ def copy_rows(run: Run, *, result: bool) -> OutputRows:
     unread = 0 if result else len(plan.lowered.streams.result.leaves)
     leaves = [None if number < unread else run.result_values(number) for number in range(len(plan.results))]
     metrics = [run.metric_values(number) for number in range(len(plan.metrics))]
-    return OutputRows(run.merged, tuple(leaves), tuple(metrics))
+    return OutputRows(run.merged.outputs, row_counts(run.merged), tuple(leaves), tuple(metrics))
 
 
 def join_rows(device: Device, pieces: Sequence[Array], row: T.Tensor) -> Array:
@@ -126,7 +127,7 @@ def collect_record(
             for number in range(len(streams.leaves))
         ]
         tapped = _collect_taps(streams.taps, arrays, outputs)
-    counts = tuple([row_counts(part.merged) for part in parts])
+    counts = tuple([part.counts for part in parts])
     return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped), counts)
 
 

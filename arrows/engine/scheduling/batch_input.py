@@ -28,7 +28,6 @@ from arrows.engine.reading import (
 )
 from arrows.engine.scheduling.batching import AtOnce, ByNodes
 from arrows.engine.scheduling.example_sources import StreamedAgain, as_examples, as_stream
-from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
 from arrows.engine.values import IteratorReplay
@@ -94,10 +93,10 @@ class BatchInput:
         for first, stop in pairwise([0, *stops]):
             yield first, self.wired.part(first, stop - first)
 
-    def outputs(self, merged: Sequence[Merged]) -> Outputs:
-        """Returns the outputs of the batch, which ran in ``parts`` parts."""
-        if len(merged) == 1:
-            return merged[0].outputs
+    def outputs(self, parts: Sequence[Outputs]) -> Outputs:
+        """The outputs of the batch, from those of its parts."""
+        if len(parts) == 1:
+            return parts[0]
         return self.wired.wirings.outputs.select(self.wired.indices)
 
 

@@ -35,6 +35,12 @@ class WiredBatch:
     def __len__(self) -> int:
         return len(self.indices)
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes the examples have."""
+        offsets = self.wirings.node_offsets
+        return int((offsets[self.indices + 1] - offsets[self.indices]).sum())
+
     @staticmethod
     def all(wirings: Wirings) -> WiredBatch:
         """All examples of a set."""

@@ -65,8 +65,9 @@ def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
     wired = model.prepare(batch)[:].wired
     seeds = model._runner._seeds(len(batch)) if gradients else None  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
-    arena = Arena(model.device).bytes_with(arena_sizes(executor, planned))
-    return arena, planned.upload.bytes + bytes_beside(executor, planned)
+    sizes = arena_sizes(executor, planned)
+    arena = Arena(model.device).bytes_with(sizes)
+    return arena, planned.upload.bytes + bytes_beside(executor, planned, sizes)
 
 
 def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:
@@ -169,7 +170,7 @@ def test_gradients_of_inputs_in_parts(device: str) -> None:
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(1)), seeds)
     sizes = arena_sizes(executor, planned)
     cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.upload.bytes
-    cut.memory_limit += bytes_beside(executor, planned)
+    cut.memory_limit += bytes_beside(executor, planned, sizes)
     got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
     assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
     assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()

@@ -16,8 +16,8 @@ from arrows.data import generate, vocabulary
 from arrows.models import sentiment
 from arrows.training import Adam
 
-SMALL = 700_000
-"""Bytes that are not counted: Python objects of a call, and the schedule of the batch before it is cut."""
+SMALL = 600_000
+"""Bytes that are not counted: Python objects of a call, and NumPy's copies within an operation."""
 
 WORDS = [np.random.default_rng(n).integers(0, 2000, 40).tolist() for n in range(96)]
 VECTORS = [np.random.default_rng(n).normal(size=(30, 64)).astype("float32") for n in range(48)]
@@ -165,3 +165,15 @@ def test_the_peak_of_a_call_stays_below_the_limit(name: str) -> None:
             ran += not refused
             assert most <= limit + SMALL, (kind, share, most, limit)
     assert ran, "all calls were refused"
+
+
+@pytest.mark.parametrize("name", ["attention of 2 heads", "normalized elements"])
+def test_a_larger_batch_takes_no_more(name: str) -> None:
+    block, examples, loss = MODELS[name]()
+    model = ar.compile(block, loss=loss, jit=False)
+    prepared = model.prepare(examples * 12)
+    model.value_and_grad(prepared[:2])
+    model.executors.arena.clear()
+    model.memory_limit = 3_000_000
+    most, refused = peak(lambda: model.value_and_grad(prepared[:]))
+    assert not refused and most <= model.memory_limit + SMALL, most
