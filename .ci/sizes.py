@@ -1,7 +1,7 @@
 """Counts the lines of code of each part of the project and fails where one is above its budget.
 
-Blank lines, comments, docstrings and imports do not count. The budgets stand in `[tool.sizes]` of `pyproject.toml`:
-they bound the sum of a part, not a file, which is as long as its idea.
+Blank lines, comments, docstrings and imports do not count. The budgets stand in `[tool.sizes]` of
+`pyproject.toml`: they bound the sum of a part, not a file, which is as long as its idea.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     skipped: set[int] = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                skipped.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            documented = ast.get_docstring(node, clean=False) is not None
+            passed_over = node.body[0] if documented else None
+        else:
+            passed_over = node if isinstance(node, ast.Import | ast.ImportFrom) else None
+        if passed_over is not None:
+            skipped.update(range(passed_over.lineno, (passed_over.end_lineno or passed_over.lineno) + 1))
     lines = enumerate(text.splitlines(), 1)
     return sum(
         n not in skipped and bool(line.strip()) and not line.lstrip().startswith("#") for n, line in lines
