@@ -46,9 +46,7 @@ def main() -> int:
         if size > part["budget"]:
             over.append(name)
     if over:
-        print(
-            f"above budget: {', '.join(over)}. Delete what no user would miss, or say in a commit why it must grow."
-        )
+        print(f"above budget: {', '.join(over)}. Delete what no user would miss, or say why it must grow.")
     return bool(over)
 
 
