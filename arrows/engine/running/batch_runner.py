@@ -270,7 +270,8 @@ class BatchRunner:
         while parts:
             first, part = parts.pop()
             part_dropout = dropout.part(first, len(part))
-            pieces, planned = self._pieces_to_plan(part), None
+            pieces = self._pieces_to_plan(part)
+            planned: PlannedBatch | None = None
             if pieces == 1:
                 try:
                     planned = executor.merge(part, part_dropout, seeds)
