@@ -6,33 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.cli.table_columns import column_notes, column_types, is_missing, typed_row
+from arrows.cli.table_columns import column_notes, column_types, is_missing, separator_of, typed_row
 from arrows.data import FileExamples
 
-WORDS = [
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-    "<NA>",
-    "NaN",
-    "nan",
-    "-nan",
-    "NULL",
-    "null",
-    "None",
-    "none",
-    "nil",
-    "?",
-    "-",
-    "--",
-    ".",
-    "missing",
-    "unknown",
-    "1.#QNAN",
-    "#VALUE!",
-]
+WORDS = ["", "NA", "n/a", "<NA>", "NaN", "-nan", "NULL", "None", "?", "-", ".", "missing", "1.#QNAN"]
 spaced = st.sampled_from(WORDS).flatmap(lambda word: st.sampled_from([word, f" {word}", f"{word} "]))
 NUMBERS = {
     "integer": st.integers(-(10**6), 10**6).map(str),
@@ -55,10 +32,9 @@ def test_words_for_missing_values_leave_a_column_its_type(kind):
         values = [typed_row(row, types, "t.csv:1")["x"] for row in rows]
         assert [value is None for value in values] == [is_missing(text) for text in texts]
         assert sum(value is None for value in values) == len(missing)
-        written = [text for text in missing if text.strip()]
-        (*notes,) = column_notes(rows, types)
-        assert len(notes) == bool(written)
-        assert not written or f"has {len(missing)} missing value" in notes[0]
+        notes = column_notes(rows, types)
+        assert len(notes) == bool(missing)
+        assert not missing or f"has {len(missing)} missing value" in notes[0]
 
     check()
 
@@ -79,5 +55,25 @@ def test_a_word_among_numbers_is_said():
     )
     (warning,) = column_notes(rows, column_types(rows))
     assert warning == (
-        "warning: the column 'x' holds 30 numbers, and is read as text because of '1,000' in t.csv:32"
+        "warning: the column 'x' holds 31 numbers, and is read as text because of '1,000' in t.csv:32"
     )
+
+
+@pytest.mark.parametrize(
+    ("header", "separator"),
+    [
+        ("a,b", ","),
+        ("a;b", ";"),
+        ("a\tb", "\t"),
+        ('"a;b;c",d', ","),
+        ('"a, b";c', ";"),
+        ("a", ","),
+        ("", ","),
+    ],
+)
+def test_a_table_is_told_by_its_first_line(tmp_path, header, separator):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\n1\n")
+    assert separator_of(path) == separator
+    (tmp_path / "x.tsv").write_text("a;b\n")
+    assert separator_of(tmp_path / "x.tsv") == "\t"

@@ -1,8 +1,8 @@
 """`arrows fit`: a classifier or regressor of documents from a raw file, in one command.
 
 `examples.py` reads the file and splits it, `leakage.py` looks for fields that say the label, `task.py` says
-what is predicted, `building.py` makes the models, `measured.py` says how good they are, `command.py` trains,
-`folds.py` cross-validates, and `report.py` and `page.py` write what came of it.
+what is predicted, `models.py` makes the models and measures them, `command.py` trains, `folds.py`
+cross-validates, and `report.py` writes what came of it.
 """
 
 from arrows.cli.fit.command import run

@@ -6,19 +6,28 @@ import argparse
 import errno
 import json
 import shlex
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import arrows as ar
-from arrows.cli.fit.building import Built, label_path, optimizer_of
 from arrows.cli.fit.examples import DataSplit, Example, ExampleFile, read_examples, split_examples
 from arrows.cli.fit.folds import CrossValidation, cross_validation
 from arrows.cli.fit.leakage import revealing_fields
-from arrows.cli.fit.measured import Measured, Result
+from arrows.cli.fit.models import SETS, Built, Measured, Result, label_path, optimizer_of, prepared
 from arrows.cli.fit.options import SHARE, require_folds
-from arrows.cli.fit.page import page
-from arrows.cli.fit.report import Report, text_report
+from arrows.cli.fit.report import (
+    Report,
+    Table,
+    class_tables,
+    epoch_table,
+    figure_table,
+    miss_table,
+    page,
+    text_report,
+)
 from arrows.cli.fit.task import (
     FEW_TO_MEASURE,
     Classes,
@@ -28,13 +37,11 @@ from arrows.cli.fit.task import (
     figures_text,
     task_of,
 )
-from arrows.cli.job import is_first
+from arrows.cli.job import in_job
 from arrows.cli.outputs import require_free, states
 from arrows.cli.run_logs import run_logs
-from arrows.cli.table_columns import METADATA, is_missing, types_text
+from arrows.cli.table_columns import METADATA, is_missing
 from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, train_best
-from arrows.documents import Proposal
-from arrows.documents.schema import ROOT, below
 from arrows.files import replacing
 from arrows.model_files import save_model
 from arrows.training import Epoch, History, load, train
@@ -42,7 +49,55 @@ from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import printable, quoted
 from arrows.version import __version__
 
-MOST_MISSES = 20  # wrong predictions in the report
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A fit that is ready to train.
+
+    Attributes:
+        options: of the command.
+        folder: what it writes to.
+        data: the file of the examples.
+        split: the examples in parts.
+        task: what is predicted.
+        built: the models.
+        measured: the parts that measure the model.
+        sets: the folder for examples in files, or None.
+    """
+
+    options: argparse.Namespace
+    folder: Path
+    data: ExampleFile
+    split: DataSplit
+    task: Task
+    built: Built
+    measured: Mapping[str, Measured]
+    sets: Path | None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What the model file says about the columns of tables, all but the label and those left out."""
+        left_out = {label_path(self.data.keys[:1]), *self.options.ignore}
+        columns = self.data.columns.items()
+        kept = {name: kind for name, kind in columns if label_path([name]) not in left_out}
+        return {METADATA: json.dumps(kept)} if columns else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a training.
+
+    Attributes:
+        history: of the model that was kept.
+        best: the number of its epoch.
+        results: by part; the last is what the report is about.
+        folds: of the cross-validation, if there was one.
+    """
+
+    history: History
+    best: int
+    results: Mapping[str, Result]
+    folds: CrossValidation | None = None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,40 +109,29 @@ def run(options: argparse.Namespace) -> int:
     """
     require_folds(options)
     folder = _folder(options)
+    options.save = folder / "model.safetensors"  # where `train_best` keeps the model
+    _require_folder(options, folder)
     split, data = _split(options)
     # With folds, all that is not to test by validates.
     validating = split.validation if options.folds is None else split.train
     examples = [*split.train, *split.validation, *split.test]
     task = task_of(examples, split, options.task, options.label, validating=len(validating))
     built = Built.of(options, split.train, task)
-    source = None if options.find_rate else _source_to_write(options, folder / "block.py", built.proposal)
-    path = label_path(data.keys)
-    decisions = [
-        (each, kind, "the label" if each == path else because)
-        for each, kind, because in built.proposal.table()
-    ]
-    warnings = [*data.notes, *_few(validating, split.test, folds=options.folds is not None)]
-    warnings += _missing_labels(task)
-    warnings += [
-        f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
-        f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
-        for name in revealing_fields(split.train)
-        if not any(name == path or name.startswith((f"{path}.", f"{path}[")) for path in options.ignore)
-    ]
+    warnings = [*data.notes, *_warnings(options, task, split, validating)]
     print("\n".join(warnings), end="\n" * bool(warnings))
     if options.skip_errors:
         split = built.readable(split)
     # All examples are read before anything is written: one may be unlike those to learn from.
-    if options.on_disk:
-        folder.mkdir(exist_ok=True)
     sets = folder if options.on_disk else None
+    if sets is not None:
+        folder.mkdir(exist_ok=True)
+        for left in () if in_job() else folder.glob(f"{SETS}*"):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
     measured = {
-        name: Measured.of(built.scores, part, task, sets)
+        name: Measured(built.scores, part, prepared(built.scores, part, sets), task)
         for name, part in (("validation", split.validation), ("test", split.test))
         if part
     }
-    if not options.find_rate:
-        folder.mkdir(exist_ok=True)
     count = len(split.train) + len(split.validation) + len(split.test)
     validate = "in folds" if options.folds is not None else f"{len(split.validation):,} to validate by"
     print(
@@ -96,84 +140,66 @@ def run(options: argparse.Namespace) -> int:
         f"epoch is that of the best {task.best_by}",
         flush=True,
     )
-    if source is not None:
-        _write(folder / "block.py", source)
-    run_training = _trained if options.folds is None else _trained_after_folds
-    outcome = run_training(options, built, split, task, measured, sets, _column_texts(options, data))
+    if not options.find_rate:
+        folder.mkdir(exist_ok=True)
+    fit = Fit(
+        options=options,
+        folder=folder,
+        data=data,
+        split=split,
+        task=task,
+        built=built,
+        measured=measured,
+        sets=sets,
+    )
+    outcome = _trained(fit) if options.folds is None else _trained_after_folds(fit)
     if outcome is not None:
-        warnings += _weaknesses(task, outcome.results)
-        _write_report(folder, _report(options, split, task, decisions, warnings, outcome), outcome)
+        report = _report(fit, [*warnings, *_weaknesses(task, outcome.results)], outcome)
+        print(f"\n{text_report(report)}")
+        _write(folder / "history.json", json.dumps(_histories(outcome), indent=1) + "\n")
+        _write(folder / "report.html", page(report))
+        if not (options.resume and (folder / "block.py").exists()):  # the user may have edited it
+            _write(folder / "block.py", _formatted(built.proposal.source))
+        written = "model.safetensors, block.py, history.json, report.html"
+        print(f"written to {printable(str(folder))}: {written}")
     return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    """What came of a training.
-
-    Attributes:
-        history: of the model that was kept.
-        best: the number of its epoch.
-        results: by part.
-        folds: of the cross-validation, if there was one.
-    """
-
-    history: History
-    best: int
-    results: Mapping[str, Result]
-    folds: CrossValidation | None = None
-
-
-def _trained(
-    options: argparse.Namespace,
-    built: Built,
-    split: DataSplit,
-    task: Task,
-    measured: Mapping[str, Measured],
-    sets: Path | None,
-    texts: Mapping[str, str],
-) -> _Outcome | None:
+def _trained(fit: Fit) -> Outcome | None:
     """Trains, and keeps the model that is best on the validation examples; None if nothing is to report."""
+    options, built = fit.options, fit.built
     results: dict[str, Result] = {}
 
     def test() -> str:
         kept = ar.compile(built.blocks.scores, device=options.device)
         load(kept, options.save)
-        for name, part in measured.items():
-            results[name] = replace(part, model=kept).result()
+        results.update((name, replace(part, model=kept).result()) for name, part in fit.measured.items())
         return _figure_lines(results)
 
     history = train_best(
         options,
         built.learner,
-        built.prepared(split.train, sets),
+        prepared(built.learner, fit.split.train, fit.sets),
         optimizer_of(options),
-        evaluate=measured["validation"],
-        best_by=task.best_by,
+        evaluate=fit.measured["validation"],
+        best_by=fit.task.best_by,
         kept=built.judge,
-        metadata=_run_identity(options, split, built.proposal),
+        metadata=_run_identity(fit),
         unit="document",
         test=test,
         report=_epoch_line,
-        texts=texts,
+        texts=fit.texts,
     )
     if history is None:
         return None
-    best = history.best
-    assert best is not None
-    return _Outcome(history=history, best=best.epoch, results=results)
+    assert history.best is not None
+    return Outcome(history=history, best=history.best.epoch, results=results)
 
 
-def _trained_after_folds(
-    options: argparse.Namespace,
-    built: Built,
-    split: DataSplit,
-    task: Task,
-    measured: Mapping[str, Measured],
-    sets: Path | None,
-    texts: Mapping[str, str],
-) -> _Outcome:
+def _trained_after_folds(fit: Fit) -> Outcome:
     """Measures by folds, and then trains on all examples for as many epochs as were best."""
-    folds = cross_validation(options, split.train, sets)
+    options, built = fit.options, fit.built
+    folds = cross_validation(options, fit.split.train, fit.sets)
     print(
         f"the folds are best after {folds.epochs} epochs, on average; now to learn from all of them",
         flush=True,
@@ -181,7 +207,7 @@ def _trained_after_folds(
     with run_logs(options) as logs:
         history = train(
             built.learner,
-            built.prepared(split.train, sets),
+            prepared(built.learner, fit.split.train, fit.sets),
             optimizer_of(options),
             epochs=folds.epochs,
             batch_size=options.batch_size,
@@ -190,24 +216,18 @@ def _trained_after_folds(
             callbacks=logs,
             unit="document",
         )
-    save_model(built.judge, options.save, metadata=texts)
+    save_model(built.judge, options.save, metadata=fit.texts)
     # With `--overwrite`: no run goes on from the state of the one whose model this replaces.
     for state in states(options, checkpoint_path(options.save)):
         state.unlink(missing_ok=True)
-    results = {"cross-validation": folds.result} | {name: part.result() for name, part in measured.items()}
+    results = {"cross-validation": folds.result}
+    results |= {name: part.result() for name, part in fit.measured.items()}
     print(f"the model ({printable(str(options.save))}):\n{_figure_lines(results)}")
-    return _Outcome(history=history, best=folds.epochs, results=results, folds=folds)
+    return Outcome(history=history, best=folds.epochs, results=results, folds=folds)
 
 
 def _figure_lines(results: Mapping[str, Result]) -> str:
     return "\n".join(f"  {name}: {figures_text(part.figures)}" for name, part in results.items())
-
-
-def _column_texts(options: argparse.Namespace, data: ExampleFile) -> dict[str, str]:
-    """What the model file says about the columns of tables, all but the label and those that are ignored."""
-    left_out = {below(ROOT, data.keys[0]), *options.ignore}
-    read = {name: kind for name, kind in data.columns.items() if below(ROOT, name) not in left_out}
-    return {METADATA: types_text(read)} if data.columns else {}
 
 
 def _epoch_line(epoch: Epoch) -> str:
@@ -215,13 +235,6 @@ def _epoch_line(epoch: Epoch) -> str:
         f"epoch {epoch.number}: loss {epoch.loss:.4g}, {figures_text(epoch.figures)}, "
         f"{epoch.examples_per_second:,.0f} documents/s"
     )
-
-
-def _write_report(folder: Path, report: Report, outcome: _Outcome) -> None:
-    print(f"\n{text_report(report)}")
-    _write(folder / "history.json", json.dumps(_histories(outcome), indent=1) + "\n")
-    _write(folder / "report.html", page(report))
-    print(f"written to {printable(str(folder))}: model.safetensors, block.py, history.json, report.html")
 
 
 def _split(options: argparse.Namespace) -> tuple[DataSplit, ExampleFile]:
@@ -241,74 +254,83 @@ def _split(options: argparse.Namespace) -> tuple[DataSplit, ExampleFile]:
                 )
     if shares["validation"] + shares["test"] >= 1:
         raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
-    split = split_examples(
-        data.examples, seed=options.seed, validation=shares["validation"], test=shares["test"]
-    )
-    return replace(split, **files), data
+    return replace(split_examples(data.examples, seed=options.seed, **shares), **files), data
 
 
 def _shares(options: argparse.Namespace) -> dict[str, float]:
     """The shares of the examples that validate and that test, where no file has these."""
     usual = SHARE if options.folds is None else 0.0
-    return {
-        name: usual if share is None else share
-        for name, share in (("validation", options.validation_share), ("test", options.test_share))
-    }
+    given = {"validation": options.validation_share, "test": options.test_share}
+    return {name: usual if share is None else share for name, share in given.items()}
 
 
-def _few(validating: Sequence[Example], testing: Sequence[Example], *, folds: bool) -> list[str]:
-    """Says so if a figure is that of few examples."""
-    hint = "" if folds else "; --folds 5 measures by all of them"
-    return [
+def _warnings(
+    options: argparse.Namespace, task: Task, split: DataSplit, validating: Sequence[Example]
+) -> list[str]:
+    """What makes the figures doubtful before any has been measured."""
+    hint = "; --folds 5 measures by all of them" if options.folds is None else ""
+    few = [
         f"warning: only {counted(len(part), 'example')} {use}, and a figure of so few is off by much{hint}"
-        for part, use in ((validating, "to validate by"), (testing, "to test by"))
+        for part, use in ((validating, "to validate by"), (split.test, "to test by"))
         if 0 < len(part) < FEW_TO_MEASURE
     ]
-
-
-def _missing_labels(task: Task) -> list[str]:
-    """Says so if a class has a name by which people say that nothing is known."""
-    return [
+    # A class may have a name by which people say that nothing is known.
+    missing = [
         f"warning: {quoted(name)} is a class; if it says that a label is missing, leave these lines out"
         for name in (task.names if isinstance(task, Classes) else ())
         if is_missing(name)
     ]
+    revealing = [
+        f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
+        f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
+        for name in revealing_fields(split.train)
+        if not any(name == path or name.startswith((f"{path}.", f"{path}[")) for path in options.ignore)
+    ]
+    return [*few, *missing, *revealing]
+
+
+def _weaknesses(task: Task, results: Mapping[str, Result]) -> list[str]:
+    """Says so if the model is not better than the best guess that reads no document."""
+    name, result = [*results.items()][-1]
+    figure, guess = result.figures[task.best_by], result.baseline[task.best_by]
+    warning = (
+        f"warning: on the {name} examples the model is not better than the best guess that reads no "
+        f"document: {task.best_by} {figure_text(figure)}, and {figure_text(guess)} of the guess"
+    )
+    return [] if figure > guess else [warning]
 
 
 def _folder(options: argparse.Namespace) -> Path:
-    """The folder to write to; sets where the model goes.
-
-    Raises:
-        ArrowValueError, OSError: its files cannot be written, or would replace what another run has left.
-    """
-    folder: Path | None = options.output
-    if folder is None:
-        name = options.data.name.removesuffix(".gz").removesuffix(".zst")
-        folder = options.data.with_name(f"{Path(name).stem}.fit")
-    options.save = folder / "model.safetensors"
-    if options.find_rate and folder.is_dir():
-        return folder
-    if folder.exists():
-        written = [options.save, *(folder / name for name in ("history.json", "report.html"))]
-        require_free(options, written, checkpoint_path(options.save), "--output")
-    elif not folder.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder.parent))
+    """The folder to write to."""
+    name = options.data.name.removesuffix(".gz").removesuffix(".zst")
+    folder: Path = options.output or options.data.with_name(f"{Path(name).stem}.fit")
     return folder
 
 
-def _source_to_write(options: argparse.Namespace, path: Path, proposal: Proposal) -> str | None:
-    """The source of the block; None where it stands already, or `--resume` leaves what the user edited.
+def _require_folder(options: argparse.Namespace, folder: Path) -> None:
+    """Refuses a folder whose files cannot be written, or would replace what another run has left.
 
     Raises:
-        ArrowValueError: another source is there.
+        ArrowValueError, OSError: so it is.
     """
-    if not is_first():
-        return None
-    if path.exists():
-        if options.resume or (path.is_file() and path.read_bytes() == _encoded(proposal.source)):
-            return None
-        require_free(options, [path], None, "--output")
-    return proposal.source
+    if options.find_rate and folder.is_dir():
+        return
+    if folder.exists():
+        names = ("block.py", "history.json", "report.html")
+        written = [options.save, *(folder / name for name in names)]
+        require_free(options, written, checkpoint_path(options.save), "--output")
+    elif not folder.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder.parent))
+
+
+def _formatted(source: str) -> str:
+    """A source as ruff lays it out; as it is where there is no ruff."""
+    program = shutil.which("ruff")
+    if program is None:
+        return source
+    command = [program, "format", "--isolated", "--stdin-filename", "block.py", "-"]
+    done = subprocess.run(command, input=_encoded(source), capture_output=True, check=False)
+    return source if done.returncode else done.stdout.decode("utf-8")
 
 
 def _encoded(text: str) -> bytes:
@@ -320,61 +342,46 @@ def _write(path: Path, text: str) -> None:
         file.write(_encoded(text))
 
 
-def _run_identity(options: argparse.Namespace, split: DataSplit, proposal: Proposal) -> dict[str, str]:
+def _run_identity(fit: Fit) -> dict[str, str]:
     """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
     lines = (
-        f"{example.digest} {example.label!r}\n".encode("utf-8", "backslashreplace")
-        for part in (split.train, split.validation)
+        _encoded(f"{example.digest} {example.label!r}\n")
+        for part in (fit.split.train, fit.split.validation)
         for example in part
     )
     return {
         "data": content_hash(lines),
-        "block": content_hash([json.dumps(proposal.decisions, sort_keys=True).encode()]),
-        "--label": options.label,
-        "--dropout": str(options.dropout),
+        "block": content_hash([json.dumps(fit.built.proposal.decisions, sort_keys=True).encode()]),
+        "--label": fit.options.label,
+        "--dropout": str(fit.options.dropout),
     }
 
 
-def _report(
-    options: argparse.Namespace,
-    split: DataSplit,
-    task: Task,
-    decisions: Sequence[tuple[str, str, str]],
-    warnings: Sequence[str],
-    outcome: _Outcome,
-) -> Report:
-    results = outcome.results
-    name, last = [*results.items()][-1]
-    counts = {"train": len(split.train), "validation": len(split.validation), "test": len(split.test)}
-    return Report(
-        data=options.data.name,
-        label=options.label,
-        task=str(task),
-        warnings=warnings,
-        settings=_settings(options),
-        counts={part: count for part, count in counts.items() if count or options.folds is None},
-        figures={part: (result.figures, result.baseline) for part, result in results.items()},
-        spread={} if outcome.folds is None else {"cross-validation": outcome.folds.spread},
-        part=name,
-        matrix=task.matrix(last.scores, last.examples) if isinstance(task, Classes) else None,
-        misses=tuple(task.misses(last.scores, last.examples)[:MOST_MISSES]),
-        decisions=decisions,
-        epochs=tuple(outcome.history),
-        best=outcome.best,
+def _report(fit: Fit, warnings: Sequence[str], outcome: Outcome) -> Report:
+    options, task = fit.options, fit.task
+    part, result = [*outcome.results.items()][-1]
+    label = label_path(fit.data.keys)
+    decisions = [
+        (path, kind, "the label" if path == label else because)
+        for path, kind, because in fit.built.proposal.table()
+    ]
+    spreads = {} if outcome.folds is None else {"cross-validation": outcome.folds.spread}
+    tables = [
+        figure_table(outcome.results, spreads),
+        *(class_tables(task, part, result) if isinstance(task, Classes) else ()),
+        miss_table(task, part, result),
+        Table("How documents are read", [("path", "read as", "because the samples have"), *decisions], False),
+        epoch_table(outcome.history),
+        Table("Settings", [("option", "value"), *_settings(options).items()], False, most=0),
+    ]
+    split = fit.split
+    parts = {"train": split.train, "validation": split.validation, "test": split.test}
+    counts = [f"{len(each):,} {name}" for name, each in parts.items() if each or options.folds is None]
+    about = (
+        f"Predicts {task}. Examples: {', '.join(counts)}. The model is that of epoch {outcome.best} of "
+        f"{len(outcome.history)}."
     )
-
-
-def _weaknesses(task: Task, results: Mapping[str, Result]) -> list[str]:
-    """Says so if the model is not better than the best guess that reads no document."""
-    name, result = [*results.items()][-1]
-    figure, guess = result.figures[task.best_by], result.baseline[task.best_by]
-    if figure > guess:
-        return []
-    warning = (
-        f"warning: on the {name} examples the model is not better than the best guess that reads no "
-        f"document: {task.best_by} {figure_text(figure)}, and {figure_text(guess)} of the guess"
-    )
-    return [warning]
+    return Report(f"{options.label} of {options.data.name}", about, warnings, tables, outcome.history)
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
@@ -390,7 +397,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     return {name: str(value) for name, value in settings.items() if value not in (None, "", False)}
 
 
-def _histories(outcome: _Outcome) -> dict[str, object]:
+def _histories(outcome: Outcome) -> dict[str, object]:
     """The history of the model that was kept, and those of the folds."""
     folds = {} if outcome.folds is None else {"folds": [_history(each) for each in outcome.folds.histories]}
     return _history(outcome.history) | folds

@@ -6,12 +6,12 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from arrows.cli.table_columns import ColumnType, column_notes, column_types, separator_of, typed_rows
+from arrows.cli.table_columns import column_notes, column_types, separator_of, typed_row
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
 from arrows.documents import infer_block
@@ -44,11 +44,8 @@ class Example:
         """The example of a document, whose label keys lead to.
 
         Raises:
-            InputError: the label is missing or of a wrong type, the document is nested too deeply, or it is
-                an error itself.
+            InputError: the label is missing or of a wrong type, or the document is nested too deeply.
         """
-        if isinstance(document, InputError):  # a row that is not of the types of its columns
-            raise document
         label = _label(document, keys, place)
         assert isinstance(document, dict)
         rest = without(document, keys)
@@ -80,7 +77,7 @@ class DataSplit:
 
     train: Sequence[Example]
     validation: Sequence[Example]
-    test: Sequence[Example]
+    test: Sequence[Example] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +93,12 @@ class ExampleFile:
 
     examples: Sequence[Example]
     keys: tuple[str, ...]
-    columns: Mapping[str, ColumnType]
+    columns: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
 
 def read_examples(
-    path: Path, label: str, *, skip: bool, columns: Mapping[str, ColumnType] | None = None
+    path: Path, label: str, *, skip: bool, columns: Mapping[str, str] | None = None
 ) -> ExampleFile:
     """Reads the documents of a file and their labels.
 
@@ -115,29 +112,27 @@ def read_examples(
         InputError: a line that cannot be read, or without a label; it names file, line and field.
         OSError: the file cannot be read.
     """
-    separator = separator_of(path)
-    documents: Sequence[object]
+    separator, errors = separator_of(path), "skip" if skip else "stop"
+    lines: FileExamples[Any]
     notes: Sequence[str] = ()
-    if separator is not None:
-        with _silent():
-            rows = read_csv(path, separator=separator, errors="skip" if skip else "stop")
-        skipped = rows.skipped
-        if columns is None:
-            columns = column_types(rows)
-            notes = column_notes(rows, columns)
-        documents, places = typed_rows(rows, columns), rows.places
-    else:
-        lines = _json_lines(path, skip=skip)
-        skipped = lines.skipped
-        documents, places = list(lines), lines.places
-    if not documents and skipped:
-        raise skipped[0]
-    if not documents:
-        raise InputError(f"{path}: there are no examples in this file")
-    keys = _keys(documents, label)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of what is left out, which is said below
+        if separator is None:
+            lines, columns = _json_lines(path, errors), {}
+        else:
+            lines = rows = read_csv(path, separator=separator, errors=errors)
+            if columns is None:
+                columns = column_types(rows)
+                notes = column_notes(rows, columns)
+    if not lines:
+        raise lines.skipped[0] if lines.skipped else InputError(f"{path}: there are no examples in this file")
+    # The label's name, or if no document has that, the names between its dots.
+    plain = any(isinstance(line, dict) and label in line for line in lines)
+    keys = (label,) if plain else tuple(label.split("."))
     examples, wrong = [], []
-    for document, place in zip(documents, places, strict=True):
+    for line, place in zip(lines, lines.places, strict=True):
         try:
+            document = line if separator is None else typed_row(line, columns, place)
             examples.append(Example.of(document, keys, place))
         except InputError as error:
             if not skip:
@@ -145,18 +140,19 @@ def read_examples(
             wrong.append(error)
     if not examples:
         raise wrong[0]
-    for errors, kind in ((skipped, "lines that cannot be read"), (wrong, "lines without a label")):
-        if errors:
-            print(f"left out {kind}: {len(errors):,}; {printable(first_and_last(errors))}")
-    return ExampleFile(examples=examples, keys=keys, columns=columns or {}, notes=notes)
+    for found, kind in ((lines.skipped, "lines that cannot be read"), (wrong, "lines without a label")):
+        if found:
+            print(f"left out {kind}: {len(found):,}; {printable(first_and_last(found))}")
+    return ExampleFile(examples=examples, keys=keys, columns=columns, notes=notes)
 
 
-def _json_lines(path: Path, *, skip: bool) -> FileExamples[object]:
+def _json_lines(path: Path, errors: str) -> FileExamples[Any]:
     try:
-        with _silent():
-            return read_json_lines(path, errors="skip" if skip else "stop")
+        return read_json_lines(path, errors=errors)
     except InputError as error:
-        if path.suffix in {".gz", ".zst"} or not _is_array(path):
+        with path.open("rb") as file:
+            line = file.readline(1000).strip()
+        if not line.startswith(b"[") or line.endswith(b"]"):
             raise
         raise InputError(
             f"{path}: this file begins as one JSON array; expected JSON Lines, a document on each line, "
@@ -164,21 +160,10 @@ def _json_lines(path: Path, *, skip: bool) -> FileExamples[object]:
         ) from error
 
 
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Readers warn of what they leave out; the command says so itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
 def documents_of(examples: Sequence[Example]) -> FileExamples[object]:
     """The documents of examples, which know their places, so that errors name these."""
-    return FileExamples(
-        [example.document for example in examples],
-        places=[example.place for example in examples],
-        skipped=[],
-    )
+    places = [example.place for example in examples]
+    return FileExamples([example.document for example in examples], places=places, skipped=[])
 
 
 def split_examples(examples: Sequence[Example], *, seed: int, validation: float, test: float) -> DataSplit:
@@ -210,26 +195,8 @@ def without(document: object, keys: Sequence[str]) -> object:
     """
     if not isinstance(document, dict) or keys[0] not in document:
         return document
-    copy = dict(document)
-    if len(keys) == 1:
-        del copy[keys[0]]
-    else:
-        copy[keys[0]] = without(copy[keys[0]], keys[1:])
-    return copy
-
-
-def _is_array(path: Path) -> bool:
-    """Whether the first line of a file opens an array, and does not close it."""
-    with path.open("rb") as file:
-        line = file.readline(1000).strip()
-    return line.startswith(b"[") and not line.endswith(b"]")
-
-
-def _keys(documents: Sequence[object], label: str) -> tuple[str, ...]:
-    """The keys that lead to the label: its name, or if no document has that, the names between its dots."""
-    if any(isinstance(document, dict) and label in document for document in documents):
-        return (label,)
-    return tuple(label.split("."))
+    rest = {key: value for key, value in document.items() if key != keys[0]}
+    return rest if len(keys) == 1 else document | {keys[0]: without(document[keys[0]], keys[1:])}
 
 
 def _label(document: object, keys: Sequence[str], place: str) -> Label:
@@ -251,15 +218,12 @@ def _label(document: object, keys: Sequence[str], place: str) -> Label:
             f"{place}: the label {field} is null; --skip-errors leaves out lines without a label"
         )
     if not isinstance(value, (str, int, float, bool)):
+        kind = "object" if isinstance(value, dict) else "array"
         raise InputError(
-            f"{place}: the label {field} should be a text, a number or a truth value, not an "
-            f"{'object' if isinstance(value, dict) else 'array'}"
+            f"{place}: the label {field} should be a text, a number or a truth value, not an {kind}"
         )
-    if isinstance(value, (int, float)):
-        try:
-            finite = math.isfinite(value)
-        except OverflowError:
-            finite = False
-        if not finite:
-            raise InputError(f"{place}: the label {field} should be a finite number, not {value!r:.40}")
+    # A whole number of more than 1,023 bits has no float64.
+    large = isinstance(value, int) and value.bit_length() > 1023
+    if large or (isinstance(value, float) and not math.isfinite(value)):
+        raise InputError(f"{place}: the label {field} should be a finite number, not {value!r:.40}")
     return value

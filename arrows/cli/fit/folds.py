@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arrows.cli.fit.building import Built, optimizer_of
 from arrows.cli.fit.examples import DataSplit, Example
-from arrows.cli.fit.measured import Measured, Result
+from arrows.cli.fit.models import Built, Measured, Result, optimizer_of, prepared
 from arrows.cli.fit.task import figures_text, task_of
 from arrows.documents import category
 from arrows.ops.arrays import HostArray
@@ -61,15 +60,16 @@ def cross_validation(
     measures: list[tuple[Measured, list[HostArray], History]] = []
     for number, part in enumerate(parts):
         others = [example for other in parts if other is not part for example in other]
-        split = DataSplit(train=others, validation=part, test=())
+        split = DataSplit(train=others, validation=part)
         task = task_of(examples, split, options.task, options.label, validating=len(examples))
         built = Built.of(options, others, task)
         if options.skip_errors:
             split = built.readable(split)
-        measured, scores = Measured.of(built.scores, split.validation, task, sets), list[HostArray]()
+        examined = prepared(built.scores, split.validation, sets)
+        measured, scores = Measured(built.scores, split.validation, examined, task), list[HostArray]()
         history = train(
             built.learner,
-            built.prepared(others, sets),
+            prepared(built.learner, others, sets),
             optimizer_of(options),
             epochs=options.epochs,
             batch_size=options.batch_size,
@@ -91,22 +91,17 @@ def cross_validation(
     task = measures[0][0].task
     curves = [[e.figures[task.best_by] for e in history.evaluations] for _, _, history in measures]
     epochs = best_epoch(curves)
-    folds = [measured.result_of(scores[min(epochs, len(scores)) - 1]) for measured, scores, _ in measures]
-    figures, baselines = (
-        {name: np.array([each[name] for each in by_fold]) for name in by_fold[0]}
-        for by_fold in ([fold.figures for fold in folds], [fold.baseline for fold in folds])
+    folds = [measured.result(scores[min(epochs, len(scores)) - 1]) for measured, scores, _ in measures]
+    figures = {name: [fold.figures[name] for fold in folds] for name in folds[0].figures}
+    baselines = {name: [fold.baseline[name] for fold in folds] for name in folds[0].baseline}
+    result = Result(
+        examples=[example for fold in folds for example in fold.examples],
+        scores=np.concatenate([fold.scores for fold in folds]),
+        figures={name: float(np.mean(values)) for name, values in figures.items()},
+        baseline={name: float(np.mean(values)) for name, values in baselines.items()},
     )
-    return CrossValidation(
-        epochs,
-        Result(
-            examples=[example for fold in folds for example in fold.examples],
-            scores=np.concatenate([fold.scores for fold in folds]),
-            figures={name: float(values.mean()) for name, values in figures.items()},
-            baseline={name: float(values.mean()) for name, values in baselines.items()},
-        ),
-        {name: float(values.std(ddof=1)) for name, values in figures.items()},
-        [history for _, _, history in measures],
-    )
+    spread = {name: float(np.std(values, ddof=1)) for name, values in figures.items()}
+    return CrossValidation(epochs, result, spread, [history for _, _, history in measures])
 
 
 def _kept(measured: Measured, scores: list[HostArray]) -> Callable[[], Mapping[str, float]]:

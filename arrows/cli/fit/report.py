@@ -1,159 +1,161 @@
-"""What came of a run, as a value, and as text for a terminal."""
+"""What came of a run: tables, as text for a terminal, and as one HTML page.
+
+The page has no scripts, and nothing from the net.  It has no times and no paths of this machine either, so
+equal runs write equal pages.  Examples are foreign text: all of it goes through `printable`, and `escape`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 
 import numpy as np
 
-from arrows.cli.fit.task import Miss, figure_text
-from arrows.metrics import ConfusionMatrix
+from arrows.cli.fit.models import Result
+from arrows.cli.fit.task import Classes, Task, figure_text
 from arrows.training import Epoch
 from arrows.typesys.quoting import printable, shortened
 
-SNIPPET = 200  # characters of a document that a report shows
-_WIDEST = 20  # classes that a terminal shows
-_MOST_CONFUSIONS = 20  # pairs of classes, where a matrix of all would be too wide
-_CELL = 100  # characters of a cell of a table
+_CELL = 100  # characters of a cell in a terminal
+_SNIPPET = 200  # characters of a document
+_FEW, _WIDEST = 20, 100  # classes of a confusion matrix that a terminal shows, and a page
+_MOST = 20  # wrong predictions, and pairs of classes, of which there are many
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; } th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; }
+th { text-align: left; font-weight: 600; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
+td { overflow-wrap: anywhere; } .scroll { overflow-x: auto; }
+svg { background: #fafafa; border: 1px solid #ddd; }
+"""
 
-Figures = Mapping[str, float]
+Row = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a report.
+
+    Attributes:
+        title: what stands above it.
+        rows: of texts, the names of the columns first.
+        numbers: whether all columns but the first stand to the right.
+        most: how many rows a terminal shows; 0 leaves the table to the page.
+        shades: how dark each cell is, from 0 to 1, of all rows but the first and columns but the first.
+    """
+
+    title: str
+    rows: Sequence[Row]
+    numbers: bool = True
+    most: int = 2000
+    shades: Sequence[Sequence[float]] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What came of a run.
 
     Attributes:
-        data: the name of the file.
-        label: the field that is predicted.
-        task: what it is, in words.
+        title: what is predicted, of which file.
+        about: the task, the examples and the model, in words.
         warnings: what makes the figures doubtful.
-        settings: the options of the run and its seed, by name.
-        counts: how many examples each part has.
-        figures: by part: of the model, and of the best guess that reads no document.
-        spread: the standard deviations of the figures over folds, by part.
-        part: that to which matrix and misses belong.
-        matrix: of classes.
-        misses: the worst predictions, the worst first.
-        decisions: how each path is read.
+        tables: the figures, and where they come from.
         epochs: of the run.
-        best: the number of the epoch whose model was kept.
     """
 
-    data: str
-    label: str
-    task: str
+    title: str
+    about: str
     warnings: Sequence[str]
-    settings: Mapping[str, str]
-    counts: Mapping[str, int]
-    figures: Mapping[str, tuple[Figures, Figures]]
-    spread: Mapping[str, Figures]
-    part: str
-    matrix: ConfusionMatrix | None
-    misses: Sequence[Miss]
-    decisions: Sequence[tuple[str, str, str]]
+    tables: Sequence[Table]
     epochs: Sequence[Epoch]
-    best: int
+
+
+def figure_table(results: Mapping[str, Result], spreads: Mapping[str, Mapping[str, float]]) -> Table:
+    """Each figure of each part, of the model and of the best guess; and its deviation over folds."""
+    rows: list[Row] = [("", "model", "baseline")]
+    for part, result in results.items():
+        spread = spreads.get(part, {})
+        for name, value in result.figures.items():
+            more = f" ± {spread[name]:.2g}" if name in spread else ""
+            rows.append((f"{part} {name}", figure_text(value) + more, figure_text(result.baseline[name])))
+    folds = ", ± is the standard deviation over the folds" if spreads else ""
+    return Table(f"Figures; the baseline is the best guess that reads no document{folds}", rows)
+
+
+def class_tables(task: Classes, part: str, result: Result) -> Iterator[Table]:
+    """Precision, recall and F1 of each class, and which is taken for which."""
+    matrix = task.matrix(result.scores, result.examples)
+    names, counts = matrix.names, matrix.counts
+    sizes = counts.sum(axis=1)
+    measures = [matrix.precision(), matrix.recall(), matrix.f1()]
+    rows: list[Row] = [("class", "precision", "recall", "F1", "examples")]
+    # Many classes stand in the order of their examples.
+    for number in np.argsort(-sizes, kind="stable") if len(names) > _FEW else range(len(names)):
+        name = names[number]
+        shares = (f"{each[name]:.3f}" if each[name] == each[name] else "-" for each in measures)
+        rows.append((name, *shares, f"{sizes[number]:,}"))
+    yield Table(f"By class ({part})", rows, most=_FEW)
+    if len(names) <= _WIDEST:
+        lines = [(name, *map(str, row)) for name, row in zip(names, counts.tolist(), strict=True)]
+        shades = (counts / np.maximum(sizes, 1)[:, None]).tolist()
+        title = f"Correct classes (lines) and predicted ones ({part})"
+        most = _FEW if len(names) <= _FEW else 0
+        yield Table(title, [("", *names), *lines], most=most, shades=shades)
+    if len(names) > _FEW:
+        wrong = counts - np.diag(np.diag(counts))
+        pairs = sorted((-int(wrong[pair]), *map(int, pair)) for pair in zip(*np.nonzero(wrong), strict=True))
+        lines = [(names[row], names[column], f"{-count:,}") for count, row, column in pairs[:_MOST]]
+        yield Table(f"Most frequent confusions ({part})", [("correct", "predicted", "examples"), *lines])
+
+
+def miss_table(task: Task, part: str, result: Result) -> Table:
+    """The wrong predictions, the worst first."""
+    wrong = "probability" if isinstance(task, Classes) else "distance"
+    rows: list[Row] = [("where", "label", "predicted", wrong, "document")]
+    for miss in task.misses(result.scores, result.examples)[:_MOST]:
+        place, label = Path(miss.example.place).name, str(miss.example.label)
+        text = shortened(miss.example.text, _SNIPPET)
+        rows.append((place, label, miss.predicted, f"{miss.wrong:.3g}", text))
+    return Table(f"The most wrong examples ({part})", rows, numbers=False, most=10)
+
+
+def epoch_table(epochs: Sequence[Epoch]) -> Table:
+    """The loss and the figures of each epoch."""
+    series = _series(epochs)
+    columns = [map(figure_text, values) for values in series.values()]
+    rows = zip((str(epoch.number) for epoch in epochs), *columns, strict=True)
+    return Table("Epochs", [("epoch", *series), *rows], most=0)
 
 
 def text_report(report: Report) -> str:
-    """A report for the terminal; control characters of documents are escaped."""
-    parts = [*report.warnings, _figures(report)]
-    if report.matrix is not None:
-        header, *rows = class_rows(report.matrix)
-        parts.append(f"By class ({report.part}):\n{aligned([header, *rows[:_WIDEST]])}")
-        if len(rows) > _WIDEST:
-            parts[-1] += f"\n  and {len(rows) - _WIDEST:,} classes of fewer examples, in report.html"
-        if len(rows) <= _WIDEST:
-            rows = matrix_rows(report.matrix)
-            parts.append(f"Correct classes (lines) and predicted ones ({report.part}):\n{aligned(rows)}")
-        else:
-            rows = confusion_rows(report.matrix)
-            parts.append(f"Most frequent confusions ({report.part}):\n{aligned(rows)}")
-    if report.misses:
-        lines = [
-            f"{printable(miss.example.place)}: {printable(str(miss.example.label)[:60])}, predicted "
-            f"{printable(miss.predicted[:60])} ({miss.wrong:.3g})\n    {printable(snippet(miss))}"
-            for miss in report.misses[:10]
-        ]
-        parts.append(f"The most wrong examples ({report.part}):\n" + "\n".join(lines))
-    rows = [("path", "read as", "because the samples have")]
-    rows += report.decisions
-    parts.append("How documents are read:\n" + aligned(rows, right=False))
+    """A report for the terminal."""
+    parts = [*report.warnings]
+    for table in report.tables:
+        if table.most and len(table.rows) > 1:
+            left = len(table.rows) - 1 - table.most
+            more = f"\n  and {left:,} more, in report.html" if left > 0 else ""
+            parts.append(f"{table.title}:\n{aligned(table.rows[: table.most + 1], table.numbers)}{more}")
     return "\n\n".join(parts)
 
 
-def _figures(report: Report) -> str:
-    rows = aligned(figure_rows(report))
-    return f"Figures; {figures_are(report)}:\n{rows}"
+def page(report: Report) -> str:
+    """A report as the text of a page."""
+    title = _text(report.title)
+    sections = [f"<h1>{title}</h1><p>{_text(report.about)}</p>"]
+    sections += [f"<p><strong>{_text(warning)}</strong></p>" for warning in report.warnings]
+    for table in report.tables:
+        if len(table.rows) > 1:
+            curves = _curves(report.epochs) if table.title == "Epochs" else ""
+            sections.append(f"<h2>{_text(table.title)}</h2>{curves}\n{_html_table(table)}")
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n" + "\n".join(sections) + "\n</body>\n</html>\n"
+    )
 
 
-def figures_are(report: Report) -> str:
-    """What the figures are beside those of the model."""
-    spread = ", ± is the standard deviation over the folds" if report.spread else ""
-    return f"the baseline is the best guess that reads no document{spread}"
-
-
-def figure_rows(report: Report) -> list[tuple[str, ...]]:
-    """Each figure of each part, of the model and of the best guess."""
-    rows: list[tuple[str, ...]] = [("", "model", "baseline")]
-    for part, (model, baseline) in report.figures.items():
-        spread = report.spread.get(part, {})
-        rows += [
-            (
-                f"{part} {name}",
-                figure_text(value) + (f" ± {spread[name]:.2g}" if name in spread else ""),
-                figure_text(baseline[name]),
-            )
-            for name, value in model.items()
-        ]
-    return rows
-
-
-def class_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
-    """Precision, recall and F1 of each class, and how many examples it has.
-
-    Many classes stand in the order of their examples.
-    """
-    rows: list[tuple[str, ...]] = [("class", "precision", "recall", "F1", "examples")]
-    precision, recall, f1 = matrix.precision(), matrix.recall(), matrix.f1()
-    counts = [*zip(matrix.names, matrix.counts.sum(axis=1).tolist(), strict=True)]
-    if len(counts) > _WIDEST:
-        counts.sort(key=lambda pair: -pair[1])
-    for name, count in counts:
-        numbers = (share_text(values[name]) for values in (precision, recall, f1))
-        rows.append((name, *numbers, f"{count:,}"))
-    return rows
-
-
-def matrix_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
-    """How often each class is taken for each."""
-    rows: list[tuple[str, ...]] = [("", *matrix.names)]
-    counts = matrix.counts.tolist()
-    return [*rows, *((name, *map(str, row)) for name, row in zip(matrix.names, counts, strict=True))]
-
-
-def confusion_rows(matrix: ConfusionMatrix) -> list[tuple[str, ...]]:
-    """Which class is taken for which other one most often."""
-    wrong = matrix.counts - np.diag(np.diag(matrix.counts))
-    pairs = [(int(wrong[row, column]), row, column) for row, column in zip(*np.nonzero(wrong), strict=True)]
-    pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
-    rows = [(matrix.names[row], matrix.names[column], f"{count:,}") for count, row, column in pairs]
-    return [("correct", "predicted", "examples"), *rows[:_MOST_CONFUSIONS]]
-
-
-def share_text(value: float) -> str:
-    """A share; nothing where it is one of no examples."""
-    return f"{value:.3f}" if value == value else "-"
-
-
-def snippet(miss: Miss) -> str:
-    """The beginning of a document, as JSON."""
-    return shortened(miss.example.text, SNIPPET)
-
-
-def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> str:
+def aligned(rows: Sequence[Row], right: bool) -> str:
     """Rows as a table in text; all columns but the first stand to the right, or none."""
     cells = [[printable(shortened(cell, _CELL)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -165,3 +167,52 @@ def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> str:
         )
         lines.append("  ".join(["", first, *rest]).rstrip())
     return "\n".join(lines)
+
+
+def _html_table(table: Table) -> str:
+    header, *rows = table.rows
+    lines = ["".join(f"<th>{_text(cell)}</th>" for cell in header)]
+    for number, row in enumerate(rows):
+        cells = []
+        for place, cell in enumerate(row):
+            kind = ' class="n"' if table.numbers and place else ""
+            if table.shades and place:
+                kind += (
+                    f' style="background: rgba(40, 110, 200, {0.6 * table.shades[number][place - 1]:.2f})"'
+                )
+            cells.append(f"<td{kind}>{_text(cell)}</td>")
+        lines.append("".join(cells))
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="scroll"><table>\n{body}\n</table></div>'
+
+
+def _series(epochs: Sequence[Epoch]) -> dict[str, list[float]]:
+    """The loss and the figures over the epochs; NaN where one is missing."""
+    names = dict.fromkeys(name for epoch in epochs for name in epoch.figures)
+    figures = {name: [epoch.figures.get(name, float("nan")) for epoch in epochs] for name in names}
+    return {"loss": [epoch.loss for epoch in epochs], **figures}
+
+
+def _curves(epochs: Sequence[Epoch]) -> str:
+    """The loss and the figures over the epochs, each between its own least and most."""
+    width, height, margin = 640, 200, 10
+    lines, legend = [], []
+    colours = ("#c33", "#26c", "#292", "#a3a", "#880")
+    for (name, values), colour in zip(_series(epochs).items(), colours, strict=False):
+        points = [(place, value) for place, value in enumerate(values) if value == value]
+        if len(points) < 2:
+            continue
+        least, most = min(value for _, value in points), max(value for _, value in points)
+        across, up = (width - 2 * margin) / (len(values) - 1), (height - 2 * margin) / ((most - least) or 1.0)
+        places = " ".join(
+            f"{margin + across * x:.1f},{height - margin - up * (y - least):.1f}" for x, y in points
+        )
+        lines.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{places}"/>')
+        legend.append(f'<span style="color: {colour}">{_text(name)}</span> {least:.4g} to {most:.4g}')
+    drawing = f'<svg width="{width}" height="{height}" role="img" aria-label="curves">{"".join(lines)}</svg>'
+    return f"{drawing}<p>{'; '.join(legend)}</p>" if lines else ""
+
+
+def _text(text: str) -> str:
+    """Foreign text for a page."""
+    return escape(printable(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,38 +42,8 @@ class Miss:
     wrong: float
 
 
-class Task(ABC):
-    """What is predicted.
-
-    Attributes:
-        best_by: the figure that decides which epoch is the best; higher is better.
-    """
-
-    best_by: str
-
-    @abstractmethod
-    def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
-        """The model that learns it."""
-
-    @abstractmethod
-    def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
-        """How good scores are."""
-
-    @abstractmethod
-    def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
-        """The figures of the best guess that reads no document, from the examples to learn from."""
-
-    @abstractmethod
-    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
-        """The wrong predictions, the worst first."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """What is predicted, in words."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classes(Task):
+class Classes:
     """One of several classes.
 
     Attributes:
@@ -142,7 +111,7 @@ def _log_shares(scores: HostArray) -> HostArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity(Task):
+class Quantity:
     """A number.
 
     Attributes:
@@ -188,6 +157,10 @@ class Quantity(Task):
         ]
 
 
+Task = Classes | Quantity
+"""What is predicted."""
+
+
 def task_of(
     examples: Sequence[Example], split: DataSplit, wanted: str | None, field: str, *, validating: int
 ) -> Task:
@@ -216,18 +189,16 @@ def task_of(
                 else ""
             )
         )
+    names = {bool: "a truth value", str: "a text", int: "a number", float: "a number"}
     kinds: dict[str, Example] = {}
     for example in examples:
-        name = "a truth value" if isinstance(example.label, bool) else ""
-        name = name or ("a text" if isinstance(example.label, str) else "a number")
-        kinds.setdefault(name, example)
+        kinds.setdefault(names[type(example.label)], example)
     if len(kinds) > 1 and wanted != "classes":
         where = " and ".join(f"{name} in {example.place}" for name, example in kinds.items())
         raise InputError(f"the label {quoted(field)} is {where}; --task classes takes each value as a class")
     numeric = "a number" in kinds
     if wanted == "number" and not numeric:
-        (name,) = kinds
-        raise ArrowValueError(f"--task number, and the label {quoted(field)} is {name}")
+        raise ArrowValueError(f"--task number, and the label {quoted(field)} is {next(iter(kinds))}")
     counts = Counter(category(example.label) for example in examples)
     whole = all(isinstance(example.label, int) for example in examples)
     if len(counts) == 1:
@@ -250,13 +221,13 @@ def task_of(
             f"the label {quoted(field)} has {len(counts):,} different values in {len(examples):,} examples, "
             f"too many for classes{'; --task number predicts it as a number' if numeric else ''}"
         )
-    names = tuple(sorted(counts, key=_natural))
+    classes = tuple(sorted(counts, key=_natural))
     seen = Counter(category(example.label) for example in split.train)
     # A class that none is to be learnt from has a probability, though a small one.
-    total = len(split.train) + len(names)
+    total = len(split.train) + len(classes)
     return Classes(
-        names=names,
-        shares=tuple((seen[name] + 1) / total for name in names),
+        names=classes,
+        shares=tuple((seen[name] + 1) / total for name in classes),
         best_by="accuracy" if validating >= FEW_TO_CHOOSE else "log-likelihood",
     )
 

@@ -1,23 +1,30 @@
-"""The models of a fit, made of the examples to learn from."""
+"""The models of a fit, made of the examples to learn from, and how good they are."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
 
 import arrows as ar
 from arrows.cli.fit.examples import DataSplit, Example, documents_of
-from arrows.cli.fit.measured import BATCH, prepared_on_disk
 from arrows.cli.fit.task import Task
 from arrows.cli.option_types import OPTIMIZERS
 from arrows.documents import Proposal, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.models import DocumentModel
+from arrows.ops.arrays import HostArray
 from arrows.training import Optimizer
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable_lines
+
+BATCH = 256  # documents that are measured at once
+SETS = "sets-"  # folders of examples in files begin so
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +67,6 @@ class Built:
         )
         return cls(proposal, blocks, learner, scores, judge)
 
-    def prepared(self, examples: Sequence[Example], sets: Path | None) -> object:
-        """The examples to learn from, as they are or in a file of a folder."""
-        return documents_of(examples) if sets is None else prepared_on_disk(self.learner, examples, sets)
-
     def readable(self, split: DataSplit) -> DataSplit:
         """The split without the documents that the model cannot read; says how many these are.
 
@@ -77,17 +80,76 @@ class Built:
         for name, part in parts.items():
             rows = self.judge.predict(documents_of(part), batch_size=BATCH, errors="return")
             errors += [row for row in rows if isinstance(row, InputError)]
-            parts[name] = [
-                example for example, row in zip(part, rows, strict=True) if not isinstance(row, InputError)
-            ]
+            pairs = zip(part, rows, strict=True)
+            parts[name] = [example for example, row in pairs if not isinstance(row, InputError)]
         if errors:
+            first = printable_lines(str(errors[0]))
             print(
-                f"left out examples that are unlike those to learn from: {len(errors):,}; the first: "
-                f"{printable_lines(str(errors[0]))}"
+                f"left out examples that are unlike those to learn from: {len(errors):,}; the first: {first}"
             )
         if split.validation and not parts["validation"]:
             raise InputError("none of the examples to validate by is like those to learn from")
         return replace(split, **parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a model does on a part of the examples.
+
+    Attributes:
+        examples: of the part.
+        scores: the model's, of each.
+        figures: how good these are.
+        baseline: the same figures of the best guess that reads no document.
+    """
+
+    examples: Sequence[Example]
+    scores: HostArray
+    figures: Mapping[str, float]
+    baseline: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Examples to measure a model with.
+
+    Attributes:
+        model: gives scores.
+        examples: with their labels.
+        prepared: the same, prepared once.
+        task: what is predicted.
+    """
+
+    model: ar.Model
+    examples: Sequence[Example]
+    prepared: ar.Prepared
+    task: Task
+
+    def scores(self) -> HostArray:
+        """The scores of all examples."""
+        firsts = range(0, len(self.prepared), BATCH)
+        return np.concatenate(
+            [ar.to_numpy(self.model(self.prepared[first : first + BATCH])) for first in firsts]
+        )
+
+    def __call__(self) -> dict[str, float]:
+        return self.task.figures(self.scores(), self.examples)
+
+    def result(self, scores: HostArray | None = None) -> Result:
+        """What the model does on the examples, or did when it gave scores, beside the best guess."""
+        scores = self.scores() if scores is None else scores
+        figures = self.task.figures(scores, self.examples)
+        baseline = self.task.baseline(self.examples)
+        return Result(examples=self.examples, scores=scores, figures=figures, baseline=baseline)
+
+
+def prepared(model: ar.Model, examples: Sequence[Example], folder: Path | None) -> ar.Prepared:
+    """The examples as a model reads them: in memory, or in a file of a folder that goes with the process."""
+    if folder is None:
+        return model.prepare(documents_of(examples))
+    # A mapped file lives on without its name; on Windows it keeps the name, and stays.
+    with TemporaryDirectory(prefix=SETS, dir=folder, ignore_cleanup_errors=True) as files:
+        return model.prepare(documents_of(examples), cache=Path(files) / "examples")
 
 
 def optimizer_of(options: argparse.Namespace) -> Optimizer:
@@ -100,7 +162,4 @@ def optimizer_of(options: argparse.Namespace) -> Optimizer:
 
 def label_path(keys: Sequence[str]) -> str:
     """The path of the label in documents, from the keys that lead to it."""
-    path = ROOT
-    for key in keys:
-        path = below(path, key)
-    return path
+    return reduce(below, keys, ROOT)
