@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from arrows.cli import exit_status, open_streams
+from arrows.cli import exit_status
 from arrows.machine import PINS, unpinned
 from benchmarks.command import measure, parser
 
 if __name__ == "__main__":
-    open_streams()
     options = parser().parse_args()
     if any(name in os.environ for name in PINS):
         # OpenBLAS reads these variables when NumPy is imported, so only a new process is free of them.

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import arrows as ar
@@ -31,6 +32,7 @@ from arrows.training import (
     Epoch,
     Evaluation,
     JsonLines,
+    NotFiniteError,
     Plateau,
     train,
     world,
@@ -133,7 +135,7 @@ def read(folder: Path, part: str) -> list[Sentence]:
     return sentences
 
 
-def parsed() -> argparse.Namespace:
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
@@ -159,7 +161,7 @@ def parsed() -> argparse.Namespace:
     add("--device", default="cpu", help="cpu, cuda, cuda:1 or auto")
     add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step and evaluation")
     add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch (arrows[plot])")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
@@ -167,7 +169,7 @@ if __name__ == "__main__":
     ar.set_threads(options.threads)
     try:
         main(options)
-    except (ar.ArrowValueError, ar.InputError, OSError) as error:
+    except (ar.ArrowValueError, ar.InputError, NotFiniteError, OSError) as error:
         raise SystemExit(f"tagger: {error}") from None
     except KeyboardInterrupt:
         raise SystemExit("tagger: interrupted; --resume goes on") from None

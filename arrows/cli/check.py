@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 import arrows as ar
-from arrows.cli.findings import Finding, examine
 from arrows.cli.option_types import block_type
-from arrows.cli.user_modules import (
-    Unreadable,
-    block_named,
-    blocks_of,
-    every_block,
-    load,
-    split,
-    user_lines,
-)
-from arrows.inference import Typed, tree_lines
+from arrows.cli.user_file import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
+from arrows.combinators import AnyBlock, Apply, InferredZeros
+from arrows.engine.planning import named_parameters
+from arrows.inference import Typed, tree_lines, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.quoting import printable_lines
@@ -45,100 +44,177 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document, for editors and CI")
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result for one block.
+
+    Attributes:
+        named: the block and its name.
+        typed: the typed expression; None if there is none.
+        error: the block's error; None if it has none.
+        note: without an error, why the block has no types of its own; with one, what might help; or empty.
+    """
+
+    named: NamedBlock
+    typed: Typed | None = None
+    error: ArrowTypeError | ArrowValueError | None = None
+    note: str = ""
+
+
 def run(options: argparse.Namespace) -> int:
     """Checks a file, prints the report, and returns the exit status."""
     path, name = split(options.file)
-    if not options.json:
-        return _report(path, *_look(path, name, options.input))
+    findings: list[Finding] = []
+    failure: ArrowTypeError | ArrowValueError | None = None
     try:
-        findings, failure = _look(path, name, options.input)
+        try:
+            module = load(path)
+        except Unreadable:
+            raise
+        except (ArrowTypeError, ArrowValueError) as error:  # raised by blocks that do not fit together
+            failure = error
+        else:
+            named = blocks_of(module) if name is None else [block_named(module, name, path)]
+            findings = examine(named, module, options.input, asked=name is not None)
     except (ArrowValueError, OSError) as error:
-        print(json.dumps(_document(path, [], _problem(error)), indent=1))
+        if options.json:
+            print(json.dumps(_document(path, [], error), indent=1))
         raise
-    problem = _problem(failure) if failure is not None else None
-    print(json.dumps(_document(path, findings, problem), indent=1))
-    return _status(findings, failure)
-
-
-Failure: TypeAlias = ArrowTypeError | ArrowValueError
-
-
-def _look(path: Path, name: str | None, input: T.Type | None) -> tuple[list[Finding], Failure | None]:
-    """The findings of a file, or the error that the file raises while it puts its blocks together."""
-    try:
-        module = load(path)
-    except Unreadable:
-        raise
-    except (ArrowTypeError, ArrowValueError) as error:
-        return [], error
-    named = blocks_of(module) if name is None else [block_named(module, name, path)]
-    return examine(named, every_block(module), input, asked=name is not None), None
-
-
-def _status(findings: list[Finding], failure: Failure | None) -> int:
+    if options.json:
+        print(json.dumps(_document(path, findings, failure), indent=1))
+    else:
+        print(printable_lines("\n".join(_report(path, findings, failure))))
     return int(failure is not None or any(finding.error is not None for finding in findings))
+
+
+def examine(
+    wanted: Iterable[NamedBlock], module: ModuleType, input: T.Type | None, *, asked: bool
+) -> list[Finding]:
+    """Infers the types of blocks.
+
+    The types of a block that is part of another block may depend on its place there. If that is the only
+    problem, its finding has a note instead of an error. The same holds for a single layer or function.
+
+    If the user asked for the blocks by name, an error stays an error.
+    """
+    findings = []
+    for named in wanted:
+        try:
+            typed = ar.infer(named.block, input)
+            _counts(typed)
+            findings.append(Finding(named, typed))
+        except (ArrowTypeError, ArrowValueError) as error:
+            findings.append(Finding(named, error=error))
+    if input is not None:
+        return findings
+    private = [value for name, value in vars(module).items() if name.startswith("_")]
+    around = [*(each.block for each in blocks_of(module)), *(v for v in private if isinstance(v, ar.Block))]
+    for place, finding in enumerate(findings):
+        block = finding.named.block
+        if finding.error is None or not _is_open(block):
+            continue
+        if not asked and (isinstance(block, Apply) or _is_part(block, around)):
+            findings[place] = Finding(finding.named, note=_note(block, findings))
+        else:
+            words = "it may be well-typed with another input; try one with --input TYPE"
+            findings[place] = replace(finding, note=words)
+    return findings
+
+
+def _is_open(block: AnyBlock) -> bool:
+    """Whether the only problem of a block is that its input type is not known."""
+    try:
+        ar.infer(InferredZeros() >> block)
+    except ArrowTypeError as error:
+        return error.unresolved
+    return True
+
+
+def _is_part(block: AnyBlock, around: Iterable[AnyBlock]) -> bool:
+    """Whether a block is part of another; of a chain in a longer one, only the steps are."""
+    inside: set[int] = set()
+    stack, steps = [other for other in around if other is not block], block.parts
+    while stack:
+        other = stack.pop()
+        row, definition = other.parts, getattr(other, "definition", None)
+        starts = [place for place, part in enumerate(row) if steps and part is steps[0]]
+        if len(row) > len(steps) and any(row[place : place + len(steps)] == steps for place in starts):
+            return True
+        parts = [*row, *([] if definition is None else [definition])]
+        stack.extend(part for part in parts if id(part) not in inside)
+        inside.update(map(id, parts))
+    return id(block) in inside
+
+
+def _note(block: AnyBlock, findings: Iterable[Finding]) -> str:
+    for finding in findings:
+        for occurrence in finding.typed.walk() if finding.typed is not None else ():
+            if occurrence.form is block:
+                types = f"{occurrence.input} -> {occurrence.output}"
+                return f"its types depend on its use: {types} in {finding.named.name}"
+    return "its types depend on its use, which this file does not show; assume an input with --input TYPE"
+
+
+def _counts(typed: Typed) -> dict[str, Any]:
+    """The size of a block's model, counted without making its parameters; refuses two layers of one name."""
+    parameters = named_parameters(typed)
+    sizes = {name: math.prod(parameter.shape) for name, parameter in parameters.items()}
+    traces = [occurrence.trace for occurrence in typed.walk() if occurrence.trace is not None]
+    distinct = {trace.key(): len(trace.equations) for trace in traces}
+    return {
+        "parameters": [
+            {"name": name, "shape": list(p.shape), "dtype": p.dtype} for name, p in parameters.items()
+        ],
+        "numbers": sum(sizes.values()),
+        "bytes": sum(sizes[name] * np.dtype(p.dtype).itemsize for name, p in parameters.items()),
+        "operations": len(distinct),
+        "places": len(traces),
+        "primitives": sum(distinct.values()),
+    }
 
 
 # The report
 
 
-def _report(path: Path, findings: list[Finding], failure: Failure | None) -> int:
+def _report(
+    path: Path, findings: list[Finding], failure: ArrowTypeError | ArrowValueError | None
+) -> list[str]:
     if failure is not None:
-        _say(f"{path.name}: a block cannot be built\n{_error(failure)}")
-        _say("".join(user_lines(failure)).rstrip())
-        return 1
+        error = f"{type(failure).__name__}: {failure}"
+        return [f"{path.name}: a block cannot be built\n{error}", "".join(user_lines(failure)).rstrip()]
     if not findings:
-        _say(
-            f"{path.name}: no blocks among its public names; to check a block that a function returns, give "
-            "it a name in the file"
-        )
-    for finding in findings:
-        _say(f"{_block(finding)}\n")
-    if findings:
-        _say(_summary(findings))
-    return _status(findings, failure)
-
-
-def _say(text: str) -> None:
-    print(printable_lines(text))  # it quotes names of the user, which may hold control characters
-
-
-def _block(finding: Finding) -> str:
-    named = finding.named
-    also = f", also {', '.join(named.also)}" if named.also else ""
-    head = f"{named.name}{also}  {named.block.site}"
-    if finding.error is not None:
-        note = f"\n  note: {finding.note}" if finding.note else ""
-        return f"{head}  ill-typed\n{_indented(_error(finding.error))}{note}"
-    if finding.note:
-        return f"{head}\n  note: {finding.note}"
-    counts = finding.counts
-    assert counts is not None
-    parameters = _many(len(counts.parameters), "parameter")
-    size = f"{_many(counts.numbers, 'number')}, {_memory(counts.bytes)}"
-    places = _many(counts.places, "place")
-    operations = f"{_many(counts.operations, 'operation')} (distinct traces) in {places}"
-    primitives = f"of {_many(counts.primitives, 'primitive')}"
-    tree = _indented(finding.tree)
-    return f"{head}\n{tree}\n  {parameters}, {size}\n  {operations}, {primitives}"
-
-
-def _summary(findings: list[Finding]) -> str:
+        hint = "to check a block that a function returns, give it a name in the file"
+        return [f"{path.name}: no blocks among its public names; {hint}"]
     ill = [finding.named.name for finding in findings if finding.error is not None]
-    notes = sum(1 for finding in findings if finding.status == "note")
+    notes = sum(1 for finding in findings if finding.error is None and finding.note)
     well = len(findings) - len(ill) - notes
     words = [
         "well-typed" if well == len(findings) else f"{well:,} well-typed" if well else "",
         f"{notes:,} depend on their use" if notes > 1 else "1 depends on its use" if notes else "",
         f"{len(ill):,} ill-typed: {', '.join(ill)}" if ill else "",
     ]
-    if len(findings) == len(ill) == 1:
-        words = ["ill-typed"]
-    return f"{_many(len(findings), 'block')}: {', '.join(filter(None, words))}"
+    summary = "ill-typed" if len(findings) == len(ill) == 1 else ", ".join(filter(None, words))
+    return [*(f"{_block(finding)}\n" for finding in findings), f"{_many(len(findings), 'block')}: {summary}"]
 
 
-def _error(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _block(finding: Finding) -> str:
+    named = finding.named
+    also = f", also {', '.join(named.also)}" if named.also else ""
+    head = f"{named.name}{also}  {named.block.site}"
+    note = f"\n  note: {finding.note}" if finding.note else ""
+    if finding.error is not None:
+        error = f"{type(finding.error).__name__}: {finding.error}"
+        return f"{head}  ill-typed\n{_indented(error)}{note}"
+    if finding.typed is None:
+        return f"{head}{note}"
+    counts = _counts(finding.typed)
+    return (
+        f"{head}\n{_indented(typed_tree(finding.typed))}\n"
+        f"  {_many(len(counts['parameters']), 'parameter')}, {_many(counts['numbers'], 'number')}, "
+        f"{_memory(counts['bytes'])}\n"
+        f"  {_many(counts['operations'], 'operation')} (distinct traces) in "
+        f"{_many(counts['places'], 'place')}, of {_many(counts['primitives'], 'primitive')}"
+    )
 
 
 def _indented(text: str) -> str:
@@ -159,46 +235,30 @@ def _memory(count: int) -> str:
 # The document
 
 
-def _document(path: Path, findings: list[Finding], problem: dict[str, object] | None) -> dict[str, object]:
+def _document(path: Path, findings: list[Finding], failure: Exception | None) -> dict[str, Any]:
     return {
         "arrows": ar.__version__,
         "file": str(path),
-        "ok": problem is None and all(finding.error is None for finding in findings),
-        "error": problem,
+        "ok": failure is None and all(finding.error is None for finding in findings),
+        "error": _problem(failure),
         "blocks": [_record(finding) for finding in findings],
     }
 
 
-def _record(finding: Finding) -> dict[str, object]:
-    named, typed, counts = finding.named, finding.typed, finding.counts
-    record: dict[str, object] = {
+def _record(finding: Finding) -> dict[str, Any]:
+    named, typed = finding.named, finding.typed
+    record = {
         "name": named.name,
         "also": list(named.also),
         **_place(named.block.site),
-        "status": finding.status,
+        "status": "error" if finding.error is not None else "note" if finding.note else "ok",
         "note": finding.note or None,
-        "error": _problem(finding.error) if finding.error is not None else None,
+        "error": _problem(finding.error),
     }
-    if typed is None or counts is None:
+    if typed is None:
         return record
-    return record | {
-        "input": str(typed.input),
-        "output": str(typed.output),
-        "parameters": [
-            {"name": name, "shape": list(p.shape), "dtype": p.dtype} for name, p in counts.parameters.items()
-        ],
-        "numbers": counts.numbers,
-        "bytes": counts.bytes,
-        "operations": counts.operations,
-        "places": counts.places,
-        "primitives": counts.primitives,
-        "tree": _tree(typed),
-    }
-
-
-def _tree(root: Typed) -> list[dict[str, object]]:
-    """Every occurrence of a block, in the printed tree's order; flat, since JSON readers limit the depth."""
-    return [
+    # Every occurrence of a block, in the printed tree's order; flat, since JSON readers limit the depth.
+    tree = [
         {
             "depth": line.depth,
             "role": line.role,
@@ -207,30 +267,28 @@ def _tree(root: Typed) -> list[dict[str, object]]:
             "output": T.notation(line.typed.output, WHOLE),
             **_place(line.typed.form.site),
         }
-        for line in tree_lines(root)
+        for line in tree_lines(typed)
     ]
+    types = {"input": str(typed.input), "output": str(typed.output)}
+    return record | types | _counts(typed) | {"tree": tree}
 
 
-def _problem(error: Exception) -> dict[str, object]:
+def _problem(error: Exception | None) -> dict[str, Any] | None:
     if not isinstance(error, (ArrowTypeError, ArrowValueError)):
-        return {"type": type(error).__name__, "message": str(error)}
+        return None if error is None else {"type": type(error).__name__, "message": str(error)}
     details = error.details
-    lines = user_lines(error) if error.__traceback__ is not None else []
+    own = error.__traceback__ is not None and not isinstance(error, Unreadable)
     return {
-        "type": "Unreadable" if isinstance(error, Unreadable) else _kind(error),
+        "type": type(error).__name__,
         "message": str(error),
         "attempt": details.attempt,
         "sides": [{"name": side.name, "type": side.type, **_place(side.site)} for side in details.sides],
         "path": details.at,
         "reason": details.reason,
         "hint": details.hint,
-        "traceback": [] if isinstance(error, Unreadable) else lines,
+        "traceback": user_lines(error) if own else [],
     }
 
 
-def _kind(error: Exception) -> str:
-    return "ArrowTypeError" if isinstance(error, ArrowTypeError) else "ArrowValueError"
-
-
-def _place(site: SourceLine | None) -> dict[str, object]:
+def _place(site: SourceLine | None) -> dict[str, Any]:
     return {"file": None, "line": None} if site is None else {"file": site.file, "line": site.line or None}

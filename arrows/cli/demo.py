@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 import arrows as ar
-from arrows.cli.model_files import restore_sentiment
-from arrows.cli.option_types import count
-from arrows.cli.outputs import add_overwrite, require_free
-from arrows.cli.predict.sentiment import softmax
+from arrows.cli.option_types import count, positive
+from arrows.cli.predict import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.files import require_replaceable
-from arrows.model_files import save_model
 from arrows.models import Sentiment, node_labels, sentiment
 from arrows.training import Adagrad, train
-from arrows.typesys import InputError
+from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable
 
 SIZE, BATCH, LEARNING_RATE = 64, 32, 0.05
@@ -39,74 +36,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `arrows demo` to a parser."""
     add = parser.add_argument
     add("trees", nargs="*", metavar="TREE", help="a tree to classify at the end: '((not good) film)'")
-    add("--examples", type=count, default=4000, help="trees to train on (default: 4000)")
-    add("--epochs", type=count, default=6, help="default: 6")
+    add("--examples", type=positive, default=4000, help="trees to train on (default: 4000)")
+    add("--epochs", type=positive, default=6, help="default: 6")
     add("--seed", type=count, default=0, help="default: 0")
-    add("--save", type=Path, metavar="FILE", help="keep the model there (default: it is not kept)")
-    add_overwrite(parser)
+    add("--save", type=Path, metavar="FILE", help="keep the model in a new file (default: it is not kept)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs `arrows demo`; returns the exit status 0.
-
-    Raises:
-        ArrowValueError: there is a file at `--save`, and no `--overwrite`.
-        And as `demonstrate`.
-    """
-    if options.save is not None:
-        require_free(options, [options.save], None, "--save")
-    demonstrate(
-        options.trees,
-        examples=options.examples,
-        epochs=options.epochs,
-        seed=options.seed,
-        path=options.save,
-    )
-    return 0
-
-
-def demonstrate(
-    trees: Sequence[str] = (),
-    *,
-    examples: int = 4000,
-    epochs: int = 6,
-    seed: int = 0,
-    path: str | Path | None = None,
-) -> float:
     """Prints the typed expression, trains with a progress bar, measures, saves, loads back and classifies.
 
-    Without a path, the model is saved in a folder that is removed at the end.
-    An eighth as many trees as `examples` are held out; returns the accuracy at their roots, from 0 to 1.
-
     Raises:
-        InputError: one of the user's `trees` is not a tree; nothing has been trained then.
+        ArrowValueError: there is a file at `--save`; a demonstration replaces none.
+        InputError: one of the user's trees is not a tree; nothing has been trained then.
         OSError: the model cannot be saved.
         NotFiniteError: loss or parameters became NaN; nothing has been saved then.
     """
-    if path is None:
-        with tempfile.TemporaryDirectory() as folder:
-            kept = Path(folder, "sentiment.safetensors")
-            return demonstrate(trees, examples=examples, epochs=epochs, seed=seed, path=kept)
-    users = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(trees, start=1)]
-    require_replaceable(Path(path))  # rather than fail after the training
-    learning, held_out = generate(examples, seed=2 * seed), generate(max(1, examples // 8), seed=2 * seed + 1)
-    numbers = vocabulary(learning)
-    blocks = sentiment(numbers, size=SIZE)
+    users = [parse_tree(text, source=f"tree {number}") for number, text in enumerate(options.trees, start=1)]
+    if options.save is not None:  # rather than fail after the training
+        require_replaceable(options.save)
+        if options.save.exists():
+            raise ArrowValueError(f"--save {options.save}: there is a file already; give another path")
+    seed, size = options.seed, options.examples
+    learning, held_out = generate(size, seed=2 * seed), generate(max(1, size // 8), seed=2 * seed + 1)
+    blocks = sentiment(vocabulary(learning), size=SIZE)
 
     _title("The model, type-checked; nothing has run yet")
     print(ar.infer(blocks.learn))
 
-    _title(f"Training on {examples:,} generated trees, {len(held_out):,} held out")
+    _title(f"Training on {size:,} generated trees, {len(held_out):,} held out")
     for tree in learning[1:3]:
         print(f"for example {format_tree(tree)}")
     model = ar.compile(blocks.learn, loss="loss", seed=seed)
     judge = ar.compile(blocks.judge, params=model.params)
-    optimizer = Adagrad(LEARNING_RATE, weight_decay=1e-5, clip_norm=5.0)
-    history = train(
+    train(
         model,
         learning,
-        optimizer,
-        epochs=epochs,
+        Adagrad(LEARNING_RATE, weight_decay=1e-5, clip_norm=5.0),
+        epochs=options.epochs,
         batch_size=BATCH,
         seed=seed,
         evaluate=lambda: accuracy(judge, held_out),
@@ -122,14 +88,15 @@ def demonstrate(
     print(f"speed-up: {batched / single:.1f} times")
 
     _title("Saved, loaded back, and asked")
-    save_model(judge, path)
-    restored = restore_sentiment(path)
-    print(
-        f"{printable(str(path))}: {Path(path).stat().st_size / 1e3:,.0f} kB, {len(model.params)} parameters"
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.save or Path(folder, "sentiment.safetensors")
+        ar.save_model(judge, path, metadata={"classes": json.dumps(CLASSES)})
+        restored = ar.load_model(path)
+        kilobytes = path.stat().st_size / 1e3
+    print(f"{printable(str(path))}: {kilobytes:,.0f} kB, {len(model.params)} parameters")
     for tree in [parse_tree(text) for text in BUILT_IN] + users:
         print(f"  {printable(format_tree(tree)):<64} {judgement(restored, tree)}")
-    return history[-1].figures["root"] if history else accuracy(restored, held_out)["root"]
+    return 0
 
 
 def accuracy(judge: ar.Model, trees: list[Tree]) -> dict[str, float]:

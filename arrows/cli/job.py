@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 
 from arrows.engine.device import Device, get_device
-from arrows.training.parallel import launched, world
+from arrows.training import world
+from arrows.training.parallel import launched
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import MissingExtraError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from math import inf, nan
@@ -14,9 +13,6 @@ from arrows.typesys import types as T
 from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import quoted
 
-WHOLE = re.compile("[0-9]{1,18}")
-# `float` also reads 1_0 and the digits of other scripts; here they are not numbers.
-NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "adadelta": Adadelta,
     "adagrad": Adagrad,
@@ -40,17 +36,12 @@ def positive(text: str) -> int:
 
 def rate(text: str) -> float:
     """A finite number from 0."""
-    return _number(text, lambda value: 0 <= value < inf, "from 0")
+    return _number(text, inf, "from 0")
 
 
 def share(text: str) -> float:
     """A number from 0, below 1."""
-    return _number(text, lambda value: 0 <= value < 1, "from 0, below 1")
-
-
-def decay(text: str) -> float:
-    """A number from 0 to 1."""
-    return _number(text, lambda value: 0 <= value <= 1, "from 0 to 1")
+    return _number(text, 1, "from 0, below 1")
 
 
 def block_type(text: str) -> T.Type:
@@ -85,13 +76,17 @@ def device(text: str) -> Device:
 
 
 def _whole_number(text: str, least: int) -> int:
-    if not WHOLE.fullmatch(text) or int(text) < least:
+    # `int` also reads the digits of other scripts and underscores, and refuses thousands of digits.
+    if not (text.isascii() and text.isdigit() and len(text) < 19) or int(text) < least:
         raise ArgumentTypeError(f"expected a whole number from {least}, got {quoted(text)}")
     return int(text)
 
 
-def _number(text: str, in_range: Callable[[float], bool], expected: str) -> float:
-    value = float(text) if NUMBER.fullmatch(text) else nan
-    if not in_range(value):
+def _number(text: str, end: float, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = nan
+    if not 0 <= value < end:
         raise ArgumentTypeError(f"expected a number {expected}, got {quoted(text)}")
     return value

@@ -1,4 +1,4 @@
-"""The options of training commands that say where the numbers of a run are written down and drawn."""
+"""The options of `arrows fit` that say where the numbers of a run are written down and drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands `arrows train ...` share: their options, the files that they write, and the training."""
+"""How `arrows fit` trains: its options, the files that it writes, and the training."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import arrows as ar
-from arrows.cli.job import is_first, world
+from arrows.cli.job import is_first
 from arrows.cli.option_types import OPTIMIZERS, add_device, count, positive, rate
-from arrows.cli.outputs import add_overwrite, require_free
+from arrows.cli.outputs import add_overwrite
 from arrows.cli.run_logs import add_log_options, run_logs
-from arrows.files import require_replaceable
 from arrows.model_files import save_model
 from arrows.training import (
     Callback,
@@ -25,6 +24,7 @@ from arrows.training import (
     Plateau,
     find_learning_rate,
     train,
+    world,
 )
 from arrows.training.saving import EVALUATION
 from arrows.typesys.errors import NotFiniteError
@@ -40,13 +40,9 @@ def add_training_options(
     optimizer: str,
     learning_rate: float,
     l2: float,
-    save: str | None,
     patience: int | None = None,
 ) -> None:
-    """Adds the options that every training command has, with the defaults of this one.
-
-    Without a default for `--save`, the command decides itself where the model is kept.
-    """
+    """Adds the options that say how to train, with these defaults."""
     add = parser.add_argument
     add(
         "--batch-size",
@@ -61,15 +57,6 @@ def add_training_options(
     add("--l2", type=rate, default=l2, metavar="WEIGHT", help=f"weight decay (default: {l2:g})")
     add("--seed", type=count, default=0, metavar="N", help="default: 0")
     add_device(parser)
-    if save is not None:
-        add(
-            "--save",
-            type=Path,
-            default=Path(save),
-            metavar="FILE",
-            help=f"where to save the best model (default: {save}); FILE.state holds the state of the run, "
-            "FILE.state.1 the one before",
-        )
     add(
         "--accumulate",
         type=positive,
@@ -109,13 +96,6 @@ def add_training_options(
     add_log_options(parser)
 
 
-def require_writable(options: argparse.Namespace) -> None:
-    """Refuses, before data are read, a model file or state that could not be written or would be lost."""
-    require_replaceable(options.save)
-    if not options.find_rate:
-        require_free(options, [options.save], checkpoint_path(options.save), "--save")
-
-
 def checkpoint_path(path: Path) -> Path:
     """The file for the state of the run that keeps its best model at `path`."""
     return path.with_name(f"{path.name}.state")
@@ -139,7 +119,7 @@ def train_best(
     """Trains, prints a line for each epoch, and keeps the model of the best one; tests it at the end.
 
     Args:
-        options: of `add_training_options`; `options.save` is where the model is kept.
+        options: of `add_training_options`; `options.save` says where the model is kept.
         model, examples, optimizer, evaluate, best_by, unit: see `arrows.training.train`.
         kept: what is saved: a model of the same parameters that predicts.
         metadata: what the numbers of the run depend on besides; a resumed run must have the same.

@@ -1,51 +1,42 @@
-"""The command line: its output, its streams, and its exit status."""
+"""The command line: options, errors in few lines, threads, streams, and exit status."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arrows import cli
-from arrows.cli import demo
+from arrows.cli import demo, exit_status
+from arrows.cli.option_types import count, positive, rate, share
+from arrows.engine.device import cuda, devices
+from arrows.machine import threads
 from arrows.typesys.errors import ArrowValueError
 from arrows.version import __version__
+from tests.cli.kit import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def arrows(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs `python -m arrows` with warnings as errors."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "arrows", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def ended(capsys: Any, *arguments: str) -> tuple[int, str, str]:
+    """As `outcome`, also where the parser ends the process."""
+    try:
+        return outcome(capsys, *arguments)
+    except SystemExit as leaving:
+        return int(leaving.code or 0), *capsys.readouterr()
 
 
-def test_version():
-    assert arrows("--version").stdout == f"arrows {__version__}\n"
-
-
-def test_help_lists_the_commands():
-    done = arrows("--help")
-    assert done.returncode == 0 and not done.stderr
-    assert "demo" in done.stdout and "bench" in done.stdout
-
-
-@pytest.mark.parametrize("kind", ["model", "sentiment", "tagger"])
-def test_each_command_that_predicts_has_a_usage_of_its_own(kind, capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["predict", kind, "--help"])
-    assert capsys.readouterr().out.startswith(f"usage: arrows predict {kind} [-h]")
-    with pytest.raises(SystemExit):
-        cli.main(["predict", "--help"])
-    assert "arrows predict model --help" in " ".join(capsys.readouterr().out.split())
+def test_help_and_version(capsys):
+    assert ended(capsys, "--version") == (0, f"arrows {__version__}\n", "")
+    assert all(name in ended(capsys, "--help")[1] for name in ("demo", "check", "show", "fit", "predict"))
+    for name in ("demo", "check", "show", "fit", "predict"):
+        status, out, _ = ended(capsys, name, "--help")
+        assert status == 0 and out.startswith(f"usage: arrows {name} [-h]") and "--threads" in out
 
 
 @pytest.mark.parametrize(
@@ -53,61 +44,137 @@ def test_each_command_that_predicts_has_a_usage_of_its_own(kind, capsys):
     [
         ([], "required: COMMAND"),
         (["dance"], "invalid choice: 'dance'"),
-        (["demo", "--epochs", "-1"], "expected a whole number from 0, got '-1'"),
-        (["demo", "--epochs", "few"], "expected a whole number from 0, got 'few'"),
+        (["demo", "--epochs", "-1"], "expected a whole number from 1, got '-1'"),
+        (["demo", "--threads", "0"], "expected a whole number from 1, got '0'"),
+        (["show", "m.py", "--format", "png"], "invalid choice: 'png'"),
+        (["predict", "m", "--device", "gpu"], "expected cpu, cuda, cuda:1 or auto, got 'gpu'"),
     ],
 )
 def test_wrong_requests_exit_with_2(arguments, words, capsys):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(arguments)
-    assert caught.value.code == 2
-    assert words in capsys.readouterr().err
+    status, out, err = ended(capsys, *arguments)
+    assert (status, out) == (2, "") and words in err
 
 
-def test_a_tree_that_is_none_is_one_line_and_trains_nothing(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["demo", "(very good)", "((not good) film"]) == 2
-    out, err = capsys.readouterr()
-    assert err == "arrows demo: tree 2:1:17: the text ends, but the bracket opened at 1:1 is not closed\n"
-    assert not out and not os.listdir(tmp_path)
+@pytest.mark.parametrize("text", ["1_0", "１", "inf", "nan", "0x10", "1e", "1,5", "--1", "", "9" * 5000])
+def test_what_is_no_number_as_an_option(text):
+    for option in (count, positive, share):
+        with pytest.raises(Exception, match=r"expected a .*number") as caught:
+            option(text)
+        assert type(caught.value).__name__ == "ArgumentTypeError" and len(str(caught.value)) < 200
+    assert (rate("1e-3"), share("0"), count("0")) == (0.001, 0, 0)
 
 
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (FileNotFoundError(2, "no such folder", "x/y"), 2, "arrows demo: [Errno 2] no such folder: 'x/y'\n"),
-        (ArrowValueError("bad size"), 2, "arrows demo: bad size\n"),
-        (KeyboardInterrupt(), 130, "arrows demo: interrupted\n"),
+        (FileNotFoundError(2, "no such folder", "x/y"), 2, "[Errno 2] no such folder: 'x/y'"),
+        (ArrowValueError("bad size"), 2, "bad size"),
+        (ArrowValueError("a\x1bb" + "x" * 5000), 2, "a\\x1bbx"),
+        (MemoryError("29.8 GiB"), 1, "out of memory: 29.8 GiB"),
+        (KeyboardInterrupt("continue with --resume"), 130, "interrupted; continue with --resume"),
     ],
 )
-def test_errors_of_the_request_are_one_line(error, status, line, capsys, monkeypatch):
-    def fail(*_, **__):
+def test_errors_of_the_request_are_one_line(error, status, line, capsys):
+    def fail() -> int:
         raise error
 
-    monkeypatch.setattr(demo, "demonstrate", fail)
-    assert cli.main(["demo"]) == status
-    assert capsys.readouterr().err == line
+    assert exit_status("arrows demo", fail) == status
+    err = capsys.readouterr().err
+    assert err.startswith(f"arrows demo: {line}") and err.count("\n") == 1 and len(err) < 1200
 
 
 def test_errors_of_the_program_are_not_hidden(monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(demo, "demonstrate", fail)
+    monkeypatch.setattr(demo, "train", fail)
     with pytest.raises(ZeroDivisionError):
-        cli.main(["demo"])
+        cli.main(["demo", "--examples", "2"])
 
 
-def test_options_of_the_demo_arrive(monkeypatch):
-    seen = {}
-    monkeypatch.setattr(demo, "demonstrate", lambda trees, **options: seen.update(options, trees=trees))
-    assert (
-        cli.main(["demo", "a", "(b c)", "--examples", "10", "--epochs", "2", "--seed", "3", "--save", "m"])
-        == 0
+def test_commands_run_on_one_thread_unless_told(monkeypatch, capsys):
+    seen: list[int] = []
+
+    def note(*_: Any, **__: Any) -> Any:
+        seen.append(threads())
+        raise ArrowValueError("seen")
+
+    monkeypatch.setattr(demo, "train", note)
+    before = threads()
+    for more in ([], ["--threads", "2"]):
+        assert cli.main(["demo", "--examples", "2", *more]) == 2
+    assert seen == [1, 2] and threads() == before
+
+
+def test_a_machine_without_cuda_says_so_before_anything_is_read(capsys, monkeypatch):
+    def missing() -> int:
+        raise ImportError(cuda.NO_CUPY)
+
+    monkeypatch.setattr(cuda, "count_gpus", missing)
+    devices.shared_device.cache_clear()
+    for command in (["predict", "nowhere"], ["fit", "nowhere.csv", "--label", "y"]):
+        status, out, err = ended(capsys, *command, "--device", "cuda")
+        assert (status, out) == (2, "") and "needs CuPy, which is not installed" in err
+        assert err.endswith("--device cpu needs no GPU\n")
+
+
+@pytest.mark.parametrize("argument", ["\x1b[31m", "\udcff", "x" * 100_000, ""])
+def test_odd_arguments_are_spelt_out(argument, tmp_path, capsys):
+    for command in (
+        ["check", argument],
+        ["show", f"{argument}:x"],
+        ["predict", argument],
+        ["demo", f"({argument}"],
+        ["demo", "--save", f"{tmp_path}/nowhere/m{argument}"],
+        ["check", "--input", argument, "f.py"],
+        ["check", "f.py", f"--odd={argument}"],
+        [argument],
+    ):
+        status, out, err = ended(capsys, *command)
+        text = err.partition("error: ")[2] or err
+        assert status == 2 and not out and len(text) < 1500
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202e]", text), ascii(text)
+
+
+def test_encodings_that_lack_a_character_and_files_with_odd_names(tmp_path, capsys, monkeypatch):
+    (tmp_path / "a\x1b.py").write_text(
+        "import arrows as ar\nm = ar.Scalar(name='木\u202e\x1b[31m')\n", "utf-8"
     )
-    assert seen == {"trees": ["a", "(b c)"], "examples": 10, "epochs": 2, "seed": 3, "path": Path("m")}
+    status, out, _ = outcome(capsys, "check", str(tmp_path / "a\x1b.py"))
+    assert status == 0 and "\x1b" not in out and r"木\u202e\x1b[31m: Input" in out
 
 
-def test_bench_names_the_command_that_measures(capsys):
-    assert cli.main(["bench", "treelstm", "--quick", "--json", "my file"]) == 2
-    assert "python -m benchmarks treelstm --quick --json 'my file'\n" in capsys.readouterr().err
+@pytest.mark.nightly
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ("arrows check model.py | { read first; }", 141, ""),
+        ("arrows predict m trees --format trees | { read first; }", 141, ""),
+        ("arrows check model.py >&-", 0, ""),
+        ("arrows check none.py >&-", 2, "no such file"),
+        ("PYTHONIOENCODING=ascii arrows check odd.py | grep -q u6728", 0, ""),
+        ("arrows demo --examples 9 --epochs 1 >&-", 0, ""),
+    ],
+)
+def test_processes_whose_reader_goes_or_is_not_there(line, status, words, tmp_path):
+    text = "import arrows as ar\nm = ar.Vector(2)\nfor _ in range(3000):\n    m = m >> ar.Function(abs)\n"
+    (tmp_path / "model.py").write_text(text)
+    (tmp_path / "odd.py").write_text("import arrows as ar\nm = ar.Scalar(name='木')\n", encoding="utf-8")
+    (tmp_path / "trees").write_text("(good film)\n" * 20_000)
+    save = "import arrows as ar; from arrows.models import sentiment; "
+    save += "ar.save_model(ar.compile(sentiment({'good': 1}, size=2).judge), 'm')"
+    start = f"arrows() {{ '{sys.executable}' -W error -m arrows \"$@\"; echo $? >status; }}; {line}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", save], cwd=tmp_path, env=environment, check=True)
+    done = subprocess.run(
+        ["sh", "-c", start],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (tmp_path / "status").read_text() == f"{status}\n", done.stderr
+    assert words in done.stderr and "Traceback" not in done.stderr and "Exception" not in done.stderr

@@ -1,4 +1,4 @@
-"""Damaged models and run states, and those of strangers, through the command line: one line, and status 2."""
+"""Damaged models, and those of strangers, through the command line: one line, and status 2."""
 
 from __future__ import annotations
 
@@ -15,48 +15,37 @@ import pytest
 
 import arrows as ar
 from arrows import cli
-from arrows.cli.model_files import restore_tagger
-from arrows.cli.train_tagger import TAGGER_SIZES
-from arrows.data import format_tree, generate
-from arrows.model_files import read_model_file
-from arrows.models import Lexicon, lexicon_tagger
+from arrows.models import lexicon_tagger, sentiment
 from arrows.safetensors_file import read_file, write_file
 from arrows.training.saving.existing import MODEL_KEY as KEY
 from arrows.typesys.errors import ArrowValueError
 from tests.profile import NIGHTLY
-from tests.training.saving.damage import dropped, places, put, resaved, safetensors
+from tests.training.saving.damage import safetensors
 
-SMALL = ["--state-size", "3", "--embedding-size", "2", "--epochs", "2", "--batch-size", "8"]
+TAGGER_SIZES = ("size", "embedding", "character_size", "character_embedding")
 posix = pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
 
 
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trees")
-    for seed, name in enumerate(("train", "dev", "test")):
-        lines = "".join(format_tree(tree) + "\n" for tree in generate(8, seed=seed, words=(1, 4)))
-        (folder / f"{name}.txt").write_text(lines, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def trained(trees, tmp_path_factory):
-    """A trained model and the state of its run, after one epoch of two."""
-    path = tmp_path_factory.mktemp("trained") / "m"
-    assert train(trees, path, "--epochs", "1") == 0
+    path = tmp_path_factory.mktemp("trees") / "test.trees"
+    path.write_text("(2 (2 not) (3 good))\n(3 good)\n", encoding="utf-8")
     return path
 
 
-def train(trees: Path, path: Any, *more: Any) -> int:
-    arguments = ["train", "sentiment", "--data", trees, *SMALL, "--save", path, *more]
-    return cli.main([str(argument) for argument in arguments])
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A saved model."""
+    path = tmp_path_factory.mktemp("trained") / "m"
+    ar.save_model(ar.compile(sentiment({"not": 1, "good": 2}, size=3, embedding=2).judge), path)
+    return path
 
 
 def predict(path: Path, trees: Path) -> int:
-    return cli.main(["predict", "sentiment", str(path), str(trees / "test.txt")])
+    return cli.main(["predict", str(path), str(trees)])
 
 
-def one_line(capsys: Any, status: int, program: str = "arrows predict sentiment: ") -> str:
+def one_line(capsys: Any, status: int, program: str = "arrows predict: ") -> str:
     """Asserts that a command has refused its work in one line without control characters."""
     out, err = capsys.readouterr()
     assert status == 2 and not out
@@ -68,7 +57,7 @@ def one_line(capsys: Any, status: int, program: str = "arrows predict sentiment:
 def refused(capsys: Any, status: int) -> str:
     """Asserts that a model is refused in a few lines without control characters."""
     out, err = capsys.readouterr()
-    assert status == 2 and not out and err.startswith("arrows predict sentiment: ")
+    assert status == 2 and not out and err.startswith("arrows predict: ")
     assert err.count("\n") < 25 and all(line.isprintable() and len(line) < 1100 for line in err.splitlines())
     return err
 
@@ -214,7 +203,6 @@ def test_a_tagger_of_a_stranger(tmp_path):
     model = ar.compile(lexicon_tagger({"trees": 1}, {"t": 1, "r": 2}, **dict.fromkeys(TAGGER_SIZES, 2)).judge)
     path = tmp_path / "m"
     ar.save_model(model, path)
-    assert restore_tagger(path)[1] == Lexicon({"trees": 1}, {"t": 1, "r": 2})
     lies: list[Any] = [
         {name: value} for name in ("words", "characters") for value in (..., "", 3, [], None, {"a": 2**70})
     ]
@@ -222,70 +210,17 @@ def test_a_tagger_of_a_stranger(tmp_path):
     for change in lies:
         tracemalloc.start()
         with pytest.raises(ArrowValueError, match=str(tmp_path / "lie")):
-            restore_tagger(rewritten(path, tmp_path / "lie", change))
+            ar.load_model(rewritten(path, tmp_path / "lie", change))
         assert tracemalloc.get_traced_memory()[1] < 3e7
         tracemalloc.stop()
-
-
-# -------------------------------------------------------------------------------------- train: run states
-
-
-def resumed(trees: Path, trained: Path, folder: Path, state: bytes, capsys: Any) -> str:
-    """Asserts that a state is refused in one line, and that no file has changed."""
-    path = folder / "m"
-    path.write_bytes(trained.read_bytes())
-    (folder / "m.state").write_bytes(state)
-    capsys.readouterr()
-    status = train(trees, path, "--resume")
-    out, err = capsys.readouterr()
-    assert status == 2 and out.count("\n") == 1, out  # what it has read
-    assert err.count("\n") == 1 and err[:-1].isprintable() and len(err) < 1000, err
-    assert err.startswith(f"arrows train sentiment: {path}.state")
-    assert path.read_bytes() == trained.read_bytes() and (folder / "m.state").read_bytes() == state
-    assert sorted(os.listdir(folder)) == ["m", "m.state"]
-    return err
-
-
-def test_damaged_run_states(trees, trained, tmp_path, capsys):
-    whole = trained.with_name("m.state").read_bytes()
-    chosen = random.Random(5)
-    for _ in range(200 if NIGHTLY else 12):
-        damaged = bytearray(whole)
-        bit = chosen.randrange(8 * len(whole))
-        damaged[bit // 8] ^= 1 << bit % 8
-        resumed(trees, trained, tmp_path, bytes(damaged), capsys)
-        resumed(trees, trained, tmp_path, whole[: chosen.randrange(len(whole))], capsys)
-
-
-def test_run_states_of_strangers(trees, trained, tmp_path, capsys):
-    state, lie = trained.with_name("m.state"), tmp_path / "lie"
-    numbers = json.loads(read_file(state)[1]["arrows.run"])
-    paths = [path for path in places(numbers) if path and path[0] not in ("metadata", "unnamed", "began")]
-    chosen = random.Random(7)
-    folder = tmp_path / "work"
-    folder.mkdir()
-    for path in paths if NIGHTLY else chosen.sample(paths, 15):
-        for value in ([1], {"a": []}) if NIGHTLY else ([1],):
-            if value == [1] and path[-1] == "history":
-                value = [3]
-            resaved(state, lie, lambda _, numbers, path=path, value=value: put(numbers, path, value))
-            resumed(trees, trained, folder, lie.read_bytes(), capsys)
-    for name in ("steps", "counts", "progress", "metadata", "optimizer", "version"):
-        resaved(state, lie, lambda _, numbers, name=name: dropped(numbers, (name,)))
-        assert f"{name!r} is missing" in resumed(trees, trained, folder, lie.read_bytes(), capsys)
-    for name, value in (("position", -7), ("position", 9), ("batch_size", 0), ("epoch", -1)):
-        resaved(state, lie, lambda _, n, name=name, value=value: put(n, ("progress", name), value))
-        assert f"progress.{name} is" in resumed(trees, trained, folder, lie.read_bytes(), capsys)
-    resaved(state, lie, lambda _, numbers: put(numbers, ("learning_rate",), float("nan")))
-    assert "learning_rate is nan" in resumed(trees, trained, folder, lie.read_bytes(), capsys)
 
 
 # --------------------------------------------------------------------------- where files are written
 
 
 @posix
-@pytest.mark.parametrize("command", ["train", "demo", "show"])
-def test_places_that_cannot_be_written_to_are_known_at_once(command, trees, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("command", ["demo", "show"])
+def test_places_that_cannot_be_written_to_are_known_at_once(command, tmp_path, capsys, monkeypatch):
     (tmp_path / "model.py").write_text(
         "import arrows as ar\nm = ar.Vector(3) >> ar.FC(2)\n", encoding="utf-8"
     )
@@ -303,40 +238,13 @@ def test_places_that_cannot_be_written_to_are_known_at_once(command, trees, tmp_
         "nowhere/m": "no such folder",
     }
     for path, why in words.items():
-        if command == "train":
-            status = train(trees, path)
-        elif command == "demo":
+        if command == "demo":
             status = cli.main(["demo", "--examples", "9", "--epochs", "1", "--save", path])
         else:
             status = cli.main(["show", "model.py", "--format", "text", "--output", path])
-        name = "arrows train sentiment: " if command == "train" else f"arrows {command}: "
-        assert why in one_line(capsys, status, name)
+        assert why in one_line(capsys, status, f"arrows {command}: ")
     assert sorted(os.listdir()) == ["model.py", "pipe", "there", "to-pipe"]
     assert stat.S_ISFIFO(os.lstat("pipe").st_mode) and stat.S_ISCHR(os.lstat("/dev/null").st_mode)
-
-
-def test_a_state_that_is_a_folder_is_known_at_once(trees, tmp_path, capsys):
-    (tmp_path / "m.state").mkdir()
-    assert "m.state" in one_line(capsys, train(trees, tmp_path / "m"), "arrows train sentiment: ")
-    assert os.listdir(tmp_path) == ["m.state"]
-
-
-@posix
-def test_models_and_pictures_are_written_through_links(trees, tmp_path, capsys):
-    (tmp_path / "far").mkdir()
-    for name in ("m", "m.state", "picture.txt"):
-        (tmp_path / name).symlink_to(f"far/{name}")
-    (tmp_path / "far" / "m").write_bytes(b"old")
-    (tmp_path / "far" / "m").chmod(0o640)
-    assert train(trees, tmp_path / "m", "--overwrite") == 0
-    (tmp_path / "model.py").write_text(
-        "import arrows as ar\nm = ar.Vector(3) >> ar.FC(2)\n", encoding="utf-8"
-    )
-    assert cli.main(["show", str(tmp_path / "model.py"), "--output", str(tmp_path / "picture.txt")]) == 0
-    assert sorted(os.listdir(tmp_path / "far")) == ["m", "m.state", "m.state.1", "picture.txt"]
-    assert (tmp_path / "m").is_symlink() and read_model_file(tmp_path / "far" / "m").part == "judge"
-    assert stat.S_IMODE((tmp_path / "far" / "m").stat().st_mode) == 0o640
-    assert "FC(2)" in (tmp_path / "far" / "picture.txt").read_text(encoding="utf-8")
 
 
 def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, capsys, monkeypatch):
@@ -353,29 +261,3 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, capsys, m
     assert "No space left on device" in one_line(capsys, status, "arrows show: ")
     assert (tmp_path / "m.txt").read_text(encoding="utf-8") == "old"
     assert sorted(set(os.listdir(tmp_path)) - {"__pycache__"}) == ["m.txt", "model.py"]
-
-
-# --------------------------------------------------------------------------- runs that end in NaN
-
-
-def test_a_run_that_ends_in_nan_keeps_the_good_model(trees, trained, tmp_path, capsys):
-    path = tmp_path / "m"
-    path.write_bytes(trained.read_bytes())
-    path.with_name("m.state").write_bytes(trained.with_name("m.state").read_bytes())
-    worse = ["--optimizer", "sgd", "--learning-rate", "1e38", "--batch-size", "1"]
-    with np.errstate(all="ignore"):
-        status = train(trees, path, *worse, "--overwrite")
-    err = capsys.readouterr().err
-    line = [line for line in err.splitlines() if line.startswith("arrows train")]
-    assert status == 1 and len(line) == 1 and "Traceback" not in err, err
-    assert "epoch 1, step " in line[0] and "the loss is inf: " in line[0], line
-    assert path.read_bytes() == trained.read_bytes()
-    assert path.with_name("m.state").read_bytes() == trained.with_name("m.state").read_bytes()
-
-
-def test_vectors_that_overflow_are_refused_before_the_training(trees, tmp_path, capsys):
-    (tmp_path / "v").write_text("film 1 2\nnot 1e39 3\nthe 1 2\n", encoding="utf-8")
-    status = train(trees, tmp_path / "m", "--vectors", tmp_path / "v")
-    err = one_line(capsys, status, "arrows train sentiment: ")
-    assert err.endswith("v:2:5: expected a number that float32 can hold, got '1e39'\n")
-    assert os.listdir(tmp_path) == ["v"]

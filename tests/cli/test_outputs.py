@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,6 @@ import pytest
 import arrows as ar
 from arrows import cli
 from arrows.cli.fit import command as fit_command
-from arrows.data import format_tree, generate
-from arrows.training import read_metadata
-
-SMALL = ["--state-size", "2", "--embedding-size", "2", "--epochs", "1"]
-
-
-@pytest.fixture(scope="module")
-def trees(tmp_path_factory: Any) -> Path:
-    folder: Path = tmp_path_factory.mktemp("trees")
-    for seed, name in enumerate(("train", "dev", "test")):
-        lines = [format_tree(tree) for tree in generate(8, seed=seed)]
-        (folder / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
-    return folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -40,48 +26,6 @@ def refused(capsys: Any, folder: Path, command: list[object], *words: str) -> No
     for word in words:
         assert re.search(word, err), (word, err)
     assert contents(folder) == before
-
-
-def test_training_asks_before_it_replaces_a_run_or_a_model(trees, tmp_path, capsys):
-    path = tmp_path / "m"
-    command = ["train", "sentiment", "--data", trees, "--save", path, *SMALL]
-    assert cli.main(list(map(str, command))) == 0
-    assert read_metadata(path)["evaluation"].startswith("epoch 1, step 1, fine 0.")
-    goes_on = "--resume goes on with it, --overwrite replaces it, another --save keeps it"
-    refused(
-        capsys,
-        tmp_path,
-        command,
-        r"m\.state is the state of a run, written .*1 of 1 epochs, 1 steps",
-        goes_on,
-    )
-    refused(capsys, tmp_path, [*command, "--resume", "--overwrite"], "say one")
-    assert cli.main(list(map(str, [*command, "--find-rate"]))) == 0  # which writes nothing
-    (tmp_path / "m.state").rename(tmp_path / "m.state.2")  # older than those that a run looks for
-    (tmp_path / "m.state.1").unlink()
-    refused(capsys, tmp_path, [*command, "--resume"], r"m\.state\.2 is the state of a run")
-    (tmp_path / "m.state.2").unlink()
-    words = [
-        r"m is a trained model \(epoch 1, step 1, fine .*\), built by .*:sentiment, written",
-        "--overwrite",
-    ]
-    refused(capsys, tmp_path, command, *words)
-    refused(capsys, tmp_path, [*command, "--resume"], *words)  # there is nothing to go on with
-    assert cli.main(list(map(str, [*command, "--overwrite"]))) == 0
-
-
-def test_the_demonstration_keeps_nothing_unasked(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("sentiment.safetensors").write_text("the model of ten hours")
-    demo = ["demo", "--examples", "20", "--epochs", "1"]
-    assert cli.main(demo) == 0
-    assert contents(tmp_path) == {"sentiment.safetensors": b"the model of ten hours"}
-    save = [*demo, "--save", "sentiment.safetensors"]
-    refused(
-        capsys, tmp_path, save, "is a file of 22 bytes", "--overwrite replaces it, another --save keeps it"
-    )
-    assert cli.main([*save, "--overwrite"]) == 0
-    assert os.stat("sentiment.safetensors").st_size > 1000
 
 
 def test_fit_asks_before_it_replaces_what_it_or_its_user_wrote(tmp_path, capsys):
@@ -144,18 +88,3 @@ def test_after_folds_no_run_goes_on_from_the_state_that_they_replaced(tmp_path, 
     assert cli.main([*command, "--folds", "2", "--overwrite"]) == 0
     assert contents(folder).keys() == {"model.safetensors", "block.py", "history.json", "report.html"}
     refused(capsys, folder, [*command, "--resume"], "model.safetensors is a trained model")
-
-
-def test_an_output_replaces_neither_what_is_read_nor_a_model(tmp_path, capsys):
-    source, model, data = tmp_path / "m.py", tmp_path / "model", tmp_path / "x.jsonl"
-    source.write_text("import arrows as ar\nm = ar.Vector(2) >> ar.FC(2)\n", encoding="utf-8")
-    ar.save_model(ar.compile(ar.models.sentiment({"good": 1}, size=2).judge), model)
-    data.write_text('{"word": "good"}\n', encoding="utf-8")
-    show, predict = ["show", source, "--format", "text", "--output"], ["predict", model, data, "--output"]
-    refused(capsys, tmp_path, [*show, source], "is the file that is read")
-    refused(capsys, tmp_path, [*show, model], "is a trained model, built by")
-    refused(capsys, tmp_path, [*predict, data], "is the file that is read")
-    refused(capsys, tmp_path, [*predict, model], "is the file that is read")
-    for command in (show, predict):
-        for _ in range(2):  # a file of its own kind is replaced
-            assert cli.main([*map(str, command), str(tmp_path / "out")]) == 0

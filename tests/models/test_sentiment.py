@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.cli.demo import accuracy
 from arrows.data import generate, parse_labelled_tree, parse_tree, vocabulary
 from arrows.models import Examination, accuracies, node_labels, sentiment
 from arrows.training import Adagrad, train
@@ -71,7 +70,7 @@ def test_it_learns_more_than_words_tell():
     judge = ar.compile(blocks.judge, params=model.params)
     history = train(model, learning, Adagrad(0.1), epochs=6, batch_size=25, progress=False)
     assert history[-1].loss < 0.5 * history[0].loss
-    assert accuracy(judge, held_out)["root"] > 0.75
+    assert np.mean(ar.to_numpy(judge(held_out)).argmax(axis=1) == [tree["label"] for tree in held_out]) > 0.75
 
 
 def test_dropout_acts_in_training_only():

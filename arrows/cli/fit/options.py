@@ -87,7 +87,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         optimizer="adam",
         learning_rate=0.003,
         l2=1e-4,
-        save=None,
         patience=7,
     )
 

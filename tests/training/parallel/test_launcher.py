@@ -12,7 +12,7 @@ import arrows as ar
 from arrows.cli import job
 from arrows.engine.device import get_device
 from arrows.engine.device.devices import shared_device
-from arrows.training import SGD, train
+from arrows.training import SGD, train, world
 from arrows.training.parallel import launched
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import MissingExtraError
@@ -76,27 +76,27 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_how_many_were_started(variables: dict[str, str], expected: tuple[int, str], started: Any) -> None:
-    world = started(size=expected[0], **variables)
+    everyone = started(size=expected[0], **variables)
     assert launched() == expected
     assert job.in_job() == (expected[0] > 1)
-    assert job.world() is (world if expected[0] > 1 else None)
+    assert world() is (everyone if expected[0] > 1 else None)
 
 
 def test_processes_that_mpi_does_not_connect_are_refused(started: Any) -> None:
     """Else each would train a model of its own, and write it over those of the others."""
-    world = started(SLURM_STEP_NUM_TASKS="4")
+    everyone = started(SLURM_STEP_NUM_TASKS="4")
     reason = (
         "train: srun has started 4 processes, and to MPI each of them is alone: mpi4py runs on Open MPI "
         "v5.0.11, which does not know this srun. Use srun --mpi=pmix (or pmi2), or the mpirun that belongs "
         "to it"
     )
-    for ask in (job.world, job.is_first):
+    for ask in (world, job.is_first):
         with pytest.raises(ArrowValueError) as refused:
             ask()
         assert str(refused.value) == reason
     model = ar.compile(ar.Vector(1) >> ar.FC(1) >> ar.Function(lambda y: y[0]))
     with pytest.raises(ArrowValueError, match="srun has started 4 processes"):
-        train(model, [[1.0]], SGD(0.1), comm=world, progress=False)
+        train(model, [[1.0]], SGD(0.1), comm=everyone, progress=False)
     train(model, [[1.0]], SGD(0.1), comm=World(0, 1), progress=False)  # COMM_SELF, say: it is meant
 
 
@@ -104,7 +104,7 @@ def test_a_job_without_mpi4py_is_refused(started: Any, monkeypatch: pytest.Monke
     started(SLURM_STEP_NUM_TASKS="2")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(MissingExtraError, match=r"arrows\[mpi\]"):
-        job.world()
+        world()
 
 
 def test_each_rank_of_a_machine_takes_a_gpu_of_its_own(started: Any, monkeypatch: pytest.MonkeyPatch) -> None:

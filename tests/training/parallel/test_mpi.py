@@ -94,7 +94,7 @@ def test_commands_train_on_all_ranks(tmp_path):
     for seed, (name, count) in enumerate({"train": 30, "dev": 9, "test": 9}.items()):
         lines = "".join(format_tree(tree) + "\n" for tree in generate(count, seed=seed, words=(1, 6)))
         (folder / f"{name}.txt").write_text(lines, encoding="utf-8")
-    command = ["-m", "arrows", "train", "sentiment", "--data", folder, "--state-size", "6"]
+    command = [PROGRAM.parents[3] / "examples" / "sentiment.py", "--data", folder, "--state-size", "6"]
     command += ["--embedding-size", "6", "--epochs", "2", "--batch-size", "8", "--save"]
     alone = subprocess.run(
         [sys.executable, *map(str, command), tmp_path / "alone"],
@@ -113,20 +113,17 @@ def test_commands_train_on_all_ranks(tmp_path):
 
 
 def test_a_command_that_fails_on_one_rank_ends_the_job(tmp_path):
-    """Else the others would wait for it: here rank 1 finds no such folder, since it is started elsewhere."""
-    folder = tmp_path / "trees"
-    folder.mkdir()
-    for name in ("train", "dev", "test"):
-        (folder / f"{name}.txt").write_text("(3 (2 good) (2 film))\n" * 8, encoding="utf-8")
+    """Else the others would wait for it: here rank 1 finds no such file, since it is started elsewhere."""
+    data = tmp_path / "x.csv"
+    data.write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(60)), encoding="utf-8")
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"
         "from mpi4py import MPI\n"
         "from arrows import cli\n"
-        "data = sys.argv[1] if MPI.COMM_WORLD.rank == 0 else '/nowhere'\n"
-        "model = sys.argv[2]\n"
-        "sys.exit(cli.main(['train', 'sentiment', '--data', data, '--save', model, '--epochs', '1']))\n",
+        "data = sys.argv[1] if MPI.COMM_WORLD.rank == 0 else '/nowhere.csv'\n"
+        "sys.exit(cli.main(['fit', data, '--label', 'y', '--epochs', '1', '--output', sys.argv[2]]))\n",
         encoding="utf-8",
     )
-    ended = mpirun(2, program, folder, tmp_path / "model")
-    assert ended.returncode == 2 and "/nowhere/train.txt" in ended.stderr
+    ended = mpirun(2, program, data, tmp_path / "fitted")
+    assert ended.returncode == 2 and "/nowhere.csv" in ended.stderr

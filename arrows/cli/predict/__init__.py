@@ -1,1 +1,0 @@
-"""The commands `arrows predict ...`: any saved model on JSON Lines, and two that read files of their own."""

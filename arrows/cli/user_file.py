@@ -1,0 +1,166 @@
+"""Imports a user's file and finds the blocks among its names, without calling any of its functions."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import arrows as ar
+from arrows.combinators import AnyBlock
+from arrows.typesys import ArrowTypeError, ArrowValueError
+
+HOUSE = str(Path(ar.__file__).parent)
+
+
+class Unreadable(ArrowValueError):
+    """The user's file cannot be imported; the text ends with those lines of the traceback that are in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBlock:
+    """A block and its name in a module, which may have dots; `also` are other names of the same block."""
+
+    name: str
+    block: AnyBlock
+    also: tuple[str, ...] = ()
+
+
+def split(text: str) -> tuple[Path, str | None]:
+    r"""The file and the name in `FILE.py:NAME`; the name is None if there is none.
+
+    >>> split("model.py:blocks.learn")[1], split("model.py")[1], split(r"C:\models\tree.py")[1]
+    ('blocks.learn', None, None)
+    """
+    file, colon, name = text.rpartition(":")
+    if not colon or not file or Path(text).exists() or "/" in name or "\\" in name:
+        return Path(text), None
+    return Path(file), name
+
+
+def load(path: Path) -> ModuleType:
+    """Imports a file with its folder first on the path, as for a script, but not as `__main__`.
+
+    What the file prints goes to standard error.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: the file puts blocks together that do not fit.
+        Unreadable: the file raises another error.
+        FileNotFoundError: there is no such file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{'this is a folder' if path.is_dir() else 'no such file'}: {path}")
+    path = path.absolute()
+    name = "_arrows_reads_" + "".join(c if c.isalnum() else "_" for c in path.stem)
+    spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, str(path)))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses and pickles look for it
+    sys.path.insert(0, str(path.parent))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except (ArrowTypeError, ArrowValueError):
+        raise
+    except (Exception, SystemExit) as error:
+        reason = "".join(traceback.format_exception_only(error)[-1:]).strip()
+        if isinstance(error, SystemExit):
+            reason = f"it exits ({error.code}); guard what only a script does by __name__ == '__main__'"
+        lines = "".join(user_lines(error)).rstrip()
+        raise Unreadable(f"cannot import {path.name}: {reason}\n{lines}".rstrip()) from error
+    return module
+
+
+def user_lines(error: BaseException) -> list[str]:
+    """The lines of a traceback that lie in the user's code, as Python prints them."""
+    if isinstance(error, SyntaxError):
+        return traceback.format_exception_only(error)[:-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    return traceback.format_list([f for f in frames if not f.filename.startswith((HOUSE, "<frozen "))])
+
+
+def blocks_of(module: ModuleType) -> list[NamedBlock]:
+    """The blocks among a module's public names, and in its public dataclasses, dicts, lists and tuples.
+
+    A compiled model stands for its block.
+    """
+    found: dict[int, tuple[AnyBlock, list[str]]] = {}
+    for name, value in vars(module).items():
+        if not name.startswith("_"):
+            for dotted, item in ((name, value), *((f"{name}.{key}", item) for key, item in _items(value))):
+                block = _block(item)
+                if block is not None:
+                    found.setdefault(id(block), (block, []))[1].append(dotted)
+    return [NamedBlock(name, block, tuple(also)) for block, (name, *also) in found.values()]
+
+
+def _block(value: object) -> AnyBlock | None:
+    value = value.typed.form if isinstance(value, ar.Model) else value
+    return value if isinstance(value, ar.Block) else None
+
+
+def _items(value: object) -> Iterable[tuple[object, object]]:
+    """The items of a container or the fields of a record, each with the word that names it after a dot."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if not field.name.startswith("_")]
+        return [(name, getattr(value, name, None)) for name in names]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return zip(value._fields, value, strict=True)
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, (list, tuple)) else ()
+
+
+def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
+    """The block of a name, which may have dots; refuses a name that is not a block's."""
+    blocks = blocks_of(module)
+    for named in blocks:  # first, as a key of a dict may itself contain a dot
+        if name in (named.name, *named.also):
+            return NamedBlock(name, named.block)
+    value = attribute(module, name, file)
+    block = _block(value)
+    if block is not None:
+        return NamedBlock(name, block)
+    kind = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"
+    if isinstance(value, (FunctionType, type)):
+        kind += "; arrows does not call it: give its result a name"
+    raise ArrowValueError(f"{name} in {file.name} is not a block but {kind}{_others(module, name)}")
+
+
+def attribute(module: ModuleType, name: str, file: Path) -> Any:
+    """The value of a name in a module; dots lead to attributes, to items and to positions in lists.
+
+    >>> import types
+    >>> attribute(types.SimpleNamespace(data={"dev": [1]}), "data.dev", Path("model.py"))
+    [1]
+    """
+    value: Any = module
+    for word in name.split("."):
+        try:
+            if isinstance(value, Mapping):
+                value = value[word]
+            elif isinstance(value, (list, tuple)) and word.isdecimal():
+                value = value[int(word)]
+            else:
+                value = getattr(value, word)
+        except (AttributeError, LookupError):
+            raise ArrowValueError(f"{file.name} has no name {name}{_others(module, name)}") from None
+    return value
+
+
+def _others(module: ModuleType, name: str) -> str:
+    names = [named.name for named in blocks_of(module)]
+    near = difflib.get_close_matches(name, names, 3)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    listed = f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+    return f"; its blocks are {listed}" if names else ", and no blocks at all"

@@ -1,0 +1,231 @@
+"""The examples that train on treebanks: figures, files that commands read, resuming, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import cli
+from arrows.data import format_tree, generate, read_conllu, read_trees
+from arrows.models import Examination, Lexicon, TagExamination
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SMALL = ["--state-size", "6", "--embedding-size", "5", "--epochs", "3", "--batch-size", "8"]
+WORDS = {"DET": "the a this", "NOUN": "tree trees town", "VERB": "grows stands", "ADV": "slowly often"}
+FORMS = ["DET NOUN VERB", "NOUN VERB ADV", "DET NOUN VERB ADV", "ADV NOUN VERB"]
+
+
+def sentences(count: int, seed: int) -> str:
+    """Sentences in CoNLL-U form."""
+    generator, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        for number, tag in enumerate(FORMS[generator.integers(len(FORMS))].split(), start=1):
+            form = generator.choice(WORDS[tag].split())
+            lines.append("\t".join([str(number), form, "_", tag, *"______"]))
+        lines.append("")
+    return "\n".join([*lines, ""])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small treebank of each kind."""
+    place = tmp_path / "data"
+    place.mkdir()
+    for seed, (name, count) in enumerate({"train": 40, "dev": 15, "test": 15}.items()):
+        lines = "".join(format_tree(tree) + "\n" for tree in generate(count, seed=seed, words=(1, 6)))
+        (place / f"{name}.txt").write_text(lines, encoding="utf-8")
+        (place / f"xx-ud-{name}.conllu").write_text(sentences(count, seed), encoding="utf-8")
+    return place
+
+
+@pytest.fixture(params=["sentiment", "tagger"])
+def example(request: Any) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def train(folder: Path) -> Callable[..., None]:
+    """Runs an example on the small treebank."""
+
+    def run(example: str, *more: object) -> None:
+        program = runpy.run_path(str(EXAMPLES / f"{example}.py"))
+        program["main"](program["parsed"](["--data", str(folder), *SMALL, *map(str, more)]))
+
+    return run
+
+
+def arrays(path: Path) -> dict[str, Any]:
+    return {name: np.array(array) for name, array in ar.load_model(path).params.items()}
+
+
+def same(one: Path, other: Path) -> bool:
+    left, right = arrays(one), arrays(other)
+    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+
+
+def figures(path: Path, folder: Path, example: str, part: str) -> list[str]:
+    """What the example prints of a part, measured again."""
+    model = ar.load_model(path)
+    if example == "sentiment":
+        found = Examination(model, read_trees(folder / f"{part}.txt"))()
+        return [f"{found[name]:.4f}" for name in ("fine", "binary", "nodes fine", "nodes binary")]
+    lexicon = Lexicon.of(read_conllu(folder / "xx-ud-train.conllu"))
+    found = TagExamination.of(model, read_conllu(folder / f"xx-ud-{part}.conllu"), lexicon)()
+    return [f"{found[name]:.4f}" for name in ("accuracy", "rare words")]
+
+
+def test_training_prints_figures_and_keeps_the_best_model(example, folder, train, tmp_path, capsys):
+    path = tmp_path / "m"
+    train(example, "--save", path, "--epochs", 4, "--log", tmp_path / "log")
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert re.match(r"[\d,]+ (trees|words in 40 sentences) to learn from, \d+ dev, \d+ test; ", lines[0])
+    pattern = (
+        r"epoch (\d): loss ([\d.]+), (?:dev accuracy|fine) ([\d.]+), .* (?:trees|tokens)/s(, best so far)?"
+    )
+    epochs = [re.fullmatch(pattern, line) for line in lines[1:5]]
+    shown = [float(epoch[3]) for epoch in epochs]
+    best = shown.index(max(shown))
+    assert epochs[best][4] and not any(epoch[4] for epoch in epochs[best + 1 :]) and "epoch 4/4" in err
+    assert lines[5] == f"test, with the model of epoch {best + 1} ({path}):"
+    assert re.findall(r"\d\.\d+", "".join(lines[6:])) == figures(path, folder, example, "test")
+    assert float(figures(path, folder, example, "dev")[0]) == pytest.approx(shown[best], abs=6e-4)
+    assert {"m", "m.state", "log", "data"} <= set(os.listdir(tmp_path))
+    steps = [json.loads(line)["step"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert steps == sorted(steps) and steps[-1] == 20
+
+
+def test_the_command_predicts_by_the_model(example, folder, train, tmp_path, capsys):
+    train(example, "--save", tmp_path / "m", "--epochs", 1)
+    capsys.readouterr()
+    kind, name, show = (
+        ("trees", "test.txt", ["--show"]) if example == "sentiment" else ("conllu", "xx-ud-test.conllu", [])
+    )
+    assert cli.main(["predict", str(tmp_path / "m"), str(folder / name), "--format", kind]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    if example == "sentiment":
+        labels = [tree["label"] for tree in read_trees(folder / name)]
+        right = [row["class"] == ar.data.CLASSES[label] for row, label in zip(rows, labels, strict=True)]
+    else:
+        words = [word for sentence in read_conllu(folder / name) for word in sentence]
+        tags = [word["class"] for row in rows for word in row]
+        right = [tag == word["tag"] for tag, word in zip(tags, words, strict=True)]
+    assert f"{np.mean(right):.4f}" == figures(tmp_path / "m", folder, example, "test")[0]
+    if show:
+        assert cli.main(["predict", str(tmp_path / "m"), str(folder / name), "--format", kind, *show]) == 0
+        nodes = sum(line.count("(") for line in (folder / name).read_text().splitlines())
+        assert sum(bool(line) for line in capsys.readouterr().out.splitlines()) == nodes
+
+
+def test_a_seed_fixes_the_numbers_and_a_run_goes_on(example, train, tmp_path):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        train(example, "--seed", seed, "--save", tmp_path / name)
+    train(example, "--seed", 3, "--save", tmp_path / "cut", "--epochs", 1)
+    train(example, "--seed", 3, "--save", tmp_path / "cut", "--resume")
+    assert same(tmp_path / "a", tmp_path / "b") and same(tmp_path / "a", tmp_path / "cut")
+    assert not same(tmp_path / "a", tmp_path / "c")
+    for more in (["--dropout", 0], ["--seed", 1], ["--state-size", 7]):
+        with pytest.raises(ar.ArrowValueError):
+            train(example, "--seed", 3, "--save", tmp_path / "cut", "--resume", *more)
+    assert same(tmp_path / "a", tmp_path / "cut")
+
+
+def test_no_model_and_no_run_is_replaced_unasked(example, train, tmp_path):
+    train(example, "--save", tmp_path / "m", "--epochs", 1)
+    before = (tmp_path / "m").read_bytes()
+    with pytest.raises(ar.ArrowValueError, match="m exists: --overwrite replaces it"):
+        train(example, "--save", tmp_path / "m")
+    (tmp_path / "m").rename(tmp_path / "n")
+    with pytest.raises(ar.ArrowValueError, match="is the state of a run"):
+        train(example, "--save", tmp_path / "m")
+    for state in tmp_path.glob("m.state*"):
+        state.unlink()
+    with pytest.raises(ar.ArrowValueError, match="n exists"):  # there is nothing to go on with
+        train(example, "--save", tmp_path / "n", "--resume")
+    assert (tmp_path / "n").read_bytes() == before
+    train(example, "--save", tmp_path / "n", "--overwrite", "--seed", 1)
+    assert (tmp_path / "n").read_bytes() != before
+
+
+def test_vectors_are_where_training_begins(folder, train, tmp_path, capsys):
+    (folder / "test.txt").write_text("(2 (2 a\\/b) (2 unseen))\n", encoding="utf-8")
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("film 1 2 3\na/b 4 5 6\nneither 7 8 9\n", encoding="utf-8")
+    train("sentiment", "--vectors", vectors, "--embedding-learning-rate", 0, "--save", tmp_path / "m")
+    assert "2 with vectors" in capsys.readouterr().out
+    table = arrays(tmp_path / "m")["embed/weight"]
+    known = [row for row in table.tolist() if abs(row[0]) > 0.05]
+    assert table.shape[1] == 3 and sorted(known) == [[1, 2, 3], [4, 5, 6]]
+    others = table[abs(table[:, 0]) <= 0.05]
+    assert 0 < abs(others).max() <= 0.05
+    vectors.write_text("zzz 1 2\n", encoding="utf-8")
+    with pytest.raises(ar.InputError, match=r"none of the .* words of the trees"):
+        train("sentiment", "--vectors", vectors, "--save", tmp_path / "n")
+
+
+@pytest.mark.parametrize(
+    ("example", "file", "content", "line"),
+    [
+        ("sentiment", "train.txt", b"(3 (2 a) (7 b))\n", "train.txt:1:11: expected a label from 0 to 4"),
+        ("sentiment", "test.txt", b"\n\n", "test.txt: there are no trees in this file"),
+        ("sentiment", "dev.txt", None, "dev.txt"),
+        ("tagger", "xx-ud-dev.conllu", b"1\ttree\n", "expected 10 columns with tabs"),
+        ("tagger", "xx-ud-test.conllu", b"", "there are no sentences in this file"),
+        ("tagger", "xx-ud-test.conllu", None, "expected one file *test.conllu, found none"),
+        ("tagger", "yy-ud-dev.conllu", b"", "found xx-ud-dev.conllu, yy-ud-dev.conllu"),
+    ],
+)
+def test_wrong_data_is_told_and_nothing_is_written(example, file, content, line, folder, train, tmp_path):
+    (folder / file).unlink(missing_ok=True)
+    if content is not None:
+        (folder / file).write_bytes(content)
+    with pytest.raises((ar.InputError, OSError), match=re.escape(line)):
+        train(example, "--save", tmp_path / "m")
+    assert os.listdir(tmp_path) == ["data"]
+
+
+@pytest.mark.parametrize(
+    "option", [["--evaluate-every", 2, "--patience", 1], ["--plateau", 1], ["--device", "fake"]]
+)
+def test_options_that_say_how_to_train(example, option, train, tmp_path, capsys):
+    train(example, "--save", tmp_path / "m", *option)
+    assert "test, with the model of epoch " in capsys.readouterr().out
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_killed_goes_on_to_the_same_numbers(example, folder, tmp_path, number):
+    command = [sys.executable, str(EXAMPLES / f"{example}.py"), "--data", str(folder), *SMALL, "--save"]
+    process = subprocess.Popen(  # so many epochs that it cannot be done before the signal comes
+        [*command, str(tmp_path / "cut"), "--epochs", "1000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    seen = ""
+    assert process.stdout is not None
+    for line in process.stdout:
+        seen += line
+        if line.startswith("epoch 3:"):
+            process.send_signal(number)
+            break
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == (1 if number == signal.SIGINT else -signal.SIGKILL)
+    assert number != signal.SIGINT or err.endswith("interrupted; --resume goes on\n")
+    epochs = str((seen + out).count("epoch ") + 4)
+    for name in ("whole", "cut"):
+        subprocess.run([*command, str(tmp_path / name), "--epochs", epochs, "--resume"], check=True)
+    assert same(tmp_path / "whole", tmp_path / "cut")
