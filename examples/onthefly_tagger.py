@@ -112,9 +112,8 @@ def main(folder: Path, *, characters: bool = False, epochs: int = 12, seed: int 
         batch_size=16,
         seed=seed,
         evaluate=lambda: accuracy(net, tagger, dev),
-        after_epoch=lambda epoch: print(epoch, flush=True),
+        callbacks=[lambda epoch: print(epoch, flush=True)],
         progress=False,
-        unit="sentence",
     )
     figures = accuracy(net, tagger, test)
     print("test: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))

@@ -109,9 +109,8 @@ def main(folder: Path, *, epochs: int = 3, size: int = 150, seed: int = 0) -> di
         batch_size=25,
         seed=seed,
         evaluate=lambda: accuracy(net, model, dev),
-        after_epoch=lambda epoch: print(epoch, flush=True),
+        callbacks=[lambda epoch: print(epoch, flush=True)],
         progress=False,
-        unit="tree",
     )
     figures = accuracy(net, model, test)
     print("test: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))

@@ -29,7 +29,7 @@ from arrows.models import Examination, sentiment
 from arrows.training import (
     Adagrad,
     Callback,
-    CurvePlot,
+    Checkpoint,
     EarlyStopping,
     Epoch,
     Evaluation,
@@ -95,7 +95,10 @@ def main(options: argparse.Namespace) -> None:
         )
     callbacks: list[Callback] = [Best(judge, options.save)]
     callbacks += [JsonLines(options.log)] if options.log else []
-    callbacks += [CurvePlot(options.plot)] if options.plot else []
+    if options.patience is not None:
+        callbacks.append(EarlyStopping("fine", options.patience, lower=False))
+    if options.plateau is not None:
+        callbacks.append(Plateau("fine", 0.5, options.plateau, lower=False))
     rates = {} if options.embedding_learning_rate is None else {"embed/*": options.embedding_learning_rate}
     sizes = ("state_size", "dropout", "word_dropout", "recurrent_dropout")
     history = train(
@@ -109,13 +112,13 @@ def main(options: argparse.Namespace) -> None:
         evaluate_every=options.evaluate_every,
         callbacks=callbacks,
         best_by="fine",
-        stop_when=None if options.patience is None else EarlyStopping("fine", options.patience),
-        plateau=None if options.plateau is None else Plateau("fine", 0.5, options.plateau),
-        checkpoint_path=state,
-        resume=options.resume,
-        overwrite=options.overwrite,
-        metadata={name: str(getattr(options, name)) for name in sizes},
-        unit="tree",
+        lower=False,
+        checkpoint=Checkpoint(
+            state,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            metadata={name: str(getattr(options, name)) for name in sizes},
+        ),
         comm=comm,
     )
     if first and history.best is not None:
@@ -182,7 +185,6 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--threads", type=int, default=1, help="of NumPy's matrix products; these are small")
     add("--device", default="cpu", help="cpu, cuda, cuda:1 or auto")
     add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step and evaluation")
-    add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch (arrows[plot])")
     return parser.parse_args(arguments)
 
 

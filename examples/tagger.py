@@ -27,7 +27,7 @@ from arrows.models import Lexicon, TagExamination, lexicon_tagger
 from arrows.training import (
     Adam,
     Callback,
-    CurvePlot,
+    Checkpoint,
     EarlyStopping,
     Epoch,
     Evaluation,
@@ -92,7 +92,10 @@ def main(options: argparse.Namespace) -> None:
         )
     callbacks: list[Callback] = [Best(judge, options.save, words_in_a_sentence=words[0] / len(learn))]
     callbacks += [JsonLines(options.log)] if options.log else []
-    callbacks += [CurvePlot(options.plot)] if options.plot else []
+    if options.patience is not None:
+        callbacks.append(EarlyStopping("accuracy", options.patience, lower=False))
+    if options.plateau is not None:
+        callbacks.append(Plateau("accuracy", 0.5, options.plateau, lower=False))
     history = train(
         model,
         learn,
@@ -104,13 +107,13 @@ def main(options: argparse.Namespace) -> None:
         evaluate_every=options.evaluate_every,
         callbacks=callbacks,
         best_by="accuracy",
-        stop_when=None if options.patience is None else EarlyStopping("accuracy", options.patience),
-        plateau=None if options.plateau is None else Plateau("accuracy", 0.5, options.plateau),
-        checkpoint_path=state,
-        resume=options.resume,
-        overwrite=options.overwrite,
-        metadata={name: str(value) for name, value in {**sizes, "dropout": options.dropout}.items()},
-        unit="sentence",
+        lower=False,
+        checkpoint=Checkpoint(
+            state,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            metadata={name: str(value) for name, value in {**sizes, "dropout": options.dropout}.items()},
+        ),
         comm=comm,
     )
     if first and history.best is not None:
@@ -160,7 +163,6 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--threads", type=int, default=1, help="of NumPy's matrix products; these are small")
     add("--device", default="cpu", help="cpu, cuda, cuda:1 or auto")
     add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step and evaluation")
-    add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch (arrows[plot])")
     return parser.parse_args(arguments)
 
 

@@ -88,7 +88,7 @@ def learn(
         epochs=epochs,
         batch_size=16,
         seed=seed,
-        after_epoch=after_epoch,
+        callbacks=[after_epoch],
         progress=False,
     )
     return best[1]

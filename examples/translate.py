@@ -204,9 +204,8 @@ def main(
         epochs=epochs,
         batch_size=25,
         seed=seed,
-        after_epoch=lambda epoch: print(epoch, flush=True),
+        callbacks=[lambda epoch: print(epoch, flush=True)],
         progress=False,
-        unit="number",
     )
     shares = []
     for label, hypotheses in (("greedy", 1), (f"beam of {width}", width)):

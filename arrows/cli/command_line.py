@@ -19,7 +19,7 @@ from arrows.cli import check, demo, fit, predict, show
 from arrows.cli.job import finished, first_prints, own_device
 from arrows.cli.option_types import positive
 from arrows.machine import limited_to, set_threads
-from arrows.training import NotFiniteError, RankError
+from arrows.training import NotFiniteError
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError
 from arrows.typesys.quoting import printable, printable_lines, shortened
@@ -102,7 +102,7 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
         text, status = str(error), 2
     except MemoryError as error:
         text, status = f"out of memory{f': {error}' if str(error) else ''}", 1
-    except (NotFiniteError, RankError) as error:
+    except NotFiniteError as error:
         text, status = str(error), 1
     except KeyboardInterrupt as interrupt:
         text, status = f"interrupted{''.join(f'; {words}' for words in interrupt.args)}", 130

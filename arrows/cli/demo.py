@@ -76,8 +76,7 @@ def run(options: argparse.Namespace) -> int:
         batch_size=BATCH,
         seed=seed,
         evaluate=lambda: accuracy(judge, held_out),
-        after_epoch=lambda epoch: print(epoch, flush=True),
-        unit="tree",
+        callbacks=[lambda epoch: print(epoch, flush=True)],
     )
 
     _title("What batching gains")

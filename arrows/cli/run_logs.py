@@ -1,4 +1,4 @@
-"""The options of `arrows fit` that say where the numbers of a run are written down and drawn."""
+"""The options of `arrows fit` that say where the numbers of a run are written down."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from arrows.cli.job import is_first
 from arrows.cli.outputs import require_output
 from arrows.files import require_replaceable
-from arrows.training import Callback, CurvePlot, JsonLines, TensorBoard, WeightsAndBiases
+from arrows.training import Callback, JsonLines, Log
 from arrows.typesys.errors import MissingExtraError
 
 
@@ -19,7 +19,6 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that `run_logs` reads."""
     add = parser.add_argument
     add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step, evaluation and epoch")
-    add("--plot", type=Path, metavar="FILE", help="draw the curves after each epoch, with arrows[plot]")
     add(
         "--tensorboard",
         type=Path,
@@ -46,24 +45,23 @@ def run_logs(options: argparse.Namespace) -> Iterator[list[Callback]]:
     if not is_first():
         yield callbacks
         return
-    written = ("log", "plot", "save")
-    read = [value for name, value in vars(options).items() if name not in written]
-    for name in ("log", "plot"):
-        require_output(getattr(options, name), *read, option=f"--{name}")
+    read = [value for name, value in vars(options).items() if name not in ("log", "save")]
+    require_output(options.log, *read, option="--log")
     if options.log is not None:
         require_replaceable(options.log)
         callbacks.append(JsonLines(options.log))
-    if options.plot is not None:
-        callbacks.append(CurvePlot(options.plot))
     writer = None if options.tensorboard is None else _summary_writer(options.tensorboard)
     try:
         if writer is not None:
-            callbacks.append(TensorBoard(writer))
+            add_scalar = writer.add_scalar
+            callbacks.append(
+                Log(lambda step, numbers: [add_scalar(name, x, step) for name, x in numbers.items()])
+            )
         if options.wandb is None:
             yield callbacks
         else:
             with _wandb_run(options) as run:
-                yield [*callbacks, WeightsAndBiases(run)]
+                yield [*callbacks, Log(lambda step, numbers: run.log(dict(numbers), step=step))]
     finally:
         if writer is not None:
             writer.close()

@@ -16,6 +16,7 @@ from arrows.cli.run_logs import add_log_options, run_logs
 from arrows.model_files import save_model
 from arrows.training import (
     Callback,
+    Checkpoint,
     EarlyStopping,
     Epoch,
     Evaluation,
@@ -111,7 +112,6 @@ def train_best(
     best_by: str,
     kept: ar.Model,
     metadata: Mapping[str, str],
-    unit: str,
     test: Callable[[], str],
     report: Callable[[Epoch], str] = str,
     texts: Mapping[str, str] | None = None,
@@ -120,7 +120,8 @@ def train_best(
 
     Args:
         options: of `add_training_options`; `options.save` says where the model is kept.
-        model, examples, optimizer, evaluate, best_by, unit: see `arrows.training.train`.
+        model, examples, optimizer, evaluate: see `arrows.training.train`.
+        best_by: likewise; higher is better.
         kept: what is saved: a model of the same parameters that predicts.
         metadata: what the numbers of the run depend on besides; a resumed run must have the same.
         test: measures the model that was kept on the test examples; returns the lines about it.
@@ -146,6 +147,11 @@ def train_best(
     if options.find_rate:
         _find_rate(options, model, examples, optimizer)
         return None
+    rules: list[Callback] = []
+    if options.patience is not None:
+        rules.append(EarlyStopping(best_by, options.patience, lower=False))
+    if options.plateau is not None:
+        rules.append(Plateau(best_by, 0.5, options.plateau, lower=False))
     try:
         with run_logs(options) as logs:
             history = train(
@@ -158,16 +164,16 @@ def train_best(
                 seed=options.seed,
                 evaluate=evaluate,
                 evaluate_every=options.evaluate_every,
-                callbacks=[reporter, *logs],
                 best_by=best_by,
-                stop_when=None if options.patience is None else EarlyStopping(best_by, options.patience),
-                plateau=None if options.plateau is None else Plateau(best_by, 0.5, options.plateau),
-                checkpoint_path=checkpoint_path(options.save),
-                keep_last=options.keep_last,
-                resume=options.resume,
-                overwrite=options.overwrite,
-                metadata=metadata,
-                unit=unit,
+                lower=False,
+                callbacks=[reporter, *rules, *logs],
+                checkpoint=Checkpoint(
+                    checkpoint_path(options.save),
+                    keep=options.keep_last,
+                    resume=options.resume,
+                    overwrite=options.overwrite,
+                    metadata=metadata,
+                ),
                 comm=world(),
             )
     except KeyboardInterrupt:

@@ -7,9 +7,8 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from arrows.training import schedules
-from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss, TensorBoard, WeightsAndBiases
-from arrows.training.curves import CurvePlot
-from arrows.training.evaluations import EarlyStopping, Plateau
+from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss
+from arrows.training.checkpointer import Checkpoint
 from arrows.training.learning_rates import Rate, Schedule
 from arrows.training.loop import train
 from arrows.training.optimizers import (
@@ -27,10 +26,11 @@ from arrows.training.optimizers import (
     RMSprop,
     Rule,
 )
-from arrows.training.parallel import RankError, world
+from arrows.training.parallel import world
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
+from arrows.training.stopping import EarlyStopping, Plateau
 from arrows.typesys.did_you_mean import likely_name, missing_name
 from arrows.typesys.errors import NotFiniteError
 
@@ -48,7 +48,7 @@ __all__ = [
     "AdamW",
     "AdaptiveSquares",
     "Callback",
-    "CurvePlot",
+    "Checkpoint",
     "EarlyStopping",
     "Epoch",
     "Evaluation",
@@ -64,14 +64,11 @@ __all__ = [
     "Plateau",
     "Progress",
     "RMSprop",
-    "RankError",
     "Rate",
     "RateSearch",
     "Rule",
     "Schedule",
     "StepLoss",
-    "TensorBoard",
-    "WeightsAndBiases",
     "find_learning_rate",
     "load",
     "load_state",

@@ -1,19 +1,21 @@
-"""What is told how a run goes: callbacks, and loggers among them."""
+"""What is told how a run goes, and may stop it or lower its rates; loggers among them."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TypeAlias
 
 from arrows.files import require_path
 from arrows.training.arguments import described, whole_number
 from arrows.training.progress import Epoch, Evaluation
 from arrows.typesys import ArrowTypeError
+
+Write: TypeAlias = Callable[[int, Mapping[str, float]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Callback:
     """Is told how a run goes; a subclass does something with what it wants to know.
 
     An error in a callback ends the run.  After a resumption, a callback may be told again what happened after
-    the state was last saved.
+    the state was last saved.  What `stops` and `rate_factor` return should depend on the evaluations alone:
+    the state of a run holds them, so that a resumed run decides as one in one piece.
 
     >>> class Printer(Callback):
     ...     def after_step(self, step):
@@ -58,34 +61,45 @@ class Callback:
     def after_epoch(self, epoch: Epoch, /) -> None:
         """Is told of an epoch, after its evaluation."""
 
+    def stops(self, evaluations: Sequence[Evaluation], /) -> bool:
+        """Whether the run stops, after these evaluations; asked after each of them."""
+        return False
+
+    def rate_factor(self, evaluations: Sequence[Evaluation], /) -> float:
+        """What all learning rates are multiplied by, after these evaluations."""
+        return 1.0
+
+    def decides(self) -> bool:
+        """Whether it may stop the run or change its rates, for which it needs evaluations."""
+        kind = type(self)
+        return (kind.stops, kind.rate_factor) != (Callback.stops, Callback.rate_factor)
+
 
 class Log(Callback):
-    """Writes a run down as numbers by name and step; a subclass says where to, in `write`.
+    """Hands a run on as numbers by name and step.
 
     The names are `loss` and `learning_rate` of steps, `epoch/loss` and `epoch/examples_per_second` of epochs,
     and `evaluation/NAME` of figures.
 
     Args:
+        write: called with how many steps have been taken, and numbers by name.
         every: of the steps, only each so-manieth is written.
 
-    >>> class Printer(Log):
-    ...     def write(self, step, numbers):
-    ...         print(step, dict(numbers))
-    >>> Printer().after_step(StepLoss(step=1, epoch=1, loss=0.5, learning_rate=0.1, examples=64))
+    Example, for Weights & Biases and for TensorBoard, where these are installed::
+
+        Log(lambda step, numbers: run.log(dict(numbers), step=step))
+        Log(lambda step, numbers: [writer.add_scalar(name, x, step) for name, x in numbers.items()])
+
+    >>> log = Log(lambda step, numbers: print(step, dict(numbers)))
+    >>> log.after_step(StepLoss(step=1, epoch=1, loss=0.5, learning_rate=0.1, examples=64))
     1 {'epoch': 1, 'loss': 0.5, 'learning_rate': 0.1}
     """
 
-    def __init__(self, *, every: int = 1) -> None:
+    def __init__(self, write: Write, *, every: int = 1) -> None:
+        if isinstance(write, type) or not callable(write):
+            raise ArrowTypeError(f"Log: write must be a function, not {described(write)}")
+        self.write = write
         self.every = whole_number(f"{type(self).__name__}: every", every, 1)
-
-    def write(self, step: int, numbers: Mapping[str, float], /) -> None:
-        """Writes numbers down.
-
-        Args:
-            step: how many steps have been taken.
-            numbers: by name.
-        """
-        raise NotImplementedError
 
     def after_step(self, step: StepLoss, /) -> None:
         if step.step % self.every == 0:
@@ -118,10 +132,10 @@ class JsonLines(Log):
     """
 
     def __init__(self, path: str | Path, *, every: int = 1) -> None:
-        super().__init__(every=every)
+        super().__init__(self._append, every=every)
         self.path = require_path("JsonLines: path", path)
 
-    def write(self, step: int, numbers: Mapping[str, float], /) -> None:
+    def _append(self, step: int, numbers: Mapping[str, float], /) -> None:
         values = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
         line = (json.dumps({"step": step, **values}) + "\n").encode()
         with self.path.open("ab", buffering=0) as file:
@@ -134,89 +148,29 @@ class JsonLines(Log):
                 raise
 
 
-class ScalarWriter(Protocol):
-    """What `TensorBoard` needs of a `SummaryWriter`."""
+class _EachEpoch(Callback):
+    """A function of the user's, which is called with each epoch."""
 
-    def add_scalar(self, tag: str, value: float, step: int, /) -> object: ...
+    def __init__(self, function: Callable[[Epoch], object]) -> None:
+        self._function = function
 
-
-class TensorBoard(Log):
-    """Hands the numbers to a `SummaryWriter` of PyTorch or tensorboardX.
-
-    Args:
-        writer: has `add_scalar(tag, value, step)`; you close it.
-        every: of the steps, only each so-manieth is written.
-
-    Example, where PyTorch and TensorBoard are installed::
-
-        from torch.utils.tensorboard import SummaryWriter
-
-        train(model, examples, optimizer, callbacks=[TensorBoard(SummaryWriter("runs/first"))])
-
-    >>> class Writer:
-    ...     def add_scalar(self, tag, value, step):
-    ...         print(tag, value, step)
-    >>> TensorBoard(Writer()).write(3, {"loss": 0.5})
-    loss 0.5 3
-    """
-
-    def __init__(self, writer: ScalarWriter, *, every: int = 1) -> None:
-        super().__init__(every=every)
-        self.writer = _having(writer, "add_scalar", "TensorBoard(SummaryWriter('runs'))")
-
-    def write(self, step: int, numbers: Mapping[str, float], /) -> None:
-        for name, number in numbers.items():
-            self.writer.add_scalar(name, number, step)
+    def after_epoch(self, epoch: Epoch, /) -> None:
+        self._function(epoch)
 
 
-class WandbRun(Protocol):
-    """What `WeightsAndBiases` needs of a run of `wandb`."""
-
-    def log(self, data: dict[str, Any], /, step: int | None = None) -> object: ...
-
-
-class WeightsAndBiases(Log):
-    """Hands the numbers to a run of Weights & Biases.
-
-    Args:
-        run: what `wandb.init()` returns; you finish it.
-        every: of the steps, only each so-manieth is written.
-
-    Example, where `wandb` is installed::
-
-        with wandb.init(project="trees") as run:
-            train(model, examples, optimizer, callbacks=[WeightsAndBiases(run)])
-
-    >>> class Run:
-    ...     def log(self, data, step=None):
-    ...         print(data, step)
-    >>> WeightsAndBiases(Run()).write(3, {"loss": 0.5})
-    {'loss': 0.5} 3
-    """
-
-    def __init__(self, run: WandbRun, *, every: int = 1) -> None:
-        super().__init__(every=every)
-        self.run = _having(run, "log", "WeightsAndBiases(wandb.init())")
-
-    def write(self, step: int, numbers: Mapping[str, float], /) -> None:
-        self.run.log(dict(numbers), step=step)
-
-
-def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
-    """The callbacks; refuses what is none."""
+def checked_callbacks(callbacks: Iterable[Callback | Callable[[Epoch], object]]) -> tuple[Callback, ...]:
+    """The callbacks, a function as one of epochs; refuses what is neither."""
     if isinstance(callbacks, (Callback, type)) or not isinstance(callbacks, Iterable):
         raise ArrowTypeError(f"train: callbacks must be a list of them, not {described(callbacks)}")
-    listed = tuple(callbacks)
-    for callback in listed:
-        if not isinstance(callback, Callback):
+    told: list[Callback] = []
+    for callback in callbacks:
+        if isinstance(callback, Callback):
+            told.append(callback)
+        elif callable(callback) and not isinstance(callback, type):
+            told.append(_EachEpoch(callback))
+        else:
             raise ArrowTypeError(
-                f"train: a callback must be a Callback, not {described(callback)}; a function goes to "
-                "after_epoch=, or into a subclass of arrows.training.Callback"
+                "train: a callback must be a Callback, or a function that is called with each epoch, "
+                f"not {described(callback)}"
             )
-    return listed
-
-
-def _having(value: Any, method: str, hint: str) -> Any:
-    if isinstance(value, type) or not callable(getattr(value, method, None)):
-        raise ArrowTypeError(f"expected an object with {method!r}, such as {hint}, not {described(value)}")
-    return value
+    return tuple(told)

@@ -7,92 +7,150 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from arrows.files import keep_previous, previous
+from arrows.files import keep_previous, previous, require_path, require_replaceable
+from arrows.training.arguments import described, require_number, whole_number
 from arrows.training.finite_checks import require_finite_parameters
+from arrows.training.interrupt import undisturbed
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.progress import Progress
 from arrows.training.saving import described_file, holds_state, load_state, save_state
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
 from arrows.typesys.quoting import escaped
 
 
-class Newest(Enum):
-    """What stands where the newest state of a run is to stand."""
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where and when `train` saves the state of a run, from which it can be resumed.
 
-    FOREIGN = "nothing, or what another run has left"
-    OWN = "a state of this run"
-    DAMAGED = "what could not be restored, so that the state before is the last good one"
+    The state is saved after each epoch, before and after its evaluation, and on Ctrl-C; and as often as
+    `every` and `seconds` say.  The file is whole, old or new, whenever the run dies, even by `kill -9`.
 
+    Args:
+        path: the file, in a folder that exists.
+        every: also save the state whenever this many more steps have been taken.
+        seconds: also save the state when it was last saved this many seconds ago.
+        keep: how many states to keep, the newest at `path`, the one before at `PATH.1`, and so on.
+        resume: go on from `path`; if there is no state, begin.  If the newest is damaged, or is the state of
+            another run, a warning says so, and the one before is taken.
+        overwrite: replace the state that an earlier run has left at `path`.  Without `resume` or `overwrite`,
+            a run that would replace a state does not begin.  A model is never replaced.
+        metadata: texts to save with the state.  A resumed run must have the same texts, so put in here what
+            its numbers depend on (the sizes of the model, the data).
 
-@dataclass(slots=True, kw_only=True)
-class Checkpointer:
-    """Saves the state of a run whenever a save is due; without a path it saves nothing.
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument that cannot be.
 
-    Attributes:
-        model, optimizer, run: the state to save.
-        path: the file; None for a run without one.
-        every: save after every so many steps; None: do not.
-        seconds: save when this many seconds have passed; None: do not.
-        metadata: texts to save with the state.
-        stop_at_nan: refuse to go on with a loss or parameters that are not finite.
-        keep: how many states to keep, the newest at `path`.
-        newest: what is at `path`.
-        last: when the state was last saved, by the monotonic clock.
+    >>> Checkpoint("run.state", seconds=60.0).keep
+    2
     """
 
-    model: Learner
-    optimizer: Optimizer
-    run: Progress
-    path: Path | None
-    every: int | None
-    seconds: float | None
-    metadata: Mapping[str, str]
-    stop_at_nan: bool
-    keep: int = 1
-    newest: Newest = Newest.FOREIGN
-    last: float = field(default_factory=time.monotonic)
+    path: str | Path
+    every: int | None = None
+    seconds: float | None = None
+    keep: int = 2
+    resume: bool = False
+    overwrite: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
-    def resume(self) -> None:
-        """Restores model, optimizer and run from the saved state, if there is one.
+    def __post_init__(self) -> None:
+        require_path("Checkpoint: path", self.path)
+        whole_number("Checkpoint: keep", self.keep, 1)
+        if self.every is not None:
+            whole_number("Checkpoint: every", self.every, 1)
+        if self.seconds is not None:
+            require_number("Checkpoint: seconds", self.seconds)
+            if not self.seconds >= 0:
+                raise ArrowValueError(f"Checkpoint: seconds is {self.seconds}, and should be 0 or more")
+        if self.resume and self.overwrite:
+            raise ArrowValueError(
+                "Checkpoint: resume goes on with a state, and overwrite replaces it; say one"
+            )
 
-        If it cannot be read, or is another run's, the one before it is taken, and a warning says why.
+    @property
+    def files(self) -> list[Path]:
+        """Where states are kept, the newest first."""
+        path = Path(self.path)
+        return [path, *(previous(path, number) for number in range(1, self.keep))]
+
+    def require_free(self) -> None:
+        """Refuses to begin a run where something would be lost, or where no file can be written.
 
         Raises:
-            ArrowValueError, OSError: there are states, and none can be taken; the error is that of the last.
+            ArrowValueError: something is there; the message says what, and what to do.
+            OSError: no file can be written there.
         """
-        assert self.path is not None
-        paths = [self.path, *(previous(self.path, number) for number in range(1, self.keep))]
+        path = Path(self.path)
+        require_replaceable(path)
+        for there in [] if self.resume else dict.fromkeys([*self.files, previous(path, 1)]):
+            if not there.exists() or (self.overwrite and holds_state(there) is not False):
+                continue
+            ways = "resume=True goes on with it, overwrite=True replaces it, another path keeps it"
+            if holds_state(there) is not True:
+                more = "" if holds_state(there) is False else "; overwrite=True replaces the file"
+                ways = f"give another path{more}"
+            raise ArrowValueError(
+                message(
+                    f"cannot begin a run at {path}", reason=f"{there} is {described_file(there)}", hint=ways
+                )
+            )
+
+
+class Checkpointer:
+    """Saves the state of a run; without a checkpoint it saves nothing.
+
+    Args:
+        checkpoint: where and when.
+        model, optimizer, run: the state to save.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint | None, model: Learner, optimizer: Optimizer, run: Progress
+    ) -> None:
+        self._checkpoint, self._model, self._optimizer, self._run = checkpoint, model, optimizer, run
+        self._last = time.monotonic()
+        self._newest: tuple[Path, int] | None = None  # the last good state of this run, and its step
+        self._stale: list[Path] = []  # what another run has left; it goes when this one saves a state
+        if checkpoint is not None and not checkpoint.resume:
+            self._stale = checkpoint.files[1:]
+
+    def resume(self) -> None:
+        """Restores model, optimizer and run from the newest state that is whole and of this run, if any is.
+
+        Raises:
+            ArrowValueError, OSError: there are states, and none can be taken; the error is that of the first.
+        """
+        if self._checkpoint is None or not self._checkpoint.resume:
+            return
         refusals: list[Exception] = []
-        for path in paths:
+        for path in self._checkpoint.files:
             if not path.exists():
                 continue
             try:
-                saved, _ = load_state(path, self.model, self.optimizer, partial(self._check, path))
+                saved, _ = load_state(path, self._model, self._optimizer, partial(self._check, path))
             except (ArrowValueError, OSError) as error:
                 refusals.append(error)
                 continue
-            self._take(path, saved)
-            self.newest = Newest.DAMAGED if refusals else Newest.OWN
+            self._go_on(path, saved)
+            self._newest = path, self._optimizer.steps
             if refusals:
                 warnings.warn(
                     f"{refusals[0]}\n  The run goes on from the state before, {path}, at step "
-                    f"{self.optimizer.steps:,}.",
+                    f"{self._optimizer.steps:,}.",
                     stacklevel=3,
                 )
             return
         if refusals:
             raise refusals[0]
 
-    def _take(self, path: Path, saved: Progress) -> None:
+    def _go_on(self, path: Path, saved: Progress) -> None:
         """Goes on where a saved run was; says in a line what is other than it was then."""
-        run = self.run
-        run.rates = self.optimizer.rates_text
+        run = self._run
+        run.rates = self._optimizer.rates_text
         changes = [
             f"{words} {_short(there)} before, {_short(here)} now"
             for words, there, here in [
@@ -100,7 +158,6 @@ class Checkpointer:
                 ("batch_size", saved.batch_size, run.batch_size),
                 ("accumulate", saved.accumulate, run.accumulate),
                 ("epochs", saved.epochs, run.epochs),
-                ("plateau", saved.plateau or "none", run.plateau or "none"),
             ]
             if there != here
         ]
@@ -110,77 +167,71 @@ class Checkpointer:
         for name in ("epoch", "position", "total", "seconds", "history", "evaluations"):
             setattr(run, name, getattr(saved, name))
         if changes and sys.stderr is not None:
-            line = f"{path}: the run goes on at step {self.optimizer.steps:,}; {'; '.join(changes)}"
+            line = f"{path}: the run goes on at step {self._optimizer.steps:,}; {'; '.join(changes)}"
             print(line, file=sys.stderr, flush=True)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether enough steps have passed to save the state."""
-        return self.every is not None and self.optimizer.steps % self.every == 0
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether enough seconds have passed to save the state."""
-        return self.seconds is not None and time.monotonic() - self.last >= self.seconds
-
-    def save(self) -> None:
-        """Saves the state, unless it would replace a good one by parameters that are not finite."""
-        if self.path is not None:
-            self.require_finite()
-            if self.newest is Newest.OWN:
-                keep_previous(self.path, self.keep - 1)
-            self.run.rates = self.optimizer.rates_text
-            save_state(self.path, self.model, self.optimizer, self.run, self.metadata)
-            if self.newest is Newest.FOREIGN:  # what another run has left is not what this one was before
-                for number in range(1, self.keep):
-                    previous(self.path, number).unlink(missing_ok=True)
-            self.newest, self.last = Newest.OWN, time.monotonic()
-
-    def require_finite(self) -> None:
-        """Stops the run if parameters are not finite."""
-        if self.stop_at_nan:
-            require_finite_parameters(self.model, self.run.epoch, self.optimizer.steps)
 
     def _check(self, path: Path, saved: Progress, texts: Mapping[str, str]) -> None:
         """Refuses the state of a run with other settings or data: resumed, it would give other numbers."""
-        run = self.run
+        assert self._checkpoint is not None
+        run, metadata = self._run, self._checkpoint.metadata
         differences = [
             f"{escaped(name)}: {_short(there)} in the saved state, {_short(here)} now"
             for name, there, here in [
                 ("seed", saved.seed, run.seed),
                 ("examples", saved.examples, run.examples),
                 *([("hash of the examples", saved.content, run.content)] * (saved.examples == run.examples)),
-                *((key, texts.get(key), self.metadata.get(key)) for key in sorted({*texts, *self.metadata})),
+                *((key, texts.get(key), metadata.get(key)) for key in sorted({*texts, *metadata})),
             ]
             if there != here
         ]
         if differences:
-            hint = "hint  a new run from there: load_state(path, model, optimizer), another checkpoint_path"
+            hint = "hint  a new run from there: load_state(path, model, optimizer), another path"
             raise ArrowValueError("\n  ".join([f"{path} is the state of another run:", *differences, hint]))
 
-
-def require_no_state(path: Path, keep: int, *, overwrite: bool) -> None:
-    """Refuses to begin a run where the state of another one would be lost.
-
-    Args:
-        path: where the run is to save its state.
-        keep: how many states it keeps; those before the newest would go too.
-        overwrite: whether the user has said that a state may go.  A model never does.
-
-    Raises:
-        ArrowValueError: something is there; the message says what, and what to do.
-    """
-    for there in [path, *(previous(path, number) for number in range(1, max(keep, 2)))]:
-        if not there.exists() or (overwrite and holds_state(there) is not False):
-            continue
-        ways = "resume=True goes on with it, overwrite=True replaces it, another checkpoint_path keeps it"
-        if holds_state(there) is not True:
-            ways = "give another checkpoint_path" + (
-                "" if holds_state(there) is False else "; overwrite=True replaces the file"
-            )
-        raise ArrowValueError(
-            message(f"cannot begin a run at {path}", reason=f"{there} is {described_file(there)}", hint=ways)
+    @property
+    def is_due(self) -> bool:
+        """Whether enough steps or seconds have passed to save the state."""
+        when = self._checkpoint
+        return when is not None and (
+            (when.every is not None and self._optimizer.steps % when.every == 0)
+            or (when.seconds is not None and time.monotonic() - self._last >= when.seconds)
         )
+
+    def save(self) -> None:
+        """Saves the state.
+
+        Raises:
+            NotFiniteError: parameters are not finite; the state before stays.
+        """
+        if self._checkpoint is None:
+            return
+        path = Path(self._checkpoint.path)
+        require_finite_parameters(self._model, self._run.epoch, self._optimizer.steps)
+        with undisturbed():
+            if self._newest is not None and self._newest[0] == path:  # not what is damaged
+                keep_previous(path, self._checkpoint.keep - 1)
+            self._run.rates = self._optimizer.rates_text
+            for stale in self._stale:
+                stale.unlink(missing_ok=True)
+            save_state(path, self._model, self._optimizer, self._run, self._checkpoint.metadata)
+            self._newest, self._stale, self._last = (path, self._optimizer.steps), [], time.monotonic()
+
+    def point_at_last(self, error: BaseException) -> None:
+        """Notes on an error where the last state of the run is."""
+        if self._newest is not None:
+            path, step = self._newest
+            how = f"Checkpoint({str(self._checkpoint and self._checkpoint.path)!r}, resume=True)"
+            error.add_note(f"the last state, of step {step:,}, is {path}; {how} goes on from there")
+        elif self._checkpoint is not None:
+            error.add_note("no state of this run has been saved yet")
+
+
+def checked_checkpoint(checkpoint: object) -> Checkpoint | None:
+    """The argument `checkpoint` of `train`; refuses what is none."""
+    if checkpoint is None or isinstance(checkpoint, Checkpoint):
+        return checkpoint
+    kind = described(checkpoint)
+    raise ArrowTypeError(f"train: checkpoint must be one, such as Checkpoint('run.state'), not {kind}")
 
 
 def _short(value: object) -> str:

@@ -11,14 +11,14 @@ from arrows.engine.scheduling import AtOnce
 from arrows.training.parameters import Trainable
 from arrows.typesys.errors import NotFiniteError
 
-ADVICE = "a smaller learning rate or clip_norm= may help; train(..., nan='ignore') goes on all the same"
+ADVICE = "a smaller learning rate or clip_norm= may help"
 
 
 def require_finite_parameters(model: Trainable, epoch: int, step: int) -> None:
     """Refuses parameters that are not finite; the error names epoch, step and the first such parameter."""
     problem = not_finite_parameter(model)
     if problem is not None:
-        raise _with_advice(f"epoch {epoch}, step {step}: after it, {problem}")
+        raise not_finite(f"epoch {epoch}, step {step}: after it, {problem}")
 
 
 def refuse_loss(
@@ -33,7 +33,7 @@ def refuse_loss(
         origin = model.first_not_finite(batch, at_once=at_once)
         source = origin or "its terms are finite, but their sum is not"
     because = f": {source}" if source else ""
-    raise _with_advice(f"epoch {epoch}, step {step}: the loss is {value}{because}")
+    raise not_finite(f"epoch {epoch}, step {step}: the loss is {value}{because}")
 
 
 def not_finite_parameter(model: Trainable) -> str | None:
@@ -54,7 +54,8 @@ def not_finite_parameter(model: Trainable) -> str | None:
     return None
 
 
-def _with_advice(text: str) -> NotFiniteError:
+def not_finite(text: str) -> NotFiniteError:
+    """The error, with advice."""
     error = NotFiniteError(text)
     error.add_note(ADVICE)
     return error

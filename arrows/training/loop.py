@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+from tqdm import tqdm
 
 from arrows.engine import Bucketed, ByNodes
 from arrows.engine.planning import GrowingParams
-from arrows.engine.scheduling import checked_batch_size, epoch_batches
-from arrows.files import require_path, require_replaceable
+from arrows.engine.scheduling import at_once_of, checked_batch_size, epoch_batches
 from arrows.training.arguments import (
     described,
     require_model,
@@ -18,22 +20,20 @@ from arrows.training.arguments import (
     whole_number,
 )
 from arrows.training.callbacks import Callback, checked_callbacks
-from arrows.training.checkpointer import Checkpointer, require_no_state
+from arrows.training.checkpointer import Checkpoint, Checkpointer, checked_checkpoint
 from arrows.training.content import content_of
-from arrows.training.evaluations import direction
-from arrows.training.interrupt import Interrupts
+from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.learner import Learner
-from arrows.training.learning_rates import without_addresses
 from arrows.training.optimizers import Optimizer
-from arrows.training.parallel import Alone, ParallelRanks, Ranks, as_communicator
-from arrows.training.progress import Epoch, Evaluation, History, Progress
+from arrows.training.parallel import Ranks
+from arrows.training.progress import Epoch, Evaluation, History, Progress, figures_of
 from arrows.training.saving import STATE
-from arrows.training.training_run import TrainingRun
+from arrows.training.steps import Steps
+from arrows.training.stopping import lower_is_better, value_of
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import explains_keywords
+from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.foreign_names import TRAIN
-
-NAN = ("stop", "ignore")
 
 
 @explains_keywords(TRAIN)
@@ -48,40 +48,25 @@ def train(
     seed: int = 0,
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     evaluate_every: int | None = None,
-    after_epoch: Callable[[Epoch], object] | None = None,
-    callbacks: Iterable[Callback] = (),
     best_by: str | None = None,
     lower: bool | None = None,
-    stop_when: Callable[[Sequence[Evaluation]], bool] | None = None,
-    plateau: Callable[[Sequence[Evaluation]], float] | None = None,
-    checkpoint_path: str | Path | None = None,
-    checkpoint_every: int | None = None,
-    checkpoint_seconds: float | None = None,
-    keep_last: int = 2,
-    resume: bool = False,
-    overwrite: bool = False,
-    metadata: Mapping[str, str] | None = None,
-    nan: str = "stop",
+    callbacks: Iterable[Callback | Callable[[Epoch], object]] = (),
+    checkpoint: Checkpoint | None = None,
     progress: bool = True,
-    unit: str = "example",
     comm: object = None,
 ) -> History:
     """Trains a model; its parameters change in place.
 
-    With `checkpoint_path`, the state of the run is saved there after each epoch (before and after its
-    evaluation), as often as `checkpoint_every` and `checkpoint_seconds` say, and on Ctrl-C, once the current
-    step is done; a second Ctrl-C does not wait. A run that was killed, even by `kill -9`, and is called again
-    with `resume=True` continues from the last saved state, and ends with exactly the numbers of an
-    uninterrupted run.  Without `resume`, a run never replaces the state that another one has left, unless
-    `overwrite` says so.
+    With a `checkpoint`, the state of the run is saved after each epoch, on Ctrl-C, and as often as it says.
+    A run that has died, even by `kill -9`, and is called again with `Checkpoint(path, resume=True)` goes on
+    from there, and ends with exactly the numbers of a run in one piece.  It may have other learning rates,
+    another number of epochs, `batch_size` or `accumulate`: a line on standard error says what has changed.
+    A new batch size holds at once, and the examples that the epoch has left go on in their order (a
+    `Bucketed` sorts and shuffles them).  Another optimizer or seed, and examples of another content, are
+    refused: compiled models compare a hash of all that they read, networks on the fly the number of examples.
 
-    A resumed run may have other learning rates, another number of epochs, `batch_size`, `accumulate` or
-    `plateau`; a line on standard error says what has changed.  A new batch size holds at once: the examples
-    that the epoch under way has left go on, in their order, in batches of the new size (a `Bucketed` sorts
-    and shuffles them).
-
-    If the optimizer keeps averages, they stand in for the parameters during `evaluate`, `after_epoch` and the
-    callbacks of evaluations and epochs.
+    Ctrl-C waits until the current step is done; a second one does not.  If the optimizer keeps averages, they
+    stand in for the parameters during `evaluate` and what callbacks are told of evaluations and epochs.
 
     Args:
         model: from `arrows.compile`, or from `OnTheFly.learner`.
@@ -98,53 +83,35 @@ def train(
         evaluate: called after each epoch; returns figures by name, numbers of any kind, which become floats
             in the result.
         evaluate_every: also evaluate whenever this many more steps have been taken.
-        after_epoch: called with each finished `Epoch`, for example to print or to save. After a resumption it
-            may see an epoch again, if the state of the run was not saved in between.
-        callbacks: are told of steps, evaluations and epochs: loggers, for example (`Callback`).
         best_by: the figure of `evaluate` that decides `Epoch.best` and `Evaluation.best`.
         lower: whether a lower figure of `best_by` is better; None: as its name says (`EarlyStopping`).
-        stop_when: called with all evaluations after each; the run stops when it says so (`EarlyStopping`).
-            The result's last epoch is then as long as it was.
-        plateau: called likewise; all learning rates are multiplied by what it returns (`Plateau`).
-        checkpoint_path: a file for the state of the run (`save_state`), in a folder that exists.
-        checkpoint_every: also save the state whenever this many more steps have been taken.
-        checkpoint_seconds: also save the state when it was last saved this many seconds ago.
-        keep_last: how many states to keep, the newest at `checkpoint_path`, the one before at
-            `CHECKPOINT_PATH.1`, and so on.
-        resume: continue from `checkpoint_path`; if there is no such file, start from the beginning. If the
-            file is damaged, or is the state of another run, a warning says so, and the state before it is
-            taken. A state of other examples is one of another run: the numbers that a compiled model reads
-            are compared by a hash, the examples of a network on the fly by their number alone.
-        overwrite: replace a state that an earlier run has left at `checkpoint_path`.
-        metadata: texts to save with the state. A resumed run must have the same texts, so put in here what
-            its numbers depend on (the sizes of the model, the data).
-        nan: what to do when the loss of a step, or a parameter at the end of an epoch, is not finite: "stop"
-            before the step is taken and before anything is saved, or "ignore" it. On a GPU, no step waits for
-            its loss: the losses of up to 64 steps, or of a second, are read together. The GPU itself leaves
-            out the step whose loss is not finite and all after it, so that "stop" comes a little later, and
-            leaves the same behind.
+        callbacks: each is told of steps, evaluations and epochs, and may stop the run or change its rates
+            (`Callback`): `EarlyStopping`, `Plateau`, `JsonLines`, one of your own; or a function, which is
+            called with each finished `Epoch`.
+        checkpoint: where and when to save the state of the run, and whether to go on from there.
         progress: whether to draw a progress bar on standard error.
-        unit: what the progress bar and the result call an example.
         comm: the processes that train together, such as `MPI.COMM_WORLD` of mpi4py (`arrows[mpi]`), each of
             which calls `train` with the same arguments. They divide the examples of each batch by their
             nodes, add up their gradients, and take the same steps: the numbers are those of one process, to
-            rounding. All start with the parameters and the state of rank 0, which alone evaluates, calls
-            `after_epoch` and callbacks, and reads and writes files. Ranks with other settings or examples are
-            refused; callbacks may be given to rank 0 alone. An error of one rank ends all.
+            rounding. All start with the parameters and the state of rank 0, which alone evaluates, tells
+            callbacks, and reads and writes files. Ranks that run different things are refused; an error of
+            one ends all.
 
     Returns:
         A list with an `Epoch` for each epoch, including those before a resumption, which also has all
-        `evaluations` and the `best` one. An epoch without examples has a loss of 0.
+        `evaluations` and the `best` one. An epoch without examples has a loss of 0; the last one of a run
+        that a callback has stopped is as long as it was.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind; nothing has been trained then. Or `evaluate` returns
             something other than figures by name.
-        ArrowValueError: an argument is out of range, no state that is kept is whole and this run's, or there
-            is a file at `checkpoint_path` and neither `resume` nor `overwrite`: the error says which.
+        ArrowValueError: an argument is out of range; a run would replace what another one has left; no state
+            that is kept is whole and this run's.
         InputError: the model cannot read an example; nothing has been trained then.
-        RankError: rank 0 has failed, or another one has before the first step; it names the reason.
-        NotFiniteError: see `nan`; it names epoch, step, and the first parameter, input or operation that is
-            not finite. Parameters and the optimizer's state are as they were before that step.
+        NotFiniteError: the loss of a step, or a parameter, is not finite.  Nothing of it has been saved; the
+            error says where the last state is.  On the CPU it names the first parameter, input or operation
+            that is not finite, and model and optimizer are as before that step.  A GPU's losses are read
+            together, those of up to 64 steps, or of a second: its parameters are not to be used then.
         OSError: the state cannot be read or written.
         KeyboardInterrupt: on Ctrl-C.
 
@@ -156,150 +123,175 @@ def train(
     >>> history[-1].loss < 0.1 * history[0].loss
     True
     """
-    call = "train(model, examples, optimizer)"
-    ranks = _ranks(comm)
-    with ranks.guarded(), ranks.all_well():
-        require_model(call, model, "prepare", "train_step")
-        require_optimizer(call, optimizer, "step", "rates_of", "averages")
-        epochs = whole_number("train: epochs", epochs, 0)
-        batch_size = checked_batch_size("train", batch_size)
-        accumulate = whole_number("train: accumulate", accumulate, 1)
-        seed = whole_number("train: seed", seed, 0)
-        if checkpoint_every is not None:
-            checkpoint_every = whole_number("train: checkpoint_every", checkpoint_every, 1)
-        keep_last = whole_number("train: keep_last", keep_last, 1)
+    ranks = Ranks(comm)
+    with ranks.guarded():
+        require_model("train(model, examples, optimizer)", model, "prepare", "train_step")
+        require_optimizer(
+            "train(model, examples, optimizer)", optimizer, "step", "rates_of", "rate_factor", *STATE
+        )
+        told = checked_callbacks(callbacks)
+        checkpoint = checked_checkpoint(checkpoint)
+        run = Progress(
+            seed=whole_number("train: seed", seed, 0),
+            batch_size=checked_batch_size("train", batch_size),
+            accumulate=whole_number("train: accumulate", accumulate, 1),
+            epochs=whole_number("train: epochs", epochs, 0),
+        )
+        if evaluate is not None and not callable(evaluate):
+            raise ArrowTypeError(f"train: evaluate must be a function, not {described(evaluate)}")
         if evaluate_every is not None:
-            evaluate_every = whole_number("train: evaluate_every", evaluate_every, 1)
-        if checkpoint_seconds is not None:
-            require_number("train: checkpoint_seconds", checkpoint_seconds)
-            if not checkpoint_seconds >= 0:
-                raise ArrowValueError(
-                    f"train: checkpoint_seconds is {checkpoint_seconds}, and should be 0 or more"
-                )
-        functions = {
-            "evaluate": evaluate,
-            "after_epoch": after_epoch,
-            "stop_when": stop_when,
-            "plateau": plateau,
-        }
-        for name, function in functions.items():
-            no_rule = isinstance(function, type) and name in ("stop_when", "plateau")
-            if function is not None and (no_rule or not callable(function)):
-                raise ArrowTypeError(f"train: {name} must be a function, not {described(function)}")
-        if checkpoint_path is None and (resume or checkpoint_every or checkpoint_seconds is not None):
-            raise ArrowValueError("train: without checkpoint_path there is no state to save or to resume")
-        if resume and overwrite:
-            raise ArrowValueError("train: resume goes on with a state, and overwrite replaces it; say one")
-        needs = {
-            "best_by": best_by,
-            "evaluate_every": evaluate_every,
-            "stop_when": stop_when,
-            "plateau": plateau,
-        }
+            whole_number("train: evaluate_every", evaluate_every, 1)
+        needs: dict[str, object] = {"best_by": best_by, "evaluate_every": evaluate_every}
+        needs["callbacks"] = next((callback for callback in told if callback.decides()), None)
         for name, value in needs.items():
             if value is not None and evaluate is None:
-                raise ArrowValueError(
-                    f"train: {name} is {value!r}, and evaluate, which gives figures, is missing"
-                )
-        lower_is_better = direction(best_by, lower, [stop_when, plateau])
-        if nan not in NAN:
-            raise ArrowValueError(f"train: nan is {nan!r}, and should be one of {', '.join(map(repr, NAN))}")
-        path = None if checkpoint_path is None else require_path("train: checkpoint_path", checkpoint_path)
-        # Whatever would make saving fail is refused now, not after an epoch of training.
-        if path is not None or ranks.size > 1:
-            require_optimizer(call, optimizer, *STATE)
+                raise ArrowValueError(f"train: {name} needs evaluate=, which gives figures: {value!r}")
+        if best_by is not None:
+            lower = lower_is_better("train: best_by", best_by, lower)
+        elif lower is not None:
+            raise ArrowValueError("train: lower says which way the figure of best_by goes, which is missing")
         if not isinstance(model.params, GrowingParams):
             optimizer.rates_of(model)  # raises for patterns that match no parameter, before examples are read
-        told = checked_callbacks(callbacks)
-        if plateau is not None or told:
-            require_optimizer(call, optimizer, "learning_rate", "rate_factor")
-    with ranks.guarded():
+        if checkpoint is not None and ranks.first:
+            checkpoint.require_free()
+
+        prepared = model.prepare(examples)
+        rates = optimizer.rates_of(model)  # a network on the fly has its parameters now
+        count = run.examples = len(prepared)
+        run.content = content_of(model, prepared) if checkpoint is not None else ""
         ranks.agree(
-            {
-                "epochs": epochs,
-                "seed": seed,
-                "batch_size": batch_size,
-                "accumulate": accumulate,
-                "the optimizer": _described(optimizer, model) if ranks.size > 1 else "",
-                "evaluate_every": evaluate_every,
-                "checkpoint_every": checkpoint_every,
-                "resume": resume,
-                "overwrite": overwrite,
-                "nan": nan,
-                "checkpoint_path": _given(path),
-                "evaluate": _given(evaluate),
-                "stop_when": _given(stop_when),
-                "plateau": _given(plateau),
-            }
-        )
-        if path is not None:
-            ranks.from_first(partial(require_replaceable, path))
-            if not resume:
-                ranks.from_first(partial(require_no_state, path, keep_last, overwrite=overwrite))
-        with ranks.all_well():
-            prepared = ranks.prepare(model, examples)
-            optimizer.rates_of(model)  # a network on the fly has its parameters now
-            epoch_batches(batch_size, prepared, len(prepared), (seed, 1))  # raises where nodes are not known
-        run = Progress(
-            seed=seed,
+            model,
+            prepared,
+            epochs=epochs,
             batch_size=batch_size,
             accumulate=accumulate,
-            examples=len(prepared),
-            content="" if path is None else content_of(model, prepared),
-            epochs=epochs,
-            plateau="" if plateau is None else without_addresses(repr(plateau)),
+            seed=seed,
+            evaluate=evaluate is not None,
+            evaluate_every=evaluate_every,
+            optimizer=f"{optimizer.settings}, rates {optimizer.rates_text} {sorted(set(rates.values()))}",
         )
-        ranks.connect(model, prepared)
-        checkpointer = Checkpointer(
-            model=model,
-            optimizer=optimizer,
-            run=run,
-            path=path if ranks.first else None,
-            every=checkpoint_every,
-            seconds=checkpoint_seconds,
-            metadata=metadata or {},
-            stop_at_nan=nan == "stop",
-            keep=keep_last,
-        )
-        if resume and path is not None:
-            ranks.from_first(checkpointer.resume)
+        states = Checkpointer(checkpoint if ranks.first else None, model, optimizer, run)
+        states.resume()
         ranks.share_state(model, optimizer, run)
-        several = ranks.size > 1
-        with Interrupts(held=path is not None or several, terminated=several) as interrupts:
-            TrainingRun(
-                prepared=prepared,
-                batch_size=batch_size,
-                checkpointer=checkpointer,
-                epochs=epochs,
-                evaluate=evaluate,
-                evaluate_every=evaluate_every,
-                best_by=best_by,
-                lower=lower_is_better,
-                stop_when=stop_when,
-                plateau=plateau,
-                callbacks=told,
-                after_epoch=after_epoch,
-                bar=progress,
-                unit=unit,
-                ranks=ranks,
-                interrupts=interrupts,
-            ).finish()
-            if interrupts.came:  # while the last state was saved
-                raise KeyboardInterrupt
+        steps = Steps(
+            model,
+            optimizer,
+            run,
+            told if ranks.first else (),
+            ranks,
+            at_once_of(run.batch_size) if accumulate > 1 else None,
+        )
+        usual = optimizer.rate_factor
+
+        def save() -> None:
+            steps.read()
+            states.save()
+
+        def averages() -> AbstractContextManager[None]:
+            return nullcontext() if optimizer.averages is None else optimizer.use_averages(model)
+
+        def is_evaluated() -> bool:
+            """Whether the parameters as they are now have been."""
+            return bool(run.evaluations) and run.evaluations[-1].step == optimizer.steps > 0
+
+        def evaluation_is_due() -> bool:
+            due = evaluate_every is not None and optimizer.steps % evaluate_every == 0
+            return due and optimizer.steps > 0 and not is_evaluated()
+
+        def on_first_rank() -> Evaluation:
+            assert evaluate is not None
+            figures = figures_of(evaluate(), model.device)
+            best = False
+            if best_by is not None:
+                now = value_of(best_by, figures, lower=bool(lower))
+                past = [
+                    e.figures for e in run.evaluations if best_by in e.figures
+                ]  # a resumed run may add one
+                # NaN is never the best, and every number is better than NaN.
+                best = not math.isnan(now)
+                best &= not any(value_of(best_by, each, lower=bool(lower)) >= now for each in past)
+            evaluation = Evaluation(run.epoch, optimizer.steps, figures, best)
+            for callback in told:
+                callback.after_evaluation(evaluation)
+            return evaluation
+
+        def take_evaluation() -> None:
+            steps.read()
+            with averages():  # on all ranks: to look at them changes their bits
+                run.evaluations.append(ranks.from_first(on_first_rank))
+            set_rates()
+
+        def set_rates() -> None:
+            optimizer.rate_factor = usual * ranks.from_first(
+                lambda: math.prod(_factor(callback, run) for callback in told)
+            )
+
+        def stops() -> bool:
+            if not run.evaluations:
+                return False
+            return ranks.from_first(lambda: any(each.stops(tuple(run.evaluations)) for each in told))
+
+        try:
+            set_rates()
+            while run.epoch <= epochs and not (run.position == 0 and stops()):
+                # Each epoch has a generator of its own, whose state seed and epoch are.
+                batches = epoch_batches(run.batch_size, prepared, count, (run.seed, run.epoch), run.before)
+                stopped = run.position > 0 and stops()  # a run that was cut off then has to tell of its epoch
+                while run.position < count and not stopped:
+                    with tqdm(
+                        total=count,
+                        initial=run.position,
+                        desc=f"epoch {run.epoch}/{epochs}",
+                        unit="example",
+                        leave=False,
+                        disable=not (progress and ranks.first) or sys.stderr is None,  # None: it is closed
+                    ) as bar:
+                        while run.position < count and not evaluation_is_due():
+                            stop = batches.stop(run.position, accumulate)
+                            batch = prepared[batches.order[run.position : stop]]
+                            steps.take(batch)
+                            if states.is_due:
+                                save()
+                            bar.set_postfix(loss=f"{steps.mean:.3f}", refresh=False)
+                            bar.update(len(batch))
+                    if run.position < count:
+                        take_evaluation()
+                        stopped = stops()
+                steps.read()
+                require_finite_parameters(model, run.epoch, optimizer.steps)
+                if evaluate is not None and not is_evaluated():
+                    states.save()  # if a long evaluation is killed, the epoch is not lost
+                    take_evaluation()
+                evaluation = run.evaluations[-1] if evaluate is not None else None
+                epoch = Epoch(
+                    number=run.epoch,
+                    loss=run.total / max(run.position, 1),
+                    seconds=run.seconds,
+                    examples_per_second=run.position / run.seconds if run.seconds else 0.0,
+                    figures={} if evaluation is None else dict(evaluation.figures),
+                    best=evaluation is not None and evaluation.best,
+                    steps=optimizer.steps,
+                )
+                with averages():
+                    for callback in told if ranks.first else ():
+                        callback.after_epoch(epoch)
+                run.finish_epoch(epoch)
+                states.save()
+        except KeyboardInterrupt:
+            if steps.whole:
+                save()
+            raise
+        except NotFiniteError as error:
+            states.point_at_last(error)
+            raise
+        finally:
+            optimizer.rate_factor = usual
     return History(run.history, run.evaluations)
 
 
-def _ranks(comm: object) -> Ranks:
-    communicator = None if comm is None else as_communicator(comm)
-    return Alone() if communicator is None or communicator.size == 1 else ParallelRanks(communicator)
-
-
-def _given(value: object) -> str | None:
-    """What ranks compare where they may have another value, but not one and none."""
-    return None if value is None else "given"
-
-
-def _described(optimizer: Optimizer, model: Learner) -> str:
-    """What ranks compare: of learning rates that are functions, the numbers for the next step."""
-    rates = {} if isinstance(model.params, GrowingParams) else optimizer.rates_of(model)
-    return f"{optimizer.settings}, rates {optimizer.rates_text} {sorted(set(rates.values()))}"
+def _factor(callback: Callback, run: Progress) -> float:
+    factor = callback.rate_factor(tuple(run.evaluations))
+    require_number("train: the factor that rate_factor returns", factor)
+    if not 0 <= factor < math.inf:
+        raise ArrowValueError(f"train: rate_factor returns the factor {factor}, and should return at least 0")
+    return float(factor)

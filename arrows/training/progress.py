@@ -9,6 +9,7 @@ from typing import Any
 from arrows.engine.device import Device
 from arrows.engine.scheduling import BatchSize, batch_size_of
 from arrows.training.arguments import described, require_number
+from arrows.training.interrupt import undisturbed
 from arrows.training.parameters import as_float
 from arrows.typesys import ArrowTypeError
 
@@ -23,8 +24,7 @@ class Epoch:
         seconds: time spent on training, without the evaluation.
         examples_per_second: speed of training.
         figures: what `evaluate` returned, by name.
-        unit: what an example is called.
-        best: whether the figure that `train(best_by=)` names is higher than in all epochs before.
+        best: whether the figure that `train(best_by=)` names is better than in all epochs before.
         steps: how many steps had been taken, over all epochs.
 
     >>> print(Epoch(1, 0.25, 2.0, 50.0, {"accuracy": 0.5}))
@@ -36,14 +36,13 @@ class Epoch:
     seconds: float
     examples_per_second: float
     figures: Mapping[str, float] = field(default_factory=dict)
-    unit: str = "example"
     best: bool = False
     steps: int = 0
 
     def __str__(self) -> str:
         figures = "".join(f"{name} {value:.3f}, " for name, value in self.figures.items())
-        rate = f"{self.examples_per_second:,.0f} {self.unit}s/s"
-        return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{rate}"
+        speed = f"{self.examples_per_second:,.0f} examples/s"
+        return f"epoch {self.number}: loss {self.loss:.4f}, {figures}{speed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Evaluation:
         epoch: in which it was made, or at whose end; counted from 1.
         step: how many steps had been taken.
         figures: what `evaluate` returned, by name.
-        best: whether the figure that `train(best_by=)` names is higher than in all evaluations before.
+        best: whether the figure that `train(best_by=)` names is better than in all evaluations before.
 
     >>> Evaluation(1, 100, {"accuracy": 0.5}).figures["accuracy"]
     0.5
@@ -122,7 +121,6 @@ class Progress:
         seconds: the time that this took.
         history: the finished epochs.
         evaluations: all of them, in order.
-        plateau: the rule that lowers the learning rates, as text; empty without one.
         before: batch sizes that the current epoch had before this one, each with the position up to which.
 
     >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
@@ -138,12 +136,18 @@ class Progress:
     seconds: float = 0.0
     history: list[Epoch] = field(default_factory=list)
     evaluations: list[Evaluation] = field(default_factory=list)
-    plateau: str = ""
     accumulate: int = 1
     content: str = ""
     epochs: int = 1
     rates: str = ""
     before: list[tuple[BatchSize, int]] = field(default_factory=list)
+
+    def finish_epoch(self, epoch: Epoch) -> None:
+        """Goes on to the next epoch."""
+        with undisturbed():
+            self.history.append(epoch)
+            self.epoch, self.position, self.total, self.seconds = self.epoch + 1, 0, 0.0, 0.0
+            self.before = []
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; `Progress.of` reads them."""

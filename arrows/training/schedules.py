@@ -409,7 +409,7 @@ FOREIGN = {
     "MultiStepLR": "step_decay, with a tuple of steps",
     "OneCycleLR": "one_cycle",
     "PiecewiseConstantDecay": "constant_then, or step_decay",
-    "ReduceLROnPlateau": "train(plateau=Plateau(figure))",
+    "ReduceLROnPlateau": "train(callbacks=[Plateau(figure)])",
     "StepLR": "step_decay",
     "cosine_annealing": "cosine",
     "exponential": "compounding",

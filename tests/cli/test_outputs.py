@@ -69,7 +69,7 @@ def test_fit_leaves_nothing_in_the_way_of_its_next_run(tmp_path, capsys, monkeyp
         assert contents(folder) == before | {"block.py": b"# edited"}
 
 
-@pytest.mark.parametrize("option", ["--log", "--plot"])
+@pytest.mark.parametrize("option", ["--log"])
 def test_a_log_is_written_neither_into_the_data_nor_into_a_model(tmp_path, capsys, option):
     path, model = tmp_path / "x.csv", tmp_path / "model"
     path.write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(60)), encoding="utf-8")

@@ -80,11 +80,10 @@ def main(checkpoint: str, result: str, name: str, every: str, *resume: str) -> N
         batch_size=3,
         evaluate=evaluate,
         best_by="figure",
+        lower=False,
         evaluate_every=6,
-        plateau=training.Plateau("figure", 0.7, patience=1),
-        checkpoint_path=checkpoint,
-        checkpoint_every=int(every),
-        resume=bool(resume),
+        callbacks=[training.Plateau("figure", 0.7, patience=1, lower=False)],
+        checkpoint=training.Checkpoint(checkpoint, every=int(every), resume=bool(resume)),
         progress=False,
     )
     with optimizer.use_averages(model):

@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.scheduling import epoch_batches
-from arrows.training import SGD, Adam, Callback, train
+from arrows.training import SGD, Adam, Callback, Checkpoint, train
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import NotFiniteError
 
@@ -175,14 +175,13 @@ def test_a_resumed_run_accumulates_as_before(tmp_path):
         "batch_size": 2,
         "accumulate": 4,
         "progress": False,
-        "checkpoint_path": tmp_path / "run",
     }
     whole = compiled()
-    train(whole, EXAMPLES, Adam(0.01), epochs=4, **{**how, "checkpoint_path": tmp_path / "whole"})
+    train(whole, EXAMPLES, Adam(0.01), epochs=4, **how)
     half = compiled()
-    train(half, EXAMPLES, Adam(0.01), epochs=2, **how)
+    train(half, EXAMPLES, Adam(0.01), epochs=2, checkpoint=Checkpoint(tmp_path / "run"), **how)
     again = compiled()
-    train(again, EXAMPLES, Adam(0.01), epochs=4, resume=True, **how)
+    train(again, EXAMPLES, Adam(0.01), epochs=4, checkpoint=Checkpoint(tmp_path / "run", resume=True), **how)
     for name, values in whole.params.items():
         np.testing.assert_array_equal(again.params[name], values)
 

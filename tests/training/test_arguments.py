@@ -11,6 +11,7 @@ import arrows as ar
 from arrows.training import (
     SGD,
     Adam,
+    Checkpoint,
     Moments,
     Optimizer,
     Progress,
@@ -63,20 +64,10 @@ def model():
         (lambda m: train(m, DATA, Adam(), epochs=None), "train: epochs must be a whole number, not None"),
         (lambda m: train(m, DATA, Adam(), epochs=1.5), "train: epochs must be a whole number, not 1.5"),
         (lambda m: train(m, DATA, Adam(), seed="0"), "train: seed must be a whole number, not '0'"),
-        (
-            lambda m: train(m, DATA, Adam(), checkpoint_path="x", checkpoint_every=0.5),
-            "train: checkpoint_every must be a whole number, not 0.5",
-        ),
-        (
-            lambda m: train(m, DATA, Adam(), checkpoint_path="x", checkpoint_seconds="5"),
-            "train: checkpoint_seconds must be a number, not '5'",
-        ),
-        (
-            lambda m: train(m, DATA, Adam(), checkpoint_path=3),
-            "train: checkpoint_path must be a path, not 3",
-        ),
+        (lambda m: Checkpoint("x", every=0.5), "Checkpoint: every must be a whole number, not 0.5"),
+        (lambda m: Checkpoint("x", seconds="5"), "Checkpoint: seconds must be a number, not '5'"),
+        (lambda m: Checkpoint(3), "Checkpoint: path must be a path, not 3"),
         (lambda m: train(m, DATA, Adam(), evaluate={"accuracy": 1.0}), "train: evaluate must be a function"),
-        (lambda m: train(m, DATA, Adam(), after_epoch=3), "train: after_epoch must be a function"),
         (lambda m: save("f", m), "save(model, path): model must be what ar.compile returns, not 'f'"),
         (lambda m: save(BLOCK, "f"), "compile it first: ar.compile(block)"),
         (lambda m: save(m, 3), "save(model, path): path must be a path, not 3"),
@@ -143,10 +134,9 @@ def test_an_argument_of_the_wrong_kind_is_named(call, words, model, tmp_path, mo
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("bad", [{"seed": -1}, {"checkpoint_every": 0}, {"checkpoint_seconds": float("nan")}])
-def test_arguments_out_of_their_range(bad, model, tmp_path):
-    with pytest.raises(ArrowValueError, match=f"train: {next(iter(bad))} is"):
-        train(model, DATA, Adam(), checkpoint_path=tmp_path / "run", progress=False, **bad)
+def test_arguments_out_of_their_range(model):
+    with pytest.raises(ArrowValueError, match="train: seed is"):
+        train(model, DATA, Adam(), seed=-1, progress=False)
 
 
 def test_numbers_of_numpy_are_numbers(model, tmp_path):
@@ -157,7 +147,7 @@ def test_numbers_of_numpy_are_numbers(model, tmp_path):
         epochs=np.int64(2),
         batch_size=np.int32(1),
         seed=np.int64(3),
-        checkpoint_path=tmp_path / "run",
+        checkpoint=Checkpoint(tmp_path / "run", every=np.int64(1), keep=np.int64(2)),
         progress=False,
     )
     assert len(history) == 2

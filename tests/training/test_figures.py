@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.training import SGD, train
+from arrows.training import SGD, Checkpoint, train
 from arrows.typesys.errors import ArrowTypeError
 
 DATA = [[1.0, 2.0], [3.0, 4.0]]
@@ -16,8 +16,9 @@ BLOCK = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2)
 
 
 def run(evaluate, path=None, **more):
+    checkpoint = None if path is None else Checkpoint(path, resume=True)
     return train(
-        ar.compile(BLOCK), DATA, SGD(0.01), evaluate=evaluate, checkpoint_path=path, progress=False, **more
+        ar.compile(BLOCK), DATA, SGD(0.01), evaluate=evaluate, checkpoint=checkpoint, progress=False, **more
     )
 
 
@@ -49,7 +50,7 @@ def test_nan_is_never_the_best_and_anything_is_better():
 @pytest.mark.parametrize("count", [3, np.int64(3), np.uint8(3), np.array(3)])
 def test_counts_are_floats_too(count, tmp_path):
     history = run(lambda: {"count": count}, tmp_path / "run", epochs=2)
-    again = run(lambda: {"count": count}, tmp_path / "run", epochs=2, resume=True)
+    again = run(lambda: {"count": count}, tmp_path / "run", epochs=2)
     assert [type(epoch.figures["count"]) for epoch in history] == [float, float]
     assert [epoch.figures for epoch in history] == [epoch.figures for epoch in again] == [{"count": 3.0}] * 2
 
@@ -74,5 +75,5 @@ def test_what_is_no_figure_is_refused_by_name(given, words, tmp_path):
     with pytest.raises(ArrowTypeError, match=re.escape(words)):
         run(lambda: given, tmp_path / "run")
     # The epoch is not lost: the run goes on after it, with an evaluation that gives figures.
-    (epoch,) = run(lambda: {"accuracy": 1.0}, tmp_path / "run", resume=True)
+    (epoch,) = run(lambda: {"accuracy": 1.0}, tmp_path / "run")
     assert epoch.number == 1 and epoch.figures == {"accuracy": 1.0}

@@ -14,10 +14,9 @@ from arrows.cli import exit_status
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
 from arrows.safetensors_file import read_file
-from arrows.training import SGD, Adam, NotFiniteError, save, train
-from arrows.typesys.errors import ArrowValueError
+from arrows.training import SGD, Adam, Checkpoint, NotFiniteError, save, train
 from tests.profile import NIGHTLY
-from tests.training.test_loop import Bookkeeper
+from tests.training.test_train import Bookkeeper
 
 SCHEDULES = ["strata", "depth", "agenda", "none"]
 EXP = [[[1.0]], [[0.0]], [[1.0], [300.0]], []]
@@ -44,12 +43,13 @@ def bits(model: Any) -> list[bytes]:
 
 
 def stopped(model: Any, examples: Any, optimizer: Any, **more: Any) -> str:
-    """Asserts that training stops in the state before the step; returns the message."""
+    """Asserts that training stops, on the CPU in the state before the step; returns the message."""
     before, steps = bits(model), model.step
     with pytest.raises(NotFiniteError) as caught:
         train(model, examples, optimizer, batch_size=len(examples), progress=False, **more)
-    assert bits(model) == before and model.step == steps and optimizer.steps == 0
-    assert "nan='ignore'" in caught.value.__notes__[0]
+    if model.device.name == "cpu":
+        assert bits(model) == before and model.step == steps and optimizer.steps == 0
+    assert "clip_norm= may help" in caught.value.__notes__[0]
     return str(caught.value)
 
 
@@ -71,6 +71,8 @@ def test_the_first_that_is_not_finite_is_named(schedule, device):
             model = given if isinstance(given, ar.Model) else model_of(function, **make)
             prepared = model.prepare(examples) if given is model else examples
             text = stopped(model, prepared, SGD(0.1))
+            if device != "cpu":  # losses are read later
+                words = "the loss is (inf|nan); the parameters have gone on since, and are not to be used"
             assert re.fullmatch(rf"epoch 1, step 1: {words}", text), text
 
 
@@ -145,14 +147,6 @@ def test_what_is_finite_is_said_to_be():
     assert model.first_not_finite([[[1.0]], []]) is None
 
 
-def test_it_may_be_ignored():
-    model = model_of(ar.ops.exp)
-    history = train(model, EXP, SGD(0.1), nan="ignore", progress=False, batch_size=4)
-    assert np.isinf(history[0].loss) and not np.isfinite(model.params["fc/weight"]).all()
-    with pytest.raises(ArrowValueError, match="nan is 'warn', and should be one of 'stop', 'ignore'"):
-        train(model, EXP, SGD(0.1), nan="warn")
-
-
 def spoilt(x: Any) -> Any:
     """0 at 0, with a gradient that is not finite there."""
     return ar.ops.sqrt(x * x)
@@ -162,7 +156,7 @@ def test_parameters_that_the_last_step_spoilt_replace_no_good_state(tmp_path):
     """The loss of the step is finite, its gradient is not."""
     model = model_of(spoilt)
     good = [[[1.0]], [[2.0]]]
-    train(model, good, SGD(0.001), checkpoint_path=tmp_path / "run", progress=False)
+    train(model, good, SGD(0.001), checkpoint=Checkpoint(tmp_path / "run"), progress=False)
     state = (tmp_path / "run").read_bytes()
     saved: list[Any] = []
     for every in (None, 1):
@@ -176,12 +170,9 @@ def test_parameters_that_the_last_step_spoilt_replace_no_good_state(tmp_path):
                 [[[0.0]]],
                 SGD(0.001),
                 epochs=2,
-                checkpoint_path=tmp_path / "run",
-                overwrite=True,
-                checkpoint_every=every,
-                after_epoch=saved.append,
+                checkpoint=Checkpoint(tmp_path / "run", every=every, overwrite=True),
+                callbacks=[saved.append],
                 evaluate=lambda: {"figure": 1.0},
-                best_by="figure",
                 progress=False,
             )
         assert (tmp_path / "run").read_bytes() == state and os.listdir(tmp_path) == ["run"] and not saved
@@ -194,8 +185,8 @@ def square(x: Any) -> Any:
 def test_the_state_of_a_run_that_was_stopped_goes_on_with_other_numbers(tmp_path):
     """The state holds what was before the numbers that are not finite."""
     examples, path = [[[0.1]], [[0.9]]], tmp_path / "run"
-    train(model_of(square), examples, SGD(0.1), checkpoint_path=path, progress=False)
-    how: dict[str, Any] = {"checkpoint_path": path, "resume": True, "progress": False}
+    train(model_of(square), examples, SGD(0.1), checkpoint=Checkpoint(path), progress=False)
+    how: dict[str, Any] = {"checkpoint": Checkpoint(path, resume=True), "progress": False}
     with pytest.raises(NotFiniteError):
         train(model_of(square), examples, SGD(1e39), epochs=9, **how)
     history = train(model_of(square), examples, SGD(0.1), epochs=9, **how)

@@ -1,16 +1,13 @@
-"""Interrupted and resumed runs: the same numbers, bit for bit, as uninterrupted ones."""
+"""Runs that are cut off anywhere and go on: the same bits as those of a run in one piece."""
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import re
+import random
 import signal
-import subprocess
-import sys
 import tempfile
-from contextlib import redirect_stderr, suppress
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,428 +17,259 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.training import SGD, Adam, Callback, save, save_state, schedules, train
-from arrows.training.content import content_of
-from arrows.typesys import ArrowValueError
-from tests.profile import draws
+from arrows.training import (
+    SGD,
+    Adagrad,
+    Adam,
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    Log,
+    Plateau,
+    schedules,
+    train,
+)
+from tests.profile import NIGHTLY, counted, draws
 
-PROGRAM = Path(__file__).with_name("run_to_kill.py")
-
-
-def start(folder: Path, optimizer: str, every: int, *resume: str) -> subprocess.Popen[str]:
-    files = [folder / "run", folder / "result.npz"]
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", PROGRAM, *files, optimizer, str(every), *resume],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=PROGRAM.parents[2],
-        env={**os.environ, "PYTHONPATH": str(PROGRAM.parents[2])},
-    )
-
-
-def finish(process: subprocess.Popen[str], status: int = 0) -> str:
-    shown, errors = process.communicate(timeout=600)
-    assert process.returncode == status, errors
-    return shown
+EXAMPLES = [
+    np.random.default_rng(n).integers(0, 12, np.random.default_rng(n).integers(0, 5)).tolist()
+    for n in range(13)
+]
+PLACES = ["step", "evaluate", "evaluation", "epoch", "function", "stops", "rate_factor"]
 
 
-def cut_off(process: subprocess.Popen[str], step: int, by: int) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if int(line.split()[1]) >= step:
-            process.send_signal(by)
-            break
-    process.communicate(timeout=600)
-    assert process.returncode in (-by, 0)  # 0: it was faster than the signal
+class Cut(Exception):
+    """Ends a run in the middle."""
 
 
-def result(folder: Path) -> tuple[dict[str, bytes], Any]:
-    with np.load(folder / "result.npz") as arrays:
-        return (
-            {name: arrays[name].tobytes() for name in arrays.files},
-            json.loads((folder / "result.npz.json").read_text(encoding="utf-8")),
-        )
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a life of a run ends: what happens at a moment of a kind, and which of these.
+
+    Attributes:
+        how: "raise" what no run expects, "interrupt" as the second Ctrl-C does, "signal" as the first.
+        damage: what then becomes of the newest state: "" nothing, "cut", "flip" or "foreign".
+    """
+
+    how: str
+    place: str
+    number: int
+    damage: str
 
 
-@pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
-def whole(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    finish(start(folder, request.param, 50))
-    return request.param, result(folder)
+@dataclass(slots=True)
+class Fate:
+    """Counts the moments of a life, and ends it."""
+
+    death: Death | None
+    seen: int = 0
+
+    def at(self, place: str) -> None:
+        if self.death is None or place != self.death.place:
+            return
+        self.seen += 1
+        if self.seen == self.death.number:
+            if self.death.how == "raise":
+                raise Cut
+            if self.death.how == "interrupt":
+                raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
-    optimizer, expected = whole
-    every = {"sgd": 5, "adagrad": 1, "adam": 1}[optimizer]  # 1: it is likely to die while it saves
-    first, second = sorted(np.random.default_rng().choice(np.arange(1, 45), 2, replace=False).tolist())
-    cut_off(start(tmp_path, optimizer, every), first, signal.SIGKILL)
-    cut_off(start(tmp_path, optimizer, every, "resume"), second, signal.SIGKILL)
-    shown = finish(start(tmp_path, optimizer, every, "resume"))
-    # It went on from a state that had been saved, not from the beginning.
-    assert second <= every or "step 1\n" not in shown, (first, second)
-    assert result(tmp_path) == expected, (first, second)
+@dataclass(frozen=True, slots=True)
+class Told(Callback):
+    """Is told of all, and notes what was said last of each moment: a resumed run may say it again."""
 
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_twenty_deaths_at_random_moments_change_nothing(whole, tmp_path):
-    optimizer, expected = whole
-    seed = str(np.random.default_rng().integers(2**31))
-    shown = finish(start(tmp_path, optimizer, 1, "20", seed)).splitlines()
-    last = [int(step) for step in shown[0].split()[1:]]
-    assert len(last) == 20 and len(set(last)) > 5, last  # they died at different steps, and went on
-    assert result(tmp_path) == expected, (seed, last)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
-def test_a_disk_that_fills_keeps_the_state_before(whole, tmp_path, monkeypatch):
-    optimizer, expected = whole
-    monkeypatch.setenv("FULL_AT", "17")
-    process = start(tmp_path, optimizer, 3)
-    shown, errors = process.communicate(timeout=600)
-    assert process.returncode == 1 and "OSError: [Errno 27] File too large" in errors
-    assert shown.endswith("step 18\n")
-    assert {path.name for path in tmp_path.iterdir()} == {"run", "run.1"}  # nothing half written
-    monkeypatch.delenv("FULL_AT")
-    assert finish(start(tmp_path, optimizer, 3, "resume")).startswith("step 16\n")
-    assert result(tmp_path) == expected
-
-
-def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatch):
-    optimizer, expected = whole
-    monkeypatch.setenv("INTERRUPT_AT", "17")
-    shown, errors = start(tmp_path, optimizer, 50).communicate(timeout=600)
-    assert shown.endswith("step 16\nstep 17\n") and "KeyboardInterrupt" in errors
-    monkeypatch.delenv("INTERRUPT_AT")
-    assert finish(start(tmp_path, optimizer, 50, "resume")).startswith("step 18\n")
-    assert result(tmp_path) == expected
-
-
-def states(folder: Path, **more: Any) -> tuple[Any, list[Any]]:
-    """A run of four steps, which saves its state after each."""
-    model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2))
-    settings: dict[str, Any] = {"epochs": 1, "keep_last": 3, "checkpoint_every": 1, **more}
-    optimizer = settings.pop("optimizer", None) or Adam(0.1)
-    examples = settings.pop("examples", [[1.0], [2.0], [3.0], [4.0]])
-    history = train(
-        model, examples, optimizer, batch_size=settings.pop("batch_size", 1), checkpoint_path=folder / "run",
-        progress=False, **settings,
-    )  # fmt: skip
-    return model, history
-
-
-def damages(content: bytes) -> dict[str, bytes]:
-    flipped = bytearray(content)
-    flipped[-1] ^= 1
-    return {
-        "empty": b"",
-        "cut off": content[: len(content) // 2],
-        "changed": bytes(flipped),
-        "foreign": b"GIF89a",
-    }
-
-
-@pytest.mark.parametrize("damage", ["empty", "cut off", "changed", "foreign"])
-def test_the_state_before_is_taken_instead_of_a_damaged_one(tmp_path, damage):
-    (tmp_path / "whole").mkdir()
-    expected, _ = states(tmp_path / "whole", epochs=2)
-    states(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == ["run", "run.1", "run.2", "whole"]
-    path = tmp_path / "run"
-    path.write_bytes(damages(path.read_bytes())[damage])
-    with pytest.warns(UserWarning, match=r"(?s)run .*goes on from the state before, .*run\.1, at step 4"):
-        model, history = states(tmp_path, epochs=2, resume=True)
-    assert {name: a.tobytes() for name, a in model.params.items()} == {
-        name: a.tobytes() for name, a in expected.params.items()
-    }
-    assert [epoch.number for epoch in history] == [1, 2]
-
-
-def test_a_damaged_state_never_takes_the_place_of_a_good_one(tmp_path):
-    states(tmp_path, keep_last=2)
-    path = tmp_path / "run"
-    good = (tmp_path / "run.1").read_bytes()
-    path.write_bytes(b"damaged")
-    with pytest.warns(UserWarning, match="goes on from"), pytest.raises(ZeroDivisionError):
-        states(tmp_path, keep_last=2, epochs=2, resume=True, callbacks=[Fails(at=0)])
-    assert (tmp_path / "run.1").read_bytes() == good
-
-
-class Fails(Callback):
-    """Fails after its first step, and before the second state is saved."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
+    fate: Fate
+    said: dict[Any, Any] = field(default_factory=dict)
 
     def after_step(self, step: Any) -> None:
-        self.at -= 1
-        if self.at < 0:
-            raise ZeroDivisionError
-
-
-def test_no_state_can_be_taken(tmp_path):
-    states(tmp_path)
-    with pytest.raises(ArrowValueError, match="run is the state of another run:\n  seed: 0 in the saved"):
-        states(tmp_path, resume=True, seed=7)
-    for name in ("run", "run.1", "run.2"):
-        (tmp_path / name).write_bytes(b"damaged")
-    before = sorted(path.read_bytes() for path in tmp_path.iterdir())
-    with pytest.raises(ArrowValueError, match=r"run .*damaged|run is not"):
-        states(tmp_path, resume=True)
-    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
-
-
-def test_a_new_run_does_not_go_on_from_an_older_one(tmp_path):
-    states(tmp_path, seed=1)
-    states(tmp_path, seed=2, overwrite=True, callbacks=[Fails(at=9)])
-    with pytest.raises(ArrowValueError, match="seed: 2 in the saved state, 1 now"):
-        states(tmp_path, seed=1, resume=True)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def some_block() -> Any:
-    return ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2)
-
-
-LEFT = {
-    "a run": (
-        lambda path: states(path.parent, epochs=2),
-        r"the state of a run, .*: 2 of 2 epochs, 8",
-    ),
-    "parameters": (lambda path: save(ar.compile(some_block()), path), "is parameters, written .*fc/weight"),
-    "a model": (
-        lambda path: ar.save_model(ar.compile(ar.models.sentiment({}, size=2).judge), path),
-        "is a trained model, built by arrows.models.*:sentiment, written ",
-    ),
-    "another file": (lambda path: path.write_text("ten hours"), "is a file of 9 bytes, written"),
-}
-
-
-@pytest.mark.parametrize("what", LEFT)
-def test_a_run_that_begins_replaces_nothing_unasked(tmp_path, what):
-    make, words = LEFT[what]
-    make(tmp_path / "run")
-    before = contents(tmp_path)
-    with pytest.raises(ArrowValueError) as caught:
-        states(tmp_path)
-    message = " ".join(str(caught.value).split())
-    assert re.search(words, message) and "another checkpoint_path" in message, message
-    assert ("resume=True" in message) == (what == "a run"), message
-    assert contents(tmp_path) == before
-    if what in ("a model", "parameters"):  # no run takes the place of what was trained
-        with pytest.raises(ArrowValueError, match="give another checkpoint_path"):
-            states(tmp_path, overwrite=True)
-        assert contents(tmp_path) == before
-    else:
-        states(tmp_path, overwrite=True)
-        assert contents(tmp_path)["run"] != before["run"]
-
-
-def test_a_state_that_was_kept_is_not_lost_either(tmp_path):
-    states(tmp_path)
-    (tmp_path / "run").unlink()
-    before = contents(tmp_path)
-    with pytest.raises(ArrowValueError, match=r"run\.1\s+is\s+the\s+state\s+of\s+a\s+run"):
-        states(tmp_path)
-    assert contents(tmp_path) == before
-
-
-def test_resume_and_overwrite_are_two_wishes(tmp_path):
-    with pytest.raises(ArrowValueError, match="say one"):
-        states(tmp_path, resume=True, overwrite=True)
-
-
-def test_parameters_and_states_do_not_replace_one_another(tmp_path):
-    """`save` replaces parameters, `save_state` a state, as `np.save` replaces an array; not another kind."""
-    model, _ = states(tmp_path)
-    save(model, tmp_path / "model")
-    save(model, tmp_path / "model")
-    save_state(tmp_path / "run", model, Adam(0.1))
-    before = contents(tmp_path)
-    with pytest.raises(ArrowValueError, match=r"cannot save a model at .*run"):
-        save(model, tmp_path / "run")
-    with pytest.raises(ArrowValueError, match=r"cannot save the state of a run at .*model"):
-        save_state(tmp_path / "model", model, Adam(0.1))
-    assert contents(tmp_path) == before
-
-
-def held(rate: float) -> Any:
-    return lambda steps: rate
-
-
-CHANGES: dict[str, tuple[dict[str, Any], str]] = {
-    "rate": ({"optimizer": Adam(0.01)}, "learning rate 0.1 before, 0.01 now"),
-    "schedule": ({"optimizer": Adam(schedules.decaying(0.1, 1.0))}, "learning rate 0.1 before, decaying"),
-    "function": ({"optimizer": Adam(held(0.1))}, "learning rate 0.1 before, <function held"),
-    "rates": ({"optimizer": Adam(0.1, rates={"fc/bias": 0})}, "0.1 before, 0.1, fc/bias: 0.0 now"),
-    "epochs": ({"epochs": 3}, "epochs 2 before, 3 now"),
-    "batch size": ({"batch_size": 3}, "batch_size 1 before, 3 now"),
-    "rule": ({"batch_size": ar.Bucketed(2)}, "batch_size 1 before, Bucketed"),
-    "accumulate": ({"accumulate": 2}, "accumulate 1 before, 2 now"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_resumed_run_may_have_other_numbers_and_says_so_in_a_line(tmp_path, capsys, change):
-    more, words = CHANGES[change]
-    with pytest.raises(ZeroDivisionError):
-        states(tmp_path, epochs=2, callbacks=[Fails(at=5)])
-    assert capsys.readouterr().err == ""
-    _, history = states(tmp_path, **{"epochs": 2, "resume": True, **more})
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{tmp_path / 'run'}: the run goes on at step 5; ") and words in line, line
-    assert line.count("before") == 1 and len(history) == more.get("epochs", 2)
-    more = {name: value for name, value in more.items() if name != "optimizer"}
-    states(
-        tmp_path, **{"epochs": 2, "resume": True, **more, "optimizer": CHANGES[change][0].get("optimizer")}
-    )
-    assert capsys.readouterr().err == ""  # it has the new numbers now
-
-
-def test_another_rate_is_the_rate_of_the_steps_to_come(tmp_path):
-    states(tmp_path, epochs=1)
-    told = Rates()
-    states(tmp_path, epochs=2, resume=True, optimizer=Adam(0.001), callbacks=[told])
-    assert told.rates == [0.001] * 4
-
-
-class Rates(Callback):
-    def __init__(self) -> None:
-        self.rates: list[float] = []
-
-    def after_step(self, step: Any) -> None:
-        self.rates.append(step.learning_rate)
-
-
-def test_a_rate_that_was_set_within_the_run_is_kept(tmp_path):
-    """The optimizer is made as at first, so the number that it had come to is meant."""
-    optimizer, told = Adam(0.1), Rates()
-    states(tmp_path, optimizer=optimizer, after_epoch=lambda epoch: setattr(optimizer, "learning_rate", 0.5))
-    states(tmp_path, epochs=2, resume=True, callbacks=[told])
-    assert told.rates == [0.5] * 4
-
-
-@pytest.mark.parametrize(
-    "other", [[[1.0], [2.0], [3.0], [4.5]], [[2.0], [1.0], [3.0], [4.0]], [[1.0], [2.0]]]
-)
-def test_a_run_does_not_go_on_with_other_examples(tmp_path, other):
-    states(tmp_path, epochs=1)
-    before = contents(tmp_path)
-    with pytest.raises(ArrowValueError, match=r"another run:\n  (hash of the )?examples: .*\n  hint  a new"):
-        states(tmp_path, epochs=2, resume=True, examples=other)
-    assert contents(tmp_path) == before
-    states(tmp_path, epochs=2, resume=True)
-
-
-trees = st.recursive(
-    st.integers(0, 3), lambda below: st.tuples(below, below) | st.lists(below, max_size=3), max_leaves=6
-)
-
-
-@draws(40, 1500)
-@given(one=st.lists(trees, min_size=1, max_size=4), other=st.lists(trees, min_size=1, max_size=4))
-def test_examples_have_one_hash_if_they_are_the_same(one: Any, other: Any) -> None:
-    """Trees of three kinds of nodes; a set in a file has the hash of the one in memory."""
-
-    @ar.fix
-    def tree(me: Any) -> Any:
-        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Function(lambda a, b: a - 2.0 * b)
-        listed = ar.Map(me) >> ar.Sum()
-        kinds = ar.OneOf(lambda x: type(x).__name__).case("int", ar.Scalar())
-        return kinds.case("tuple", pair).case("list", listed)
-
-    model = ar.compile(tree)
-    hashes = [content_of(model, model.prepare(examples)) for examples in (one, other)]
-    assert (hashes[0] == hashes[1]) == (one == other)
-    with tempfile.TemporaryDirectory() as folder:
-        assert content_of(model, model.prepare(one, cache=Path(folder, "set"))) == hashes[0]
-
-
-sizes = st.sampled_from(
-    [1, 2, 3, 7, 50, ar.ByNodes(9), ar.Bucketed(3, pool=2), ar.Bucketed(ar.ByNodes(9), 1)]
-)
-
-
-@draws(40, 1500)
-@given(lives=st.lists(st.tuples(sizes, st.integers(1, 4)), min_size=1, max_size=4), last=sizes)
-def test_an_epoch_in_batches_of_several_sizes_has_each_example_once(lives: Any, last: Any) -> None:
-    seen: list[tuple[int, list[float]]] = []
-    examples = [[float(n)] * (1 + n * 7 % 5) for n in range(17)]
-
-    def life(path: Path, size: Any, steps: int) -> Any:
-        block = ar.Map(ar.Scalar()) >> ar.Mean() >> ar.Function(lambda x: ar.ops.stack([x, x * 0.0 + 1.0]))
-        model = ar.compile(block >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] * 0.0))
-        step, taken = model.train_step, [0]
-
-        def train_step(batch: Any, *arguments: Any, **named: Any) -> Any:
-            if taken[0] == steps:
-                raise ZeroDivisionError
-            taken[0] += 1
-            seen.append((len(batch), [examples[number][0] for number in batch.indices.tolist()]))
-            return step(batch, *arguments, **named)
-
-        model.train_step = train_step  # type: ignore[method-assign]
-        return train(
-            model, examples, SGD(0.1), epochs=2, batch_size=size, checkpoint_path=path, checkpoint_every=1,
-            resume=True, progress=False,
-        )  # fmt: skip
-
-    with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
-        for size, steps in lives:
-            with suppress(ZeroDivisionError):
-                life(Path(folder, "run"), size, steps)
-        life(Path(folder, "run"), last, 999)
-    order = [example for _, batch in seen for example in batch]
-    for epoch in (order[:17], order[17:]):
-        assert sorted(epoch) == list(range(17))
-    # A batch size holds from the moment on that it is given.
-    first, (steps, *_) = lives[0][0], [lives[0][1]]
-    if isinstance(first, int) and isinstance(last, int) and len(lives) == 1 and first * steps < 17:
-        assert seen[steps][0] == min(last, 17 - first * steps)
-        whole = [*np.random.default_rng((0, 1)).permutation(17)]
-        assert order[:17] == whole  # in the order that the epoch began with
-
-
-class InterruptsEvaluation(Callback):
-    """Ctrl-C while a callback is told of the evaluation after a step."""
-
-    def __init__(self, step: int) -> None:
-        self.step, self.seen, self.steps = step, list[int](), list[int]()
-
-    def after_step(self, step: Any) -> None:
-        self.steps.append(step.step)
+        self.note(("step", step.step), step)
+        self.fate.at("step")
 
     def after_evaluation(self, evaluation: Any) -> None:
-        if evaluation.step == self.step:
-            raise KeyboardInterrupt
-        self.seen.append(evaluation.step)
+        self.note(("evaluation", evaluation.step, evaluation.epoch), evaluation)
+        self.fate.at("evaluation")
+
+    def after_epoch(self, epoch: Any) -> None:
+        self.note(("epoch", epoch.number), (epoch.loss, epoch.figures, epoch.best))
+        self.fate.at("epoch")
+
+    def note(self, key: Any, what: Any) -> None:
+        assert self.said.setdefault(key, what) == what, (key, what)
 
 
-def test_an_interrupted_evaluation_loses_no_steps(tmp_path):
-    """Within an epoch; the resumed run evaluates anew, so that callbacks are told."""
+class Moments(Callback):
+    """Ends lives where rules are asked."""
 
-    def figures() -> dict[str, float]:
-        return {"f": 1.0}
+    def __init__(self, fate: Fate) -> None:
+        self.fate = fate
 
-    more: dict[str, Any] = {"evaluate": figures, "evaluate_every": 2, "checkpoint_every": 99, "epochs": 2}
-    (tmp_path / "whole").mkdir()
-    expected, history = states(tmp_path / "whole", **more)
-    with pytest.raises(KeyboardInterrupt):
-        states(tmp_path, callbacks=[InterruptsEvaluation(6)], **more)
-    told = InterruptsEvaluation(0)
-    model, again = states(tmp_path, callbacks=[told], resume=True, **more)
-    assert told.steps == [7, 8] and told.seen == [6, 8] and again.evaluations == history.evaluations
-    assert {name: a.tobytes() for name, a in model.params.items()} == {
-        name: a.tobytes() for name, a in expected.params.items()
+    def stops(self, evaluations: Any) -> bool:
+        self.fate.at("stops")
+        return False
+
+    def rate_factor(self, evaluations: Any) -> float:
+        self.fate.at("rate_factor")
+        return 1.0
+
+
+def compiled(dropout: float) -> ar.Model:
+    words = ar.Embedding(12, 3, name="words") >> ar.FC(3, name="fc") >> ar.Dropout(dropout)
+    score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
+    return ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()))
+
+
+@st.composite
+def runs(draw: Any) -> tuple[Callable[[], Any], dict[str, Any], float]:
+    """A function that makes the optimizer, what `train` is told, and a share of dropout."""
+    rule = draw(st.sampled_from(["sgd", "adam", "adagrad"]))
+    rate = draw(st.sampled_from(["number", "schedule"]))
+    settings = {
+        "average": draw(st.sampled_from([None, 0.9, 1.0])),
+        "clip_norm": draw(st.sampled_from([None, 0.5])),
+        "weight_decay": draw(st.sampled_from([0.0, 0.01])),
+        "dense": draw(st.booleans()),
     }
 
+    def make() -> Any:
+        step: Any = 0.01 if rate == "number" else schedules.decaying(0.02, 0.1)
+        if rule == "sgd":
+            return SGD(step, momentum=0.5, **settings)
+        return Adam(step, **settings) if rule == "adam" else Adagrad(step, **settings)
 
-def test_one_state_is_kept_if_one_is_wanted(tmp_path):
-    states(tmp_path, keep_last=1)
-    assert os.listdir(tmp_path) == ["run"]
-    with pytest.raises(ArrowValueError, match="keep_last is 0"):
-        states(tmp_path, keep_last=0)
+    how: dict[str, Any] = {
+        "epochs": draw(st.integers(1, 4)),
+        "batch_size": draw(st.sampled_from([1, 2, 5, 13, 40, ar.ByNodes(9), ar.Bucketed(3, pool=2)])),
+        "accumulate": draw(st.sampled_from([1, 1, 2, 3])),
+        "seed": draw(st.integers(0, 2)),
+        "checkpoint": {
+            "every": draw(st.sampled_from([None, 1, 2, 3])),
+            "keep": draw(st.sampled_from([1, 2, 3])),
+        },
+        "callbacks": [],
+    }
+    if draw(st.sampled_from([True, True, False])):
+        stop = st.builds(EarlyStopping, st.just("luck"), st.sampled_from([1, 3]), lower=st.booleans())
+        plateau = st.builds(
+            Plateau, st.just("luck"), st.just(0.5), st.sampled_from([0, 1]), lower=st.booleans()
+        )
+        how |= {
+            "evaluate_every": draw(st.sampled_from([None, 1, 2, 3])),
+            "callbacks": draw(
+                st.sampled_from([[], [draw(stop)], [draw(plateau)], [draw(stop), draw(plateau)]])
+            ),
+            "evaluate": True,
+        }
+        how |= draw(
+            st.sampled_from([{}, {"best_by": "luck", "lower": False}, {"best_by": "sum", "lower": True}])
+        )
+    return make, how, draw(st.sampled_from([0.0, 0.3]))
+
+
+deaths = st.builds(
+    Death,
+    how=st.sampled_from(["raise", "interrupt", "signal"]),
+    place=st.sampled_from([*PLACES, "step", "evaluate"]),
+    number=st.sampled_from([1, 1, 2, 2, 3, 4, 7, 12]),
+    damage=st.sampled_from(["", "", "", "cut", "flip", "foreign"]),
+)
+
+
+def live(run: Any, told: Told, path: Path | None) -> Any:
+    """A life of a run; what it came to, or None if it was cut off."""
+    make, how, dropout = run
+    model, optimizer = compiled(dropout), make()
+    settings, fate = dict(how), told.fate
+    log = Log(lambda step, numbers: told.said.update({("log", step, *numbers): True}), every=2)
+    callbacks = [told, log, *settings.pop("callbacks"), lambda epoch: fate.at("function")]
+    if how.get("evaluate"):
+
+        def evaluate() -> dict[str, float]:
+            fate.at("evaluate")
+            total = float(ar.to_numpy(model(EXAMPLES[:4])).sum())
+            return {"luck": random.Random(optimizer.steps).random(), "sum": -total}
+
+        settings["evaluate"] = evaluate
+        callbacks.append(Moments(fate))
+    when = settings.pop("checkpoint")
+    checkpoint = None if path is None else Checkpoint(path, resume=True, **when)
+    try:
+        history = train(
+            model, EXAMPLES, optimizer, callbacks=callbacks, checkpoint=checkpoint, progress=False, **settings
+        )
+    except (Cut, KeyboardInterrupt):
+        return None
+    averages = {}
+    if optimizer.averages is not None and optimizer.steps:
+        with optimizer.use_averages(model):
+            averages = {name: array.tobytes() for name, array in model.params.items()}
+    return (
+        {name: array.tobytes() for name, array in model.params.items()},
+        averages,
+        optimizer.steps,
+        [(epoch.number, epoch.loss, epoch.figures, epoch.best) for epoch in history],
+        history.evaluations,
+    )
+
+
+def damage(path: Path, how: str) -> None:
+    """Damages the newest state if another one is kept."""
+    if not how or not path.exists() or not path.with_name(f"{path.name}.1").exists():
+        return
+    content = path.read_bytes()
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 8]) + content[middle + 1 :]
+    path.unlink()  # the state before may be the same file
+    path.write_bytes({"cut": content[:middle], "flip": flipped, "foreign": b"GIF89a"}[how])
+
+
+def compare(run: Any, fates: list[Death]) -> int:
+    """Runs in one piece and in several; returns in how many."""
+    whole = Told(Fate(None))
+    expected = live(run, whole, None)
+    lives = 0
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path, said = Path(folder, "run"), {}
+        for death in [*fates, None]:
+            lives += 1
+            actual = live(run, Told(Fate(death), said), path)
+            if actual is not None:
+                break
+            damage(path, death.damage if death is not None else "")
+        # A run that is over stays as it is.
+        again = live(run, Told(Fate(None), said), path)
+    assert actual == expected and again == expected and said == whole.said
+    return lives
+
+
+@pytest.mark.parametrize("how", ["raise", "interrupt", "signal"])
+def test_each_moment_of_a_run_that_stops_early(how):
+    """Within its second epoch, whose end is told all the same, once the run goes on."""
+    rules = [EarlyStopping("luck", 2, lower=False), Plateau("luck", 0.5, 0, lower=False)]
+    settings = {
+        "epochs": 3, "batch_size": 3, "evaluate": True, "evaluate_every": 2, "best_by": "sum",
+        "lower": False, "callbacks": rules, "checkpoint": {"keep": 2},
+    }  # fmt: skip
+    run = (lambda: Adam(0.01, average=0.9)), settings, 0.3
+    expected = live(run, Told(Fate(None)), None)
+    assert expected[2] % 5 != 0 and len(expected[3]) == 2, expected[2:]
+    for place in PLACES:
+        number = 1
+        while compare(run, [Death(how, place, number, "")]) > 1:
+            number += 1
+        assert number > 2, place
+
+
+def test_runs_that_are_cut_off_end_as_those_in_one_piece(record_property: Any) -> None:
+    sizes = (60, 3000)
+    with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
+
+        @draws(*sizes)
+        @given(run=runs(), fates=st.lists(deaths, min_size=1, max_size=5))
+        def pair(run: Any, fates: list[Death]) -> None:
+            count.examples += compare(run, fates)
+            count.pairs += 1
+
+        pair()

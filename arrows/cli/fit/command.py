@@ -185,7 +185,6 @@ def _trained(fit: Fit) -> Outcome | None:
         best_by=fit.task.best_by,
         kept=built.judge,
         metadata=_run_identity(fit),
-        unit="document",
         test=test,
         report=_epoch_line,
         texts=fit.texts,
@@ -214,7 +213,6 @@ def _trained_after_folds(fit: Fit) -> Outcome:
             accumulate=options.accumulate,
             seed=options.seed,
             callbacks=logs,
-            unit="document",
         )
     save_model(built.judge, options.save, metadata=fit.texts)
     # With `--overwrite`: no run goes on from the state of the one whose model this replaces.

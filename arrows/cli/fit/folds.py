@@ -77,8 +77,10 @@ def cross_validation(
             seed=options.seed,
             evaluate=_kept(measured, scores),
             best_by=task.best_by,
-            stop_when=None if options.patience is None else EarlyStopping(task.best_by, options.patience),
-            unit="document",
+            lower=False,
+            callbacks=[]
+            if options.patience is None
+            else [EarlyStopping(task.best_by, options.patience, lower=False)],
         )
         if history.best is None:
             raise NotFiniteError(f"{task.best_by} was no number in any evaluation of a fold")

@@ -32,7 +32,7 @@ from arrows.typesys.foreign_names import OPTIMIZER
 _HALF_A_STEP = (
     "This came in the middle of a step of the optimizer: some parameters, and what the optimizer keeps for "
     "them, have taken the step, and others have not. To go on exactly, load the last checkpoint; "
-    "train(checkpoint_path=...) saves them, and lets Ctrl-C wait for the end of a step."
+    "train(checkpoint=...) saves them, and lets Ctrl-C wait for the end of a step."
 )
 
 
@@ -67,7 +67,7 @@ class Optimizer:
         counts: parameter name -> how many steps have changed it; for a table that has had row-sparse
             gradients, how many have changed each row: an array of the device, float64 `[rows]`.
         averages: the averages; None without `average`.
-        rate_factor: all learning rates are multiplied by this; `train(plateau=)` sets it.
+        rate_factor: all learning rates are multiplied by this; `train` sets it.
         unless: float64 `[1]` of the model's device; where it is 0, `step` changes no array, and the host does
             not learn of it: `counters` and `set_back` then make the step undone. `train` sets it, so that it
             need not wait for a loss to know that it is finite.

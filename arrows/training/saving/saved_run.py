@@ -161,7 +161,6 @@ _PROGRESS: dict[str, Test] = {
     "seconds": _measure,
     "history": _type(list),
     "evaluations": _type(list),
-    "plateau": _type(str),
     "accumulate": _whole(1),
     "content": _type(str),
     "epochs": _whole(),
@@ -180,7 +179,6 @@ _EPOCH: dict[str, Test] = {
     "seconds": _measure,
     "examples_per_second": _measure,
     "figures": _table(_number),
-    "unit": _type(str),
     "best": _type(bool),
     "steps": _whole(),
 }

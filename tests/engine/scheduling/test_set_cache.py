@@ -26,7 +26,7 @@ import arrows as ar
 from arrows.engine.reading import example_reader, structural_hash
 from arrows.engine.scheduling import merge, set_cache
 from arrows.testing.schedules import verify
-from arrows.training import SGD, train
+from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
 from tests.generate import Case, cases
 
@@ -150,8 +150,7 @@ def test_a_run_goes_on_from_a_mapped_set(tmp_path: Path) -> None:
             epochs=epochs,
             batch_size=6,
             progress=False,
-            checkpoint_path=state,
-            resume=resume,
+            checkpoint=Checkpoint(state, resume=resume),
         )
         return {name: ar.to_numpy(value) for name, value in model.params.items()}
 

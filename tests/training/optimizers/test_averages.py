@@ -15,7 +15,7 @@ from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, Epoch, save_state, train
 from arrows.training import parameters as blocks
 from arrows.typesys.errors import ArrowValueError
-from tests.training.test_loop import Bookkeeper
+from tests.training.test_train import Bookkeeper
 
 KERNELS = pytest.param(
     "fake-kernels",
@@ -132,6 +132,6 @@ def test_train_evaluates_and_hands_over_the_averages(device):
         shown.append(float(model.device.to_numpy(model.params["w"])[0]))
         return {}
 
-    train(model, [1, 2], optimizer, batch_size=1, epochs=2, evaluate=look, after_epoch=look, progress=False)
+    train(model, [1, 2], optimizer, batch_size=1, epochs=2, evaluate=look, callbacks=[look], progress=False)
     assert shown == [-1.5, -1.5, -2.5, -2.5]
     assert model.device.to_numpy(model.params["w"]).tolist() == [-4.0]

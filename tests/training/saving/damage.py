@@ -12,7 +12,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.safetensors_file import read_file, write_file
-from arrows.training import Adam, Epoch, Optimizer, Progress, load_state, train
+from arrows.training import Adam, Checkpoint, Epoch, Optimizer, Progress, load_state, train
 
 RUN = "arrows.run"
 
@@ -33,12 +33,11 @@ def trained(checkpoint: Path | None = None, **more: Any) -> tuple[ar.Model, Opti
         batch_size=2,
         epochs=2,
         seed=1,
-        checkpoint_path=checkpoint,
-        metadata={"by": "us"} if checkpoint else None,
+        checkpoint=checkpoint and Checkpoint(checkpoint, metadata={"by": "us"}, **more),
         progress=False,
         evaluate=lambda: {"dev": 0.5},
         best_by="dev",
-        **more,
+        lower=False,
     )
     return model, optimizer
 

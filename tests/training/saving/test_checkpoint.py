@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,11 +25,8 @@ from arrows.training import (
     load_state,
     save,
     save_state,
-    train,
 )
-from arrows.training.interrupt import Interrupts
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from tests.training.test_loop import Bookkeeper
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -87,7 +82,7 @@ def test_a_run_that_goes_on_in_another_process_ends_with_the_same_bits(device, a
 
 
 def test_progress_texts_rate_and_the_model_s_step_come_back(tmp_path):
-    history = [Epoch(1, 0.1 + 0.2, 2.0, 5.0, {"dev": float("nan")}, "tree", best=True)]
+    history = [Epoch(1, 0.1 + 0.2, 2.0, 5.0, {"dev": float("nan")}, best=True)]
     run = Progress(3, 25, 100, 2, 50, 1 / 3, 0.5, history)
     model, optimizer = model_of(step=17, seed=3), SGD(0.1)
     optimizer.learning_rate = 0.01
@@ -191,183 +186,3 @@ def test_metadata_must_be_text(tmp_path):
     with pytest.raises(ArrowValueError, match="'epoch': 3 is not"):
         save_state(tmp_path / "run", model_of(), SGD(0.1), metadata={"epoch": 3})  # type: ignore[dict-item]
     assert os.listdir(tmp_path) == []
-
-
-class Cut(Exception):
-    """Stands for any error that ends a run."""
-
-
-class Breaking(Bookkeeper):
-    """Ends before a step of the given number."""
-
-    def __init__(self, at: int | None = None, device: str = "cpu") -> None:
-        super().__init__(device)
-        self.at = at
-
-    def train_step(self, batch: list[Any], optimizer: Any, check: Any = None) -> Any:
-        if optimizer.steps == self.at:
-            raise Cut
-        return super().train_step(batch, optimizer)
-
-
-def run(model: Any, path: Any, optimizer: Any = None, **more: Any) -> list[Epoch]:
-    settings = {"epochs": 3, "batch_size": 2, "seed": 4, "progress": False} | more
-    return train(model, list(range(7)), optimizer or SGD(0.5), checkpoint_path=path, **settings)
-
-
-def told(history: list[Epoch]) -> list[Any]:
-    return [(e.number, e.loss, dict(e.figures), e.best) for e in history]
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake"])
-@pytest.mark.parametrize("every", [1, 3, None])
-@pytest.mark.parametrize("at", [1, 4, 7, 9])
-def test_the_loop_goes_on_where_it_was(device, every, at, tmp_path):
-    path = tmp_path / "run"
-    figures = iter([0.5, 0.25, 0.75] * 2)
-    more = {"evaluate": lambda: {"dev": next(figures)}, "best_by": "dev", "checkpoint_every": every}
-    whole = Breaking(device=device)
-    expected = run(whole, tmp_path / "other", **more)
-    assert [epoch.best for epoch in expected] == [True, False, True]
-    figures = iter([0.5, 0.25, 0.75])
-    cut = Breaking(at, device)
-    with pytest.raises(Cut):
-        run(cut, path, **more)
-    again = Breaking(device=device)
-    resumed = run(again, path, resume=True, **more)
-    assert told(resumed) == told(expected)
-    saved = at if every == 1 else max((at // 3 * 3 if every else 0), at // 4 * 4)
-    assert cut.batches[:saved] + again.batches == whole.batches
-    assert bits(again, SGD(0.1)) == bits(whole, SGD(0.1))
-    assert told(run(again, path, resume=True, **more)) == told(expected)  # it is finished
-    assert len(again.batches) == 12 - saved
-    assert set(os.listdir(tmp_path)) <= {"other", "other.1", "run", "run.1"}
-
-
-def test_more_epochs_than_before(tmp_path):
-    first = Breaking()
-    run(first, tmp_path / "run", epochs=1)
-    history = run(first, tmp_path / "run", epochs=3, resume=True)
-    whole = Breaking()
-    assert told(history) == told(run(whole, None)) and first.batches == whole.batches
-
-
-def test_an_evaluation_that_is_cut_off_does_not_cost_the_epoch(tmp_path):
-    def fail() -> dict[str, float]:
-        raise Cut
-
-    model = Breaking()
-    with pytest.raises(Cut):
-        run(model, tmp_path / "run", evaluate=fail)
-    again = Breaking()
-    run(again, tmp_path / "run", evaluate=dict, resume=True)
-    assert len(model.batches) == 4 and len(again.batches) == 8
-
-
-def test_state_is_saved_by_the_clock(tmp_path):
-    with pytest.raises(Cut):
-        run(Breaking(3), tmp_path / "run", checkpoint_seconds=0)
-    again = Breaking()
-    run(again, tmp_path / "run", resume=True)
-    assert len(again.batches) == 12 - 3
-    with pytest.raises(Cut):
-        run(Breaking(3), tmp_path / "other", checkpoint_seconds=1e9)
-    assert not (tmp_path / "other").exists()
-
-
-def test_another_run_s_state_is_refused_with_the_differences(tmp_path):
-    run(Breaking(), tmp_path / "run", metadata={"size": "3", "words": "w"})
-    with pytest.raises(ArrowValueError) as caught:
-        run(
-            Breaking(),
-            tmp_path / "run",
-            seed=5,
-            metadata={"size": "4", "cell": "x"},
-            resume=True,
-        )
-    assert str(caught.value).splitlines() == [
-        f"{tmp_path / 'run'} is the state of another run:",
-        "  seed: 4 in the saved state, 5 now",
-        "  cell: None in the saved state, x now",
-        "  size: 3 in the saved state, 4 now",
-        "  words: w in the saved state, None now",
-        "  hint  a new run from there: load_state(path, model, optimizer), another checkpoint_path",
-    ]
-
-
-def test_without_a_file_resume_begins_and_overwrite_replaces_it(tmp_path):
-    run(model := Breaking(), tmp_path / "run", resume=True)
-    assert len(model.batches) == 12
-    run(model := Breaking(), tmp_path / "run", overwrite=True)
-    assert len(model.batches) == 12
-
-
-def test_remains_of_a_killed_write_are_removed(tmp_path):
-    (tmp_path / ".run.0123abcd.tmp").write_bytes(b"half")
-    (tmp_path / ".other.0123abcd.tmp").write_bytes(b"half")
-    run(Breaking(), tmp_path / "run")
-    assert set(os.listdir(tmp_path)) == {"run", "run.1", ".other.0123abcd.tmp"}
-
-
-@pytest.mark.parametrize(
-    ("bad", "words"),
-    [
-        ({"checkpoint_path": None, "resume": True}, "without checkpoint_path there is no state"),
-        ({"checkpoint_path": None, "checkpoint_every": 3}, "without checkpoint_path there is no state"),
-        ({"checkpoint_every": 0}, "checkpoint_every is 0, and should be 1 or more"),
-        ({"checkpoint_seconds": -1.0}, "checkpoint_seconds is -1.0, and should be 0 or more"),
-        ({"best_by": "dev"}, "best_by is 'dev', and evaluate"),
-        ({"best_by": "dev", "evaluate": lambda: {"test": 1.0}}, "the figure 'dev', and gives test"),
-    ],
-)
-def test_arguments_that_do_not_go_together(bad, words, tmp_path):
-    with pytest.raises(ArrowValueError, match=words):
-        train(Bookkeeper(), [1], SGD(0.1), progress=False, **{"checkpoint_path": tmp_path / "run", **bad})
-
-
-def test_a_place_that_cannot_be_written_to_is_said_before_the_training(tmp_path):
-    model = Breaking()
-    for path, words in (
-        (tmp_path / "nowhere" / "run", "no such folder"),
-        (tmp_path, "this is a folder"),
-        (".", "this is a folder"),
-        ("/dev/null", "a device"),
-        ("", "checkpoint_path names no file"),
-        ("a\0b", "checkpoint_path names no file"),
-    ):
-        with pytest.raises((OSError, ArrowValueError), match=words):
-            run(model, path)
-    assert not model.batches and not os.listdir(tmp_path)
-
-
-def test_the_second_interrupt_does_not_wait():
-    def twice() -> None:
-        with Interrupts() as interrupts:
-            signal.raise_signal(signal.SIGINT)
-            assert interrupts.came
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        twice()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_interrupts_are_left_alone_where_they_are_not_ours():
-    own = lambda *_: None  # noqa: E731
-    before = signal.signal(signal.SIGINT, own)
-    try:
-        with Interrupts() as interrupts:
-            assert signal.getsignal(signal.SIGINT) is own
-        assert not interrupts.came
-    finally:
-        signal.signal(signal.SIGINT, before)
-    found = []
-
-    def elsewhere() -> None:
-        with Interrupts():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert found == [signal.default_int_handler]

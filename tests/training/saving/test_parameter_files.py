@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import get_device
-from arrows.training import SGD, load, read_metadata, save, save_state, train
+from arrows.training import SGD, Checkpoint, load, read_metadata, save, save_state, train
 from arrows.typesys.errors import ArrowValueError
 
 
@@ -168,6 +168,6 @@ def test_metadata_must_be_text(tmp_path):
 def test_the_state_of_a_run_is_told_from_weights(tmp_path):
     block = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] ** 2)
     model, path = ar.compile(block), tmp_path / "run.state"
-    train(model, [[1.0, 2.0]], SGD(0.1), checkpoint_path=path, progress=False)
+    train(model, [[1.0, 2.0]], SGD(0.1), checkpoint=Checkpoint(path), progress=False)
     with pytest.raises(ArrowValueError, match=r"run\.state is the state of a run: load_state\("):
         load(model, path)

@@ -1,9 +1,6 @@
-"""A data-parallel run for tests under mpirun: prints the result of rank 0 as JSON.
+"""A data-parallel run for tests under mpirun: prints the parameters and losses of rank 0 as JSON.
 
-mpi_run.py CHECKPOINT [resume | kill | raise | interrupt | terminate | end]
-
-With kill to terminate, that happens to rank 1 in the middle of step 20; with end, all ranks get SIGTERM while
-rank 0 evaluates after step 20.
+mpi_run.py CHECKPOINT [resume | kill | raise]: the last two happen to rank 1 in the middle of step 20.
 """
 
 from __future__ import annotations
@@ -12,14 +9,13 @@ import json
 import os
 import signal
 import sys
-import time
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import arrows as ar
-from arrows.training import Adam, train
+from arrows.training import Adam, Checkpoint, train
 
 
 def meeting(model: Any, fate: str) -> Any:
@@ -30,10 +26,6 @@ def meeting(model: Any, fate: str) -> Any:
         if model.step == 19 and MPI.COMM_WORLD.rank == 1:
             if fate == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
-            if fate == "interrupt":
-                signal.raise_signal(signal.SIGINT)
-            if fate == "terminate":
-                signal.raise_signal(signal.SIGTERM)
             if fate == "raise":
                 raise ValueError("rank 1 is ill")
         return step(*arguments, **keywords)
@@ -48,21 +40,14 @@ def main(checkpoint: str, fate: str = "") -> None:
     words = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc") >> ar.Dropout(0.3)
     score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
     model = ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()), float_type="float64")
-
-    def evaluate() -> dict[str, float]:
-        if model.step == 20 and fate == "end":
-            os.kill(os.getppid(), signal.SIGTERM)  # of mpirun, as a batch system sends it
-            time.sleep(60)
-        return {"steps": model.step}
-
     history = train(
         meeting(model, fate), examples, Adam(0.01, clip_norm=1.0), epochs=4, batch_size=8, progress=False,
-        comm=MPI.COMM_WORLD, checkpoint_path=checkpoint, checkpoint_every=3, resume=fate == "resume",
-        evaluate=evaluate, evaluate_every=4,
+        comm=MPI.COMM_WORLD, checkpoint=Checkpoint(checkpoint, every=3, resume=fate == "resume"),
+        evaluate=lambda: {"steps": model.step}, evaluate_every=4,
     )  # fmt: skip
     if MPI.COMM_WORLD.rank == 0:
-        params = {name: array.tolist() for name, array in model.params.items()}
-        print(json.dumps({"params": params, "losses": [epoch.loss for epoch in history]}))
+        params = np.concatenate([array.ravel() for array in model.params.values()]).tolist()
+        print(json.dumps([*params, *(epoch.loss for epoch in history)]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+"""Runs in processes of their own that are killed, interrupted, or out of disk: the same bits."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+PROGRAM = Path(__file__).with_name("run_to_kill.py")
+pytestmark = pytest.mark.nightly
+
+
+def start(folder: Path, optimizer: str, every: int, *resume: str) -> subprocess.Popen[str]:
+    files = [folder / "run", folder / "result.npz"]
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", PROGRAM, *files, optimizer, str(every), *resume],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=PROGRAM.parents[2],
+        env={**os.environ, "PYTHONPATH": str(PROGRAM.parents[2])},
+    )
+
+
+def finish(process: subprocess.Popen[str], status: int = 0) -> str:
+    shown, errors = process.communicate(timeout=600)
+    assert process.returncode == status, errors
+    return shown
+
+
+def cut_off(process: subprocess.Popen[str], step: int, by: int) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line.split()[1]) >= step:
+            process.send_signal(by)
+            break
+    process.communicate(timeout=600)
+    assert process.returncode in (-by, 0)  # 0: it was faster than the signal
+
+
+def result(folder: Path) -> tuple[dict[str, bytes], Any]:
+    with np.load(folder / "result.npz") as arrays:
+        return (
+            {name: arrays[name].tobytes() for name in arrays.files},
+            json.loads((folder / "result.npz.json").read_text(encoding="utf-8")),
+        )
+
+
+@pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
+def whole(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    finish(start(folder, request.param, 50))
+    return request.param, result(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
+def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
+    optimizer, expected = whole
+    every = {"sgd": 5, "adagrad": 1, "adam": 1}[optimizer]  # 1: it is likely to die while it saves
+    first, second = sorted(np.random.default_rng().choice(np.arange(1, 45), 2, replace=False).tolist())
+    cut_off(start(tmp_path, optimizer, every), first, signal.SIGKILL)
+    cut_off(start(tmp_path, optimizer, every, "resume"), second, signal.SIGKILL)
+    shown = finish(start(tmp_path, optimizer, every, "resume"))
+    # It went on from a state that had been saved, not from the beginning.
+    assert second <= every or "step 1\n" not in shown, (first, second)
+    assert result(tmp_path) == expected, (first, second)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_twenty_deaths_at_random_moments_change_nothing(whole, tmp_path):
+    optimizer, expected = whole
+    seed = str(np.random.default_rng().integers(2**31))
+    shown = finish(start(tmp_path, optimizer, 1, "20", seed)).splitlines()
+    last = [int(step) for step in shown[0].split()[1:]]
+    assert len(last) == 20 and len(set(last)) > 5, last  # they died at different steps, and went on
+    assert result(tmp_path) == expected, (seed, last)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
+def test_a_disk_that_fills_keeps_the_state_before(whole, tmp_path, monkeypatch):
+    optimizer, expected = whole
+    monkeypatch.setenv("FULL_AT", "17")
+    process = start(tmp_path, optimizer, 3)
+    shown, errors = process.communicate(timeout=600)
+    assert process.returncode == 1 and "OSError: [Errno 27] File too large" in errors
+    assert shown.endswith("step 18\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "run.1"}  # nothing half written
+    monkeypatch.delenv("FULL_AT")
+    assert finish(start(tmp_path, optimizer, 3, "resume")).startswith("step 16\n")
+    assert result(tmp_path) == expected
+
+
+def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatch):
+    optimizer, expected = whole
+    monkeypatch.setenv("INTERRUPT_AT", "17")
+    shown, errors = start(tmp_path, optimizer, 50).communicate(timeout=600)
+    assert shown.endswith("step 16\nstep 17\n") and "KeyboardInterrupt" in errors
+    monkeypatch.delenv("INTERRUPT_AT")
+    assert finish(start(tmp_path, optimizer, 50, "resume")).startswith("step 18\n")
+    assert result(tmp_path) == expected
