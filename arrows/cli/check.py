@@ -22,12 +22,10 @@ from arrows.cli.option_types import block_type
 from arrows.cli.user_file import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.combinators import AnyBlock, Apply, InferredZeros
 from arrows.engine.planning import named_parameters
-from arrows.inference import Typed, tree_lines, typed_tree
+from arrows.inference import Typed, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.quoting import printable_lines
-
-WHOLE = 400  # characters after which a type in the JSON tree is cut short
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -257,20 +255,8 @@ def _record(finding: Finding) -> dict[str, Any]:
     }
     if typed is None:
         return record
-    # Every occurrence of a block, in the printed tree's order; flat, since JSON readers limit the depth.
-    tree = [
-        {
-            "depth": line.depth,
-            "role": line.role,
-            "block": line.title.removesuffix(" (again)"),
-            "input": T.notation(line.typed.input, WHOLE),
-            "output": T.notation(line.typed.output, WHOLE),
-            **_place(line.typed.form.site),
-        }
-        for line in tree_lines(typed)
-    ]
     types = {"input": str(typed.input), "output": str(typed.output)}
-    return record | types | _counts(typed) | {"tree": tree}
+    return record | types | _counts(typed) | {"tree": typed_tree(typed)}
 
 
 def _problem(error: Exception | None) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from arrows.cli.option_types import count, positive
 from arrows.cli.predict import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
 from arrows.files import require_replaceable
-from arrows.models import Sentiment, node_labels, sentiment
+from arrows.models import Examination, Sentiment, sentiment
 from arrows.training import Adagrad, train
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         epochs=options.epochs,
         batch_size=BATCH,
         seed=seed,
-        evaluate=lambda: accuracy(judge, held_out),
+        evaluate=Examination(judge, held_out),
         callbacks=[lambda epoch: print(epoch, flush=True)],
     )
 
@@ -96,22 +96,6 @@ def run(options: argparse.Namespace) -> int:
     for tree in [parse_tree(text) for text in BUILT_IN] + users:
         print(f"  {printable(format_tree(tree)):<64} {judgement(restored, tree)}")
     return 0
-
-
-def accuracy(judge: ar.Model, trees: list[Tree]) -> dict[str, float]:
-    """The share of correct classes at the roots, and at all nodes.
-
-    >>> from arrows.models import sentiment
-    >>> judge = ar.compile(sentiment({}, size=2, classes=1).judge)
-    >>> accuracy(judge, [{"label": 0, "word": "good"}])
-    {'root': 1.0, 'nodes': 1.0}
-    """
-    roots = ar.to_numpy(judge(trees)).argmax(axis=1)
-    nodes = ar.to_numpy(judge.metrics["scores"].values).argmax(axis=1)
-    return {
-        "root": float(np.mean(roots == [tree["label"] for tree in trees])),
-        "nodes": float(np.mean(nodes == [label for tree in trees for label in node_labels(tree)])),
-    }
 
 
 def speed(blocks: Sentiment, model: ar.Model, trees: list[Tree]) -> tuple[float, float]:

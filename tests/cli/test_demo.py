@@ -16,7 +16,7 @@ def test_the_whole_demonstration(capsys, tmp_path, monkeypatch):
     Path("sentiment.safetensors").write_text("the model of ten hours")
     status, out, err = outcome(capsys, "demo", *FEW, "--save", "new", "(dull film)", "unheard_of")
     assert status == 0 and "epoch 1/2" in err
-    for words in ("cell: (float32[64], ", "epoch 2: loss", "root 0.", "trees/s", "speed-up:", "new: "):
+    for words in ("cell: (float32[64], ", "epoch 2: loss", "nodes fine 0.", "trees/s", "speed-up:", "new: "):
         assert words in out
     lines = out.splitlines()
     assert "(the grammar: negative)" in next(line for line in lines if "((not good) film)" in line)
