@@ -55,8 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["demo", "(good film"])
     2
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is printed as escapes
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # the shell has closed it: >&-
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is escaped
             stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     threads = options.threads or COMMANDS[options.command][2]

@@ -152,6 +152,8 @@ def test_encodings_that_lack_a_character_and_files_with_odd_names(tmp_path, caps
         ("arrows check model.py | { read first; }", 141, ""),
         ("arrows predict m trees --format trees | { read first; }", 141, ""),
         ("arrows check model.py >&-", 0, ""),
+        ("arrows predict m trees --format trees --show >&-", 0, ""),
+        ("arrows check none.py >&- 2>&-", 2, ""),
         ("arrows check none.py >&-", 2, "no such file"),
         ("PYTHONIOENCODING=ascii arrows check odd.py | grep -q u6728", 0, ""),
         ("arrows demo --examples 9 --epochs 1 >&-", 0, ""),
