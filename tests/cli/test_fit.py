@@ -403,59 +403,35 @@ def lines(label, count=50):
     return "".join(json.dumps({"y": label(n), "x": n, "nothing": None}) + "\n" for n in range(count))
 
 
-MISTAKES = {
-    "no such label": ('{"a": 1}\n', [], "data.jsonl:1: the label 'y' is missing; there are 'a'"),
-    "a missing label": ('{"y": 1}\n{"a": 1}\n', [], "data.jsonl:2: the label 'y' is missing"),
-    "a null label": ('{"y": 1}\n{"y": null}\n', [], "data.jsonl:2: the label 'y' is null; --skip"),
-    "an array": (
-        '{"y": [1]}\n',
-        [],
-        "data.jsonl:1: the label 'y' should be a text, a number or a truth value",
-    ),
-    "an array of documents": ('[{"y": 1}]\n', [], "got list; each line is a document of its own"),
-    "an array over many lines": (
-        '[\n {"y": 1},\n {"y": 2}\n]\n',
-        [],
-        "data.jsonl: this file begins as one JSON array",
-    ),
-    "no JSON": ('{"y": 1}\n{"y"\n', [], "data.jsonl:2:"),
-    "nothing": ("", [], "data.jsonl: there are no examples"),
-    "too few": (lines(lambda n: n % 2, 5), [], "of 5 examples, [0-5] are to learn from"),
-    "one document": ('{"x": 1, "y": "a"}\n{"x": 1, "y": "b"}\n' * 50, [], "only 1 differ in more than"),
-    "one class": (lines(lambda n: "a"), [], "the same in all 50 examples: 'a'"),
-    "two types": (
-        lines(lambda n: [1, "a"][n % 2]),
-        [],
-        "a number in .*data.jsonl:.* and a text in .*data.jsonl:",
-    ),
-    "no numbers": (
-        lines(lambda n: str(n % 3)),
-        ["--task", "number"],
-        "--task number, and the label 'y' is a text",
-    ),
-    "all different": (lines(str), [], "50 different values in 50 examples, too many"),
-    "nothing to read": (lines(lambda n: n % 2), ["--ignore", "x"], "nothing can be read in"),
-    "an unknown path": (lines(lambda n: n % 2), ["--ignore", "z"], "ignore names the path 'z'"),
-    "not a number": (
-        lines(lambda n: n % 2) + '{"y": 1, "x": NaN}\n' * 40,
-        [],
-        "data.jsonl:5.: x: expected a finite",
-    ),
-    "a number too large": (
-        lines(lambda n: [1.5, -1e151][n == 20]),
-        [],
-        "data.jsonl:21: the label 'y' is -1e.151; to be predicted, a number should be from -1e.150 to 1e.150",
-    ),
-    "shares": ('{"y": 1}\n', ["--test-share", "0.95"], "leave nothing to learn from"),
-}
+TWO = lines(lambda n: n % 2)
+MISTAKES = [
+    ('{"a": 1}\n', "", "data.jsonl:1: the label 'y' is missing; there are 'a'"),
+    ('{"y": 1}\n{"a": 1}\n', "", "data.jsonl:2: the label 'y' is missing"),
+    ('{"y": 1}\n{"y": null}\n', "", "data.jsonl:2: the label 'y' is null; --skip"),
+    ('{"y": [1]}\n', "", "data.jsonl:1: the label 'y' should be a text, a number or a truth value"),
+    ('[{"y": 1}]\n', "", "got list; each line is a document of its own"),
+    ('[\n {"y": 1},\n {"y": 2}\n]\n', "", "data.jsonl: this file begins as one JSON array"),
+    ('{"y": 1}\n{"y"\n', "", "data.jsonl:2:"),
+    ("", "", "data.jsonl: there are no examples"),
+    (lines(lambda n: n % 2, 5), "", "of 5 examples, [0-5] are to learn from"),
+    ('{"x": 1, "y": "a"}\n{"x": 1, "y": "b"}\n' * 50, "", "only 1 differ in more than"),
+    (lines(lambda n: "a"), "", "the same in all 50 examples: 'a'"),
+    (lines(lambda n: [1, "a"][n % 2]), "", "a number in .*data.jsonl:.* and a text in .*data.jsonl:"),
+    (lines(lambda n: str(n % 3)), "--task number", "--task number, and the label 'y' is a text"),
+    (lines(str), "", "50 different values in 50 examples, too many"),
+    (TWO, "--ignore x", "nothing can be read in"),
+    (TWO, "--ignore z", "ignore names the path 'z'"),
+    (TWO + '{"y": 1, "x": NaN}\n' * 40, "", "data.jsonl:5.: x: expected a finite"),
+    (lines(lambda n: [1.5, -1e151][n == 20]), "", "data.jsonl:21: the label 'y' is -1e.151; to be predicted"),
+    ('{"y": 1}\n', "--test-share 0.95", "leave nothing to learn from"),
+]
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_are_named_with_their_line_and_write_nothing(tmp_path, capsys, name):
-    text, options, message = MISTAKES[name]
+@pytest.mark.parametrize(("text", "options", "message"), MISTAKES, ids=[each[2] for each in MISTAKES])
+def test_mistakes_are_named_with_their_line_and_write_nothing(tmp_path, capsys, text, options, message):
     path = tmp_path / "data.jsonl"
     path.write_text(text)
-    status, _, err = outcome(capsys, "fit", str(path), "--label", "y", *options)
+    status, _, err = outcome(capsys, "fit", str(path), "--label", "y", *options.split())
     assert status == 2 and re.search(message, err), err
     assert not (tmp_path / "data.fit").exists()
 
@@ -580,18 +556,13 @@ def test_folds_say_how_much_their_figures_differ(tmp_path, capsys):
     assert re.search(r"cross-validation accuracy +[0-9.]+ ± [0-9.]+ ", out)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--validation-share", "0.2"], "--folds and --validation-share do not go together"),
-        (["--resume"], "--folds and --resume do not"),
-        (["--find-rate"], "--folds and --find-rate do not"),
-    ],
-)
-def test_folds_refuse_what_they_decide(tmp_path, capsys, options, words):
+@pytest.mark.parametrize("option", ["--validation-share 0.2", "--resume", "--find-rate"])
+def test_folds_refuse_what_they_decide(tmp_path, capsys, option):
     path = written(tmp_path / "data.jsonl", threads(60))
-    status, _, err = outcome(capsys, "fit", str(path), "--label", "disputed", "--folds", "3", *options)
-    assert status == 2 and words in err and not (tmp_path / "data.fit").exists()
+    command = ["fit", str(path), "--label", "disputed", "--folds", "3", *option.split()]
+    status, _, err = outcome(capsys, *command)
+    assert status == 2 and f"--folds and {option.split()[0]} do not go together" in err
+    assert not (tmp_path / "data.fit").exists()
 
 
 def test_few_examples_to_validate_are_said_and_choose_by_the_loss(tmp_path, capsys):

@@ -8,6 +8,7 @@ import json
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import arrows as ar
 from arrows.cli.fit.examples import DataSplit, Example, ExampleFile, read_examples, split_examples
 from arrows.cli.fit.folds import CrossValidation, cross_validation
 from arrows.cli.fit.leakage import revealing_fields
-from arrows.cli.fit.models import SETS, Built, Measured, Result, label_path, optimizer_of, prepared
+from arrows.cli.fit.models import SETS, Built, Measured, Result, label_path, optimizer_of, prepared, trained
 from arrows.cli.fit.options import SHARE, require_folds
 from arrows.cli.fit.report import (
     Report,
@@ -44,7 +45,7 @@ from arrows.cli.table_columns import METADATA, is_missing
 from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, train_best
 from arrows.files import replacing
 from arrows.model_files import save_model
-from arrows.training import Epoch, History, load, train
+from arrows.training import Epoch, History, load
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import printable, quoted
 from arrows.version import __version__
@@ -56,7 +57,6 @@ class Fit:
 
     Attributes:
         options: of the command.
-        folder: what it writes to.
         data: the file of the examples.
         split: the examples in parts.
         task: what is predicted.
@@ -66,7 +66,6 @@ class Fit:
     """
 
     options: argparse.Namespace
-    folder: Path
     data: ExampleFile
     split: DataSplit
     task: Task
@@ -144,7 +143,6 @@ def run(options: argparse.Namespace) -> int:
         folder.mkdir(exist_ok=True)
     fit = Fit(
         options=options,
-        folder=folder,
         data=data,
         split=split,
         task=task,
@@ -204,16 +202,7 @@ def _trained_after_folds(fit: Fit) -> Outcome:
         flush=True,
     )
     with run_logs(options) as logs:
-        history = train(
-            built.learner,
-            prepared(built.learner, fit.split.train, fit.sets),
-            optimizer_of(options),
-            epochs=folds.epochs,
-            batch_size=options.batch_size,
-            accumulate=options.accumulate,
-            seed=options.seed,
-            callbacks=logs,
-        )
+        history = trained(options, built, fit.split.train, fit.sets, epochs=folds.epochs, callbacks=logs)
     save_model(built.judge, options.save, metadata=fit.texts)
     # With `--overwrite`: no run goes on from the state of the one whose model this replaces.
     for state in states(options, checkpoint_path(options.save)):
@@ -323,7 +312,7 @@ def _require_folder(options: argparse.Namespace, folder: Path) -> None:
 
 def _formatted(source: str) -> str:
     """A source as ruff lays it out; as it is where there is no ruff."""
-    program = shutil.which("ruff")
+    program = shutil.which("ruff") or shutil.which("ruff", path=Path(sys.executable).parent)
     if program is None:
         return source
     command = [program, "format", "--isolated", "--stdin-filename", "block.py", "-"]

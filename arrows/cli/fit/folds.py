@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from arrows.cli.fit.examples import DataSplit, Example
-from arrows.cli.fit.models import Built, Measured, Result, optimizer_of, prepared
+from arrows.cli.fit.models import Built, Measured, Result, prepared, trained
 from arrows.cli.fit.task import figures_text, task_of
 from arrows.documents import category
 from arrows.ops.arrays import HostArray
-from arrows.training import EarlyStopping, History, train
+from arrows.training import EarlyStopping, History
 from arrows.typesys import InputError
 from arrows.typesys.errors import NotFiniteError
 
@@ -67,14 +67,12 @@ def cross_validation(
             split = built.readable(split)
         examined = prepared(built.scores, split.validation, sets)
         measured, scores = Measured(built.scores, split.validation, examined, task), list[HostArray]()
-        history = train(
-            built.learner,
-            prepared(built.learner, others, sets),
-            optimizer_of(options),
+        history = trained(
+            options,
+            built,
+            others,
+            sets,
             epochs=options.epochs,
-            batch_size=options.batch_size,
-            accumulate=options.accumulate,
-            seed=options.seed,
             evaluate=_kept(measured, scores),
             best_by=task.best_by,
             lower=False,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from arrows.documents import Proposal, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.models import DocumentModel
 from arrows.ops.arrays import HostArray
-from arrows.training import Optimizer
+from arrows.training import History, Optimizer, train
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable_lines
 
@@ -150,6 +151,22 @@ def prepared(model: ar.Model, examples: Sequence[Example], folder: Path | None) 
     # A mapped file lives on without its name; on Windows it keeps the name, and stays.
     with TemporaryDirectory(prefix=SETS, dir=folder, ignore_cleanup_errors=True) as files:
         return model.prepare(documents_of(examples), cache=Path(files) / "examples")
+
+
+def trained(
+    options: argparse.Namespace, built: Built, examples: Sequence[Example], sets: Path | None, **more: Any
+) -> History:
+    """Trains the models as the options say; `more` goes to `train`."""
+    return train(
+        built.learner,
+        prepared(built.learner, examples, sets),
+        optimizer_of(options),
+        batch_size=options.batch_size,
+        accumulate=options.accumulate,
+        seed=options.seed,
+        unit="document",
+        **more,
+    )
 
 
 def optimizer_of(options: argparse.Namespace) -> Optimizer:
