@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from arrows.documents.readers import entries, json_type
 from arrows.documents.recursion import (
@@ -225,52 +225,36 @@ class SchemaReader:
         self, values: Sequence[object], path: str, depth: int, above: Places, *, missing: int
     ) -> Schema:
         """The schema of the values at a path."""
-        types = dict.fromkeys(
-            map(type, values)
-        )  # most paths have one or two: lists of the others need no walk
-        _require_json(values, types, path)
-        numbers = (
-            [value for value in values if type(value) is int or type(value) is float]
-            if int in types or float in types
-            else []
-        )
+        kinds = dict.fromkeys(map(type, values))
+        found: dict[type, list[Any]] = {kind: [v for v in values if type(v) is kind] for kind in kinds}
+        _require_json(found, path)
+        numbers = [value for value in values if type(value) is int or type(value) is float]
         _require_finite(numbers, path)
-        arrays = [value for value in values if isinstance(value, list)] if list in types else []
-        objects = [value for value in values if isinstance(value, dict)] if dict in types else []
         repeated = {kind: head for (kind, way), head in above.items() if not way}
-        for kind, nested in ((dict, objects), (list, arrays)):
+        parts: dict[type, Any] = {}
+        deeper: dict[str, int] = {}
+        for kind, name in ((dict, "object"), (list, "array")):
+            nested = found.get(kind, [])
             if nested and kind in repeated:
                 self.repeats.require(nested, repeated[kind], kind)
-        stops = depth >= self.depth
+                parts[kind] = RepeatedSchema(repeated[kind], len(nested))
+            elif nested and depth >= self.depth:
+                deeper[name] = len(nested)
+            elif nested:
+                keyed = kind is dict and path in self.keyed
+                read = self._keyed if keyed else self._fields if kind is dict else self._elements
+                parts[kind] = read(nested, path, depth, above)
         return Schema(
             path=path,
             count=len(values),
             missing=missing,
-            nulls=sum(value is None for value in values) if type(None) in types else 0,
-            booleans=[value for value in values if isinstance(value, bool)] if bool in types else [],
+            nulls=len(found.get(type(None), [])),
+            booleans=found.get(bool, []),
             numbers=numbers,
-            texts=[value for value in values if isinstance(value, str)] if str in types else [],
-            objects=(
-                RepeatedSchema(repeated[dict], len(objects))
-                if objects and dict in repeated
-                else self._keyed(objects, path, depth, above)
-                if objects and path in self.keyed and not stops
-                else self._fields(objects, path, depth, above)
-                if objects and not stops
-                else None
-            ),
-            arrays=(
-                RepeatedSchema(repeated[list], len(arrays))
-                if arrays and list in repeated
-                else self._elements(arrays, path, depth, above)
-                if arrays and not stops
-                else None
-            ),
-            deeper={
-                name: len(nested)
-                for name, kind, nested in (("array", list, arrays), ("object", dict, objects))
-                if stops and nested and kind not in repeated
-            },
+            texts=found.get(str, []),
+            objects=parts.get(dict),
+            arrays=parts.get(list),
+            deeper=deeper,
         )
 
     def _fields(self, objects: list[JsonObject], path: str, depth: int, above: Places) -> ObjectSchema:
@@ -315,11 +299,11 @@ def _after(places: Places, step: Step) -> Places:
     return {(kind, way[1:]): head for (kind, way), head in places.items() if way and way[0] == step}
 
 
-def _require_json(values: Sequence[object], types: Collection[type], path: str) -> None:
+def _require_json(found: Mapping[type, Sequence[object]], path: str) -> None:
     """Refuses values of types that JSON does not have."""
-    for kind in types:
+    for values in found.values():
         try:
-            json_type(next(value for value in values if type(value) is kind))
+            json_type(values[0])
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
 
