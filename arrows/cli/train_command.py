@@ -11,8 +11,8 @@ from pathlib import Path
 import arrows as ar
 from arrows.cli.job import is_first
 from arrows.cli.option_types import OPTIMIZERS, add_device, count, positive, rate
-from arrows.cli.outputs import add_overwrite
-from arrows.cli.run_logs import add_log_options, run_logs
+from arrows.cli.outputs import add_overwrite, require_output
+from arrows.files import require_replaceable
 from arrows.model_files import save_model
 from arrows.training import (
     Callback,
@@ -21,6 +21,7 @@ from arrows.training import (
     Epoch,
     Evaluation,
     History,
+    JsonLines,
     Optimizer,
     Plateau,
     find_learning_rate,
@@ -94,7 +95,7 @@ def add_training_options(
         action="store_true",
         help="print a learning rate to begin with, found in a short run, and train nothing",
     )
-    add_log_options(parser)
+    add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step, evaluation and epoch")
 
 
 def checkpoint_path(path: Path) -> Path:
@@ -153,29 +154,28 @@ def train_best(
     if options.plateau is not None:
         rules.append(Plateau(best_by, 0.5, options.plateau, lower=False))
     try:
-        with run_logs(options) as logs:
-            history = train(
-                model,
-                examples,
-                optimizer,
-                epochs=options.epochs,
-                batch_size=options.batch_size,
-                accumulate=options.accumulate,
-                seed=options.seed,
-                evaluate=evaluate,
-                evaluate_every=options.evaluate_every,
-                best_by=best_by,
-                lower=False,
-                callbacks=[reporter, *rules, *logs],
-                checkpoint=Checkpoint(
-                    checkpoint_path(options.save),
-                    keep=options.keep_last,
-                    resume=options.resume,
-                    overwrite=options.overwrite,
-                    metadata=metadata,
-                ),
-                comm=world(),
-            )
+        history = train(
+            model,
+            examples,
+            optimizer,
+            epochs=options.epochs,
+            batch_size=options.batch_size,
+            accumulate=options.accumulate,
+            seed=options.seed,
+            evaluate=evaluate,
+            evaluate_every=options.evaluate_every,
+            best_by=best_by,
+            lower=False,
+            callbacks=[reporter, *rules, *run_logs(options)],
+            checkpoint=Checkpoint(
+                checkpoint_path(options.save),
+                keep=options.keep_last,
+                resume=options.resume,
+                overwrite=options.overwrite,
+                metadata=metadata,
+            ),
+            comm=world(),
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("continue with --resume") from None
     if not is_first():
@@ -187,6 +187,21 @@ def train_best(
     step = f", step {best.step:,}" if options.evaluate_every else ""
     print(f"test, with the model of epoch {best.epoch}{step} ({printable(str(options.save))}):\n{figures}")
     return history
+
+
+def run_logs(options: argparse.Namespace) -> list[Callback]:
+    """The callbacks that `options` ask for, on the first rank alone.
+
+    Raises:
+        ArrowValueError: the file is one that the command reads, a model, or the state of a run.
+        OSError: the file cannot be written.
+    """
+    if options.log is None or not is_first():
+        return []
+    read = [value for name, value in vars(options).items() if name not in ("log", "save")]
+    require_output(options.log, *read, option="--log")
+    require_replaceable(options.log)
+    return [JsonLines(options.log)]
 
 
 def _find_rate(options: argparse.Namespace, model: ar.Model, examples: object, optimizer: Optimizer) -> None:

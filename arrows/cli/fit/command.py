@@ -40,9 +40,8 @@ from arrows.cli.fit.task import (
 )
 from arrows.cli.job import in_job
 from arrows.cli.outputs import require_free, states
-from arrows.cli.run_logs import run_logs
 from arrows.cli.table_columns import METADATA, is_missing
-from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, train_best
+from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, run_logs, train_best
 from arrows.files import replacing
 from arrows.model_files import save_model
 from arrows.training import Epoch, History, load
@@ -201,8 +200,8 @@ def _trained_after_folds(fit: Fit) -> Outcome:
         f"the folds are best after {folds.epochs} epochs, on average; now to learn from all of them",
         flush=True,
     )
-    with run_logs(options) as logs:
-        history = trained(options, built, fit.split.train, fit.sets, epochs=folds.epochs, callbacks=logs)
+    logs = run_logs(options)
+    history = trained(options, built, fit.split.train, fit.sets, epochs=folds.epochs, callbacks=logs)
     save_model(built.judge, options.save, metadata=fit.texts)
     # With `--overwrite`: no run goes on from the state of the one whose model this replaces.
     for state in states(options, checkpoint_path(options.save)):

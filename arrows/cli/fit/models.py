@@ -164,7 +164,6 @@ def trained(
         batch_size=options.batch_size,
         accumulate=options.accumulate,
         seed=options.seed,
-        unit="document",
         **more,
     )
 
