@@ -140,7 +140,7 @@ def read(path: Path) -> list[Tree]:
 
 
 def vectors_of(path: Path, trees: list[Tree]) -> dict[str, Vector]:
-    """The vectors of the words of trees; the treebank writes `\\\\/` for `/`."""
+    """The vectors of the words of trees; the treebank writes `\\/` for `/`."""
     spellings = {word: word.replace("\\", "") for word in words(trees)}
     rows = read_vectors(path, spellings.values())
     vectors = {word: rows[spelling] for word, spelling in spellings.items() if spelling in rows}
