@@ -172,6 +172,8 @@ def test_each_kind_of_field_is_read_in_its_way():
     expected = {path: kind for kind, paths in READ.items() for path in paths}
     assert {path: kind for path, kind, _ in proposal.table()} == expected
     assert {*proposal.decisions["fields"]["by"]["words"]} == {"ann", "bob", "cy"}
+    price, logs = proposal.decisions["fields"]["price"], np.log1p([post["price"] for post in samples])
+    assert price["log"] and np.allclose([price["mean"], price["deviation"]], [logs.mean(), logs.std()], 1e-3)
     reasons = {path: because for path, _, because in proposal.table()}
     assert reasons["price"].endswith("of many magnitudes") and "null" in reasons["age"]
     assert "ids" in reasons["key"] and reasons["nothing"] == "always null"
@@ -231,6 +233,8 @@ def test_arrays_are_pooled_by_sum_mean_and_largest():
     assert "ar.AllOf(" in source and all(f"ar.{name}(" in source for name in ("Sum", "Mean", "Max"))
     model = ar.compile(ar.infer_block(samples, width=3).block)
     assert not np.allclose(model([{"x": [0.5, 0.5]}]), model([{"x": [0.5]}]))  # how many there are counts
+    left, right = model([{"x": [1, 1, 4]}, {"x": [0, 2, 4]}])  # of one sum, mean, largest and length
+    assert not np.allclose(left, right, atol=1e-6)
     for kind, name in (("attention", "Attention"), ("mean", "Mean")):
         other = ar.infer_block(samples, width=3, kinds={"x": kind}).source
         assert f"ar.{name}(" in other and "ar.Sum(" not in other and "ar.Max(" not in other

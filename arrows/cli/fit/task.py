@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -235,9 +236,10 @@ def task_of(
 def _natural(name: str) -> tuple[float, str]:
     """Sorts numbers by size, before texts."""
     try:
-        return (float(name), "")
+        number = float(name)
     except ValueError:
-        return (float("inf"), name)
+        number = math.inf
+    return (math.inf if math.isnan(number) else number, name)
 
 
 def figures_text(figures: Mapping[str, float]) -> str:
