@@ -31,15 +31,19 @@ def separator_of(path: Path) -> str | None:
     In a .csv file it is what the first line has most of: commas, semicolons or tabs.
 
     Raises:
-        OSError: a .csv file cannot be read.
+        InputError, OSError: a .csv file cannot be read.
 
     >>> separator_of(Path("a.tsv.gz")), separator_of(Path("a.jsonl"))
     ('\\t', None)
     """
     name = path.stem if path.suffix in {".gz", ".zst"} else path.name
     kind = Path(name).suffix.lower()
+    if kind == ".tsv":
+        return "\t"
     if kind != ".csv":
-        return "\t" if kind == ".tsv" else None
+        return None
+    if not path.is_file():  # a pipe can be read but once
+        return ","
     _, header = next(lines_of(path), (1, b""))
     bare = re.sub(rb'"[^"]*"', b"", header).decode("latin-1")
     return max(",;\t", key=bare.count)

@@ -45,6 +45,8 @@ def test_a_column_of_words_keeps_them():
     assert types == {"country": "text"}
     assert [typed_row(row, types, "")["country"] for row in rows] == ["NA", "DE", "None", "1"]
     assert column_types([{"x": "NA"}, {"x": ""}]) == {"x": "text"}
+    # A column that held whole numbers may hold others when the model is used.
+    assert typed_row({"x": "1.5"}, {"x": "integer"}, "") == {"x": 1.5}
 
 
 def test_a_word_among_numbers_is_said():
