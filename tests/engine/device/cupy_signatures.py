@@ -23,14 +23,13 @@ from arrows.ops.arrays import Array, ArrayModule
 
 VERSIONS = (13, 14)
 RECORDS = Path(__file__).parent / "cupy"
-# What `arrows.engine.device.cuda` and `arrows.training.parallel` use beside the array module and arrays.
+# What `arrows.engine.device.cuda` uses beside the array module and arrays.
 CUDA = [
     "RawKernel.kernel",
     "RawModule",
     "RawModule.get_function",
     "asnumpy",
     "cuda.Device",
-    "cuda.Device.pci_bus_id",
     "cuda.Device.use",
     "cuda.MemoryPointer",
     "cuda.MemoryPointer.ptr",
@@ -49,17 +48,6 @@ CUDA = [
     "cuda.driver.launchKernel",
     "cuda.function.Function.ptr",
     "cuda.get_current_stream",
-    "cuda.nccl.NCCL_FLOAT32",
-    "cuda.nccl.NCCL_FLOAT64",
-    "cuda.nccl.NCCL_INT64",
-    "cuda.nccl.NCCL_SUM",
-    "cuda.nccl.NcclCommunicator",
-    "cuda.nccl.NcclCommunicator.allReduce",
-    "cuda.nccl.NcclCommunicator.broadcast",
-    "cuda.nccl.available",
-    "cuda.nccl.get_unique_id",
-    "cuda.nccl.groupEnd",
-    "cuda.nccl.groupStart",
     "cuda.runtime.CUDARuntimeError",
     "cuda.runtime.CUDA_R_32F",
     "cuda.runtime.getDeviceCount",
@@ -90,13 +78,13 @@ def names() -> list[str]:
 
 
 def preload_libraries() -> None:
-    """Loads what the packages nvidia-cublas-cu12 and nvidia-nccl-cu12 have: CuPy 13 looks elsewhere."""
+    """Loads what the package nvidia-cublas-cu12 has: CuPy 13 looks elsewhere."""
     try:
         import nvidia
     except ImportError:
         return
     for folder in map(Path, nvidia.__path__):
-        for name in ("cublas/lib/libcublasLt", "cublas/lib/libcublas", "nccl/lib/libnccl"):
+        for name in ("cublas/lib/libcublasLt", "cublas/lib/libcublas"):
             for library in sorted(folder.glob(f"{name}.so*")):
                 ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
 
@@ -105,7 +93,6 @@ def installed() -> dict[str, str | None]:
     """The signature of each name in the CuPy that is installed, as text; None where it is no function."""
     preload_libraries()
     import cupy
-    import cupy.cuda.nccl  # `import cupy` leaves it out
 
     return {name: _signature(cupy, name) for name in names()}
 
