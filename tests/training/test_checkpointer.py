@@ -267,7 +267,7 @@ sizes = st.sampled_from(
 )
 
 
-@draws(40, 1500)
+@draws(8, 1500)
 @given(lives=st.lists(st.tuples(sizes, st.integers(1, 4)), min_size=1, max_size=4), last=sizes)
 def test_an_epoch_in_batches_of_several_sizes_has_each_example_once(lives: Any, last: Any) -> None:
     seen: list[tuple[int, list[float]]] = []

@@ -291,7 +291,7 @@ def compare(data: st.DataObject) -> int:
 
 
 def test_random_models_on_ranks(record_property: Any) -> None:
-    sizes = (20, 1500)
+    sizes = (6, 1500)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
 
         @draws(*sizes)

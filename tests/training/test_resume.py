@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,22 @@ class Moments(Callback):
         return 1.0
 
 
-def compiled(dropout: float) -> ar.Model:
+@cache
+def compiled(dropout: float) -> tuple[ar.Model, dict[str, Any]]:
+    """A model, and the parameters that it begins with."""
     words = ar.Embedding(12, 3, name="words") >> ar.FC(3, name="fc") >> ar.Dropout(dropout)
     score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
-    return ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()))
+    model = ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()))
+    return model, {name: array.copy() for name, array in model.params.items()}
+
+
+def newborn(dropout: float) -> ar.Model:
+    """A model as in a new process."""
+    model, params = compiled(dropout)
+    for name, array in params.items():
+        model.params[name][...] = array
+    model.step = 0
+    return model
 
 
 @st.composite
@@ -179,7 +192,7 @@ deaths = st.builds(
 def live(run: Any, told: Told, path: Path | None) -> Any:
     """A life of a run; what it came to, or None if it was cut off."""
     make, how, dropout = run
-    model, optimizer = compiled(dropout), make()
+    model, optimizer = newborn(dropout), make()
     settings, fate = dict(how), told.fate
     log = Log(lambda step, numbers: told.said.update({("log", step, *numbers): True}), every=2)
     callbacks = [told, log, *settings.pop("callbacks"), lambda epoch: fate.at("function")]
@@ -244,7 +257,14 @@ def compare(run: Any, fates: list[Death]) -> int:
     return lives
 
 
-@pytest.mark.parametrize("how", ["raise", "interrupt", "signal"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("raise", marks=pytest.mark.nightly),
+        pytest.param("interrupt", marks=pytest.mark.nightly),
+        "signal",
+    ],
+)
 def test_each_moment_of_a_run_that_stops_early(how):
     """Within its second epoch, whose end is told all the same, once the run goes on."""
     rules = [EarlyStopping("luck", 2, lower=False), Plateau("luck", 0.5, 0, lower=False)]
@@ -263,7 +283,7 @@ def test_each_moment_of_a_run_that_stops_early(how):
 
 
 def test_runs_that_are_cut_off_end_as_those_in_one_piece(record_property: Any) -> None:
-    sizes = (60, 3000)
+    sizes = (25, 3000)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
 
         @draws(*sizes)
