@@ -102,25 +102,25 @@ if TYPE_CHECKING:
     from arrows import documents as documents
     from arrows import drawing as drawing
     from arrows import metrics as metrics
-    from arrows import model_files as model_files
+    from arrows import model_file as model_file
     from arrows import models as models
     from arrows import testing as testing
     from arrows import training as training
     from arrows.data import Vocabulary as Vocabulary
     from arrows.documents import infer_block as infer_block
-    from arrows.model_files import builder as builder
-    from arrows.model_files import load_model as load_model
-    from arrows.model_files import save_model as save_model
+    from arrows.model_file import builder as builder
+    from arrows.model_file import load_model as load_model
+    from arrows.model_file import save_model as save_model
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
-    _LATER = ("data", "documents", "drawing", "metrics", "model_files", "models", "testing", "training")
+    _LATER = ("data", "documents", "drawing", "metrics", "model_file", "models", "testing", "training")
     _ELSEWHERE = {
         "Vocabulary": "data",
-        "builder": "model_files",
+        "builder": "model_file",
         "infer_block": "documents",
-        "load_model": "model_files",
-        "save_model": "model_files",
+        "load_model": "model_file",
+        "save_model": "model_file",
     }
 
     def _room(name: str) -> ModuleType:
@@ -238,7 +238,7 @@ __all__ = [
     "initializers",
     "load_model",
     "metrics",
-    "model_files",
+    "model_file",
     "models",
     "ops",
     "save_model",

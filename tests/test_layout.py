@@ -40,7 +40,7 @@ def test_import_does_not_touch_cupy_or_other_extras():
     assert not {"cupy", "numba", "torch", "cloudpickle", "hypothesis", "pytest"} & set(loaded)
 
 
-LATER = {"cli", "data", "documents", "drawing", "metrics", "model_files", "models", "testing", "training"}
+LATER = {"cli", "data", "documents", "drawing", "metrics", "model_file", "models", "testing", "training"}
 
 
 def test_import_leaves_rooms_for_later():

@@ -1,12 +1,11 @@
-"""Helpers around the Python runtime: garbage collection, cached attributes, refusal of old pickles."""
+"""Helpers around the Python runtime: garbage collection, cached attributes."""
 
 from __future__ import annotations
 
 import gc
-import pickle
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 
@@ -66,23 +65,3 @@ class cached_property(Generic[Result]):
             raise AttributeError(self.compute.__name__)
         result = instance.__dict__[self.compute.__name__] = self.compute(instance)
         return result
-
-
-def refusal_of(module: str, names: Collection[str], what: str, hint: str) -> Callable[[str], NoReturn]:
-    """Makes the `__getattr__` of a module that no longer has `names`, to which old pickles refer.
-
-    For these names it raises `pickle.UnpicklingError` instead of Python's AttributeError. The message says
-    what such a pickle contains (`what`) and what to do instead (`hint`).
-
-    >>> refusal_of("arrows.x", {"Old"}, "a set", "prepare it again")("Old")
-    Traceback (most recent call last):
-    ...
-    _pickle.UnpicklingError: an earlier version of arrows pickled a set here; prepare it again
-    """
-
-    def refuse(name: str) -> NoReturn:
-        if name in names:
-            raise pickle.UnpicklingError(f"an earlier version of arrows pickled {what} here; {hint}")
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-
-    return refuse

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from arrows.typesys.compound_types import ElementType, Tuple, join_labels
-from arrows.typesys.compound_types import assemble as assemble  # pickles of earlier versions look for it here
 from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.leaf_types import Tensor, Type, parts_first
 

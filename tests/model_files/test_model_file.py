@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows import model_files
-from arrows.model_files import read_model_file
-from arrows.safetensors_file import read_file, write_file
+from arrows.model_file import read_model_file
+from arrows.storage import read_arrays, write_arrays
 from arrows.training import Adam, load, read_metadata, save, save_state
-from arrows.training.saving.existing import MODEL_KEY as KEY
+from arrows.training.saving import MODEL
 from tests.model_files import builders_of_tests as builders
 
 WORDS = ar.Vocabulary(["good", "bad", "film"])
@@ -37,9 +36,9 @@ def saved(tmp_path: Path) -> tuple[ar.Model, Path]:
 
 def rewritten(path: Path, **changes: Any) -> Path:
     """The file with other fields in what it says of its model, its checksums right."""
-    arrays, texts = read_file(path)
-    fields = json.loads(texts[KEY]) | changes
-    write_file(path, arrays, texts | {KEY: json.dumps(fields)})
+    arrays, texts = read_arrays(path)
+    fields = json.loads(texts[MODEL]) | changes
+    write_arrays(path, arrays, texts | {MODEL: json.dumps(fields)})
     return path
 
 
@@ -64,6 +63,7 @@ np.save(sys.argv[2], model([["good", "film"], ["bad", "unheard"], ["film"]]))
 """
 
 
+@pytest.mark.nightly
 def test_another_process_predicts_the_same_bits(tmp_path):
     (tmp_path / "house").mkdir()
     (tmp_path / "house" / "__init__.py").write_text("", encoding="utf-8")
@@ -96,11 +96,6 @@ def test_what_a_file_says(saved):
     assert read_metadata(path) == {"by": "us"}
     other = ar.compile(builders.scorer(WORDS, ["up", "down"], size=3), seed=6)
     assert load(other, path) == {"by": "us"}  # it is a file of parameters as well
-
-
-def test_no_code_stands_in_the_file(saved):
-    _, path = saved
-    assert b"pickle" not in path.read_bytes() and b"__reduce__" not in path.read_bytes()
 
 
 def test_a_loaded_model_can_be_saved_again(saved, tmp_path):
@@ -148,6 +143,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_a_builder_of_the_program_that_runs_is_told_at_once_and_nothing_is_lost(tmp_path):
     (tmp_path / "trains.py").write_text(TRAINS, encoding="utf-8")
     ran = subprocess.run(
@@ -292,7 +288,10 @@ def test_a_command_is_no_builder(saved, tmp_path, monkeypatch):
     (package / "__main__.py").write_text("raise SystemExit(7)", encoding="utf-8")
     (package / "script.py").write_text("raise SystemExit(7)", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    reasons = {"__main__": "what `python -m` runs", "script": "cannot be imported: SystemExit: 7"}
+    reasons = {
+        "__main__": "which stood in the program that saved it",
+        "script": "cannot be imported: SystemExit: 7",
+    }
     for name, reason in reasons.items():
         path = rewritten(saved[1], builder=f"package_of_a_test.{name}:build")
         with pytest.raises(ar.ArrowValueError, match=reason):
@@ -304,10 +303,10 @@ def test_a_command_is_no_builder(saved, tmp_path, monkeypatch):
     [
         ("tests", "not 'tests'"),
         (None, "not None"),
-        ([3], "not 3"),
-        ([""], "no name of a package"),
-        (["tests."], "no name of a package"),
-        (["*"], "no name of a package"),
+        ([3], "3 is none"),
+        ([""], "is none"),
+        (["tests."], "'tests.' is none"),
+        (["*"], r"'\*' is none"),
     ],
 )
 def test_trust_is_a_list_of_packages(trust, error, saved):
@@ -341,8 +340,8 @@ def test_a_builder_that_computes_something_else(saved):
 
 def test_a_file_of_another_version_warns_instead(saved):
     model, path = saved
-    rewritten(path, version="0.0.1", fingerprint="sha256:other", outline=["0 a: b -> c"])
-    with pytest.warns(UserWarning, match=r"written by arrows 0\.0\.1, which computed its block otherwise"):
+    rewritten(path, version="0.0.1", outline="0 a: b -> c")
+    with pytest.warns(UserWarning, match=r"arrows 0\.0\.1 has written it, and computed its block otherwise"):
         again = ar.load_model(path, builder=builders.scorer)
     np.testing.assert_array_equal(again(BATCH), model(BATCH))
 
@@ -358,7 +357,7 @@ def test_a_function_on_objects_that_has_changed_warns(tmp_path):
 
 def test_arguments_that_the_builder_does_not_take(saved):
     _, path = saved
-    with pytest.raises(ar.ArrowValueError, match=r"does not fit .*:plain, whose arguments are \(size: "):
+    with pytest.raises(ar.ArrowValueError, match=r"plain refuses the arguments in the file: TypeError"):
         ar.load_model(path, builder=builders.plain)
     rewritten(path, arguments={"tags": 3, "size": 3})
     with pytest.raises(ar.ArrowValueError, match="scorer refuses the arguments in the file: TypeError"):
@@ -408,20 +407,6 @@ def test_arguments_that_a_file_cannot_keep(size, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_numbers_that_are_too_long_to_be_written(tmp_path):
-    for size in (10**5000, [1, {"a": -(10**5000)}]):
-        with pytest.raises(
-            ar.ArrowTypeError, match=r"the argument size.* is a number of 16,610 bits, too long"
-        ):
-            ar.save_model(
-                ar.compile(builders.plain(2)),
-                tmp_path / "m",
-                builder=builders.plain,
-                arguments={"size": size},
-            )
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_argument_may_change_after_the_block_is_built(tmp_path):
     tags = ["up", "down"]
     model = ar.compile(builders.scorer(WORDS, tags))
@@ -457,58 +442,29 @@ def test_damaged_files(saved):
                 ar.load_model(path, builder=builders.scorer)
 
 
-def test_fields_of_strangers(saved):
+def test_fields_of_strangers_give_one_error_that_fits_on_a_screen(saved):
+    """Whatever a file says, with its checksum right: it is loaded, or refused by its path."""
     _, path = saved
-    whole = path.read_bytes()
-    fields = json.loads(read_file(path)[1][KEY])
-    for name in fields:
-        for value in (None, [], {}, "x", -1, True, {"a": 1}, [[1]], [3]):
-            if name in ("part", "arguments") and value in (None, "x", {}, {"a": 1}):
-                continue
-            if name in ("fingerprint", "version", "outline") and isinstance(value, (str, list)):
-                continue
-            if (name, value) in (("vocabularies", {}), ("format", True)):
-                continue
-            path.write_bytes(whole)
-            with pytest.raises(ar.ArrowValueError, match=str(path)):
-                ar.load_model(rewritten(path, **{name: value}), trust=["tests"])
-
-
-@pytest.mark.parametrize("table", ["settings", "reading"])
-def test_tables_of_strangers(table, saved):
-    _, path = saved
-    whole, fields = path.read_bytes(), json.loads(read_file(path)[1][KEY])
-    for name in fields[table]:
-        for value in ([], {"a": "b"}, -1):
-            path.write_bytes(whole)
-            rewritten(path, **{table: fields[table] | {name: value}})
-            with warnings.catch_warnings(), contextlib.suppress(ar.ArrowValueError):
-                warnings.simplefilter("ignore")
-                ar.load_model(path, trust=["tests"])  # refused or taken: no other error
+    whole, fields = path.read_bytes(), json.loads(read_arrays(path)[1][MODEL])
+    strange = [None, [], {}, -1, [[1]], {"a": "b"}, "\x1b[2J" * 10**4, ["\u202e"] * 10**4]
+    changes = [{name: value} for name in fields for value in strange]
+    for table in ("settings", "reading", "arguments"):
+        changes += [{table: fields[table] | {name: value}} for name in fields[table] for value in strange]
+        for name in fields[table]:
+            changes.append({table: {key: value for key, value in fields[table].items() if key != name}})
+    changes += [{"vocabularies": {"words": fields["vocabularies"]["words"] | {"unknown": [strange[-2]]}}}]
+    for change in changes:
         path.write_bytes(whole)
-        rewritten(path, **{table: {key: value for key, value in fields[table].items() if key != name}})
-        with pytest.raises(ar.ArrowValueError, match=f"{path} is damaged"):
-            ar.load_model(path, trust=["tests"])
-
-
-def test_values_of_strangers_do_not_fill_the_screen(saved):
-    _, path = saved
-    whole, fields = path.read_bytes(), json.loads(read_file(path)[1][KEY])
-    settings = [name for name in fields["settings"] if name != "fingerprint"]  # any text may be one
-    for stranger in ("\x1b[2J" * 10**5, ["\u202e"] * 10**5, {"\x1b": 1} | {str(n): n for n in range(10**4)}):
-        for changes in (
-            {"arguments": fields["arguments"] | {"size": stranger}},
-            {"arguments": fields["arguments"] | {str(stranger): 1}},
-            *({"settings": fields["settings"] | {name: stranger}} for name in settings),
-            {"vocabularies": {"words": fields["vocabularies"]["words"] | {"unknown": [stranger]}}},
-            {"builder": str(stranger)},
-            {"part": str(stranger)},
-        ):
-            path.write_bytes(whole)
-            with pytest.raises(ar.ArrowValueError) as refused:
-                ar.load_model(rewritten(path, **changes), trust=["tests"])
-            assert len(str(refused.value)) < 4000, changes
-            assert str(refused.value).replace("\n", "").isprintable(), changes
+        rewritten(path, **change)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                ar.load_model(path, trust=["tests"])
+            except ar.ArrowValueError as error:
+                assert str(path) in str(error) and len(str(error)) < 4000, change  # noqa: PT017
+                assert str(error).replace("\n", "").isprintable(), change  # noqa: PT017
+                continue
+        assert {*change} <= {"part", "settings", "reading", "arguments", "step", "version"}, change
 
 
 def test_other_files_are_refused_with_what_reads_them(tmp_path):
@@ -525,7 +481,7 @@ def test_other_files_are_refused_with_what_reads_them(tmp_path):
         ar.load_model(tmp_path / "text")
     ar.save_model(model, tmp_path / "m")
     rewritten(tmp_path / "m", format=2, version="9.0")
-    with pytest.raises(ar.ArrowValueError, match="written by arrows 9"):
+    with pytest.raises(ar.ArrowValueError, match=r"arrows 9\.0 or another program has written it"):
         ar.load_model(tmp_path / "m", trust=["tests"])
 
 
@@ -540,7 +496,3 @@ def test_a_write_that_fails_keeps_the_old_file(saved, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         ar.save_model(model, path)
     assert path.read_bytes() == whole and os.listdir(path.parent) == ["m"]
-
-
-def test_the_door():
-    assert model_files.save_model is ar.save_model and ar.model_files is model_files

@@ -350,13 +350,6 @@ def test_how_many_states_are_kept_and_when(tmp_path):
         assert (folder / "run").exists() == saved
 
 
-def test_remains_of_a_killed_write_are_removed(tmp_path):
-    (tmp_path / ".run.0123abcd.tmp").write_bytes(b"half")
-    (tmp_path / ".other.0123abcd.tmp").write_bytes(b"half")
-    states(tmp_path, keep=1)
-    assert set(os.listdir(tmp_path)) == {"run", ".other.0123abcd.tmp"}
-
-
 def test_a_place_that_cannot_be_written_to_is_said_before_the_training(tmp_path):
     for path, words in (
         (tmp_path / "nowhere" / "run", "no such folder"),

@@ -13,7 +13,7 @@ import arrows as ar
 from arrows.cli import exit_status
 from arrows.data import generate, vocabulary
 from arrows.models import sentiment
-from arrows.safetensors_file import read_file
+from arrows.storage import read_arrays as read_file
 from arrows.training import SGD, Adam, Checkpoint, NotFiniteError, save, train
 from tests.profile import NIGHTLY
 from tests.training.test_train import Bookkeeper

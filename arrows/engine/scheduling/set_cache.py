@@ -1,6 +1,6 @@
-"""Prepared sets that are kept in a file: made at the first call, mapped at the next ones.
+"""Prepared sets that are kept in a folder of columns: made at the first call, mapped at the next ones.
 
-A file serves a model that reads examples as the one did that made it, and the examples that it was made of.
+A folder serves a model that reads examples as the one did that made it, and the examples that it was made of.
 Whatever does not fit is refused with its reason; nothing is written over it.
 """
 
@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from arrows.column_file import map_columns, read_texts
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Chunk, ExampleDigest, Fingerprint, Unhashable
 from arrows.engine.scheduling.prepared_set import Prepared
 from arrows.engine.scheduling.set_file import MappedWirings, write_set
-from arrows.files import require_replaceable
+from arrows.storage import map_columns, read_texts, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
 from arrows.typesys.quoting import quoted
@@ -164,7 +163,7 @@ class SetCache:
             message(
                 f"cannot take prepared examples from {self.path}",
                 reason=reason,
-                hint="remove the file, and they are prepared anew; or name another one",
+                hint="remove it, and they are prepared anew; or name another path",
             )
         )
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from arrows.column_file import ColumnWriter
 from arrows.engine.planning import Plan
 from arrows.engine.reading import (
     Chunk,
@@ -33,6 +32,7 @@ from arrows.engine.reading import (
     unique_hashes,
 )
 from arrows.ops.arrays import HostArray
+from arrows.storage import ColumnWriter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
 
