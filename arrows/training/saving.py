@@ -285,23 +285,23 @@ def _places(model: Trainable, layers: list[str]) -> dict[str, str]:
 
 def _outline(model: Trainable, layers: Iterable[str]) -> str:
     """A hash of the expression; of a network on the fly, the lines of code that made its layers."""
-    typed = getattr(model, "typed", None)
-    if typed is not None:
+    typed: Any = getattr(model, "typed", None)
+    if not isinstance(model.params, GrowingParams):
         return hashlib.sha256(outline(typed).encode("utf-8", "surrogatepass")).hexdigest()
     unnamed = _unnamed(model)
     return "\n".join(str(getattr(unnamed.get(layer), "site", "")) for layer in layers)
 
 
 def _confusable(path: Path, layers: list[str], *, called: bool) -> Message:
-    alike = f"the layers {_listed(layers)} have the same shapes and no names of their own, and "
+    alike = "these layers have the same shapes and no names of their own, and "
     if not called:
         return message(
-            f"cannot load {path} before its layers have been called",
+            f"cannot load {path} before the layers {_listed(layers)} have been called",
             reason=f"{alike}which is which is known by the order of their first calls",
             hint="give each a name before training, as in name='mu'; or compute an example before loading",
         )
     return message(
-        f"{path} may not fit the model: layers without names may have changed places",
+        f"{path} may not fit the model: the layers {_listed(layers)} may have changed places",
         reason=f"{alike}their weights belong to their places in the expression that was saved, which is "
         "another one than this",
         hint="give every layer a name; to load this file, give each the name that its weights have in it, as "

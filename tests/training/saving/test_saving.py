@@ -217,8 +217,8 @@ def test_layers_that_may_have_changed_places_are_not_loaded_until_they_have_name
     with pytest.raises(ArrowValueError) as caught:
         load(other, tmp_path / "m")
     text = " ".join(str(caught.value).split())
-    assert "m may not fit the model: layers without names may have changed places" in text
-    assert "FC_2, FC_3 have the same shapes" in text and "name='FC_2'" in text
+    assert "m may not fit the model: the layers FC_2, FC_3 may have changed places" in text
+    assert "these layers have the same shapes" in text and "name='FC_2'" in text
     assert all((array == before[name]).all() for name, array in other.params.items())
     x, mu, sigma = layers("FC_2", "FC_3")
     other = ar.compile(x >> (sigma & mu >> ar.Function(ar.ops.tanh)), seed=1)
@@ -252,7 +252,7 @@ def test_the_state_of_a_run_notices_it_too(tmp_path):
     x, mu, sigma = layers()
     save_state(tmp_path / "run", ar.compile(x >> (mu & sigma)), SGD(0.1))
     load_state(tmp_path / "run", ar.compile(x >> (mu & sigma), seed=0), SGD(0.1))
-    with pytest.raises(ArrowValueError, match="layers without names may have changed places"):
+    with pytest.raises(ArrowValueError, match="the layers FC_2, FC_3 may have changed places"):
         load_state(tmp_path / "run", ar.compile(x >> (sigma & mu >> ar.Function(ar.ops.tanh))), SGD(0.1))
 
 
