@@ -6,8 +6,9 @@ import os
 import sys
 
 from arrows.cli import exit_status
-from arrows.machine import PINS, unpinned
+from arrows.machine import PINS
 from benchmarks.command import measure, parser
+from benchmarks.machine import unpinned
 
 if __name__ == "__main__":
     options = parser().parse_args()

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from arrows.machine import describe, set_threads, slowdowns, summary
+from arrows.machine import set_threads
 from benchmarks import NAMES
+from benchmarks.machine import describe, slowdowns, summary
 from benchmarks.report import Result, json_lines, table
 from benchmarks.tasks import TASKS
 

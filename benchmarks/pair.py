@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from arrows.machine import unpinned
 from arrows.typesys.errors import ArrowValueError
+from benchmarks.machine import unpinned
 from benchmarks.report import Result
 
 NAME = "pair"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,7 +98,17 @@ def test_without_a_library_that_is_known_threads_are_left_alone(monkeypatch: pyt
     with pytest.warns(RuntimeWarning, match="threads .* cannot be set"):
         ar.set_threads(1)
     assert timing.best_threads({"a": lambda: None}) == {"a": machine.cores()}
-    assert machine.describe()["blas"]["kernel"] == ""
+    ar.show_config(text := io.StringIO())
+    assert len(text.getvalue().splitlines()) >= 2
+
+
+def test_the_configuration_says_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    ar.show_config(text := io.StringIO())
+    first, *_ = lines = text.getvalue().splitlines()
+    assert re.fullmatch(r"arrows \S+, Python 3\.\S+, NumPy \S+; \d+ cores", first)
+    assert any(line.startswith("numba: ") and "CuPy: " in line for line in lines)
+    assert lines[-1].startswith("warning: OPENBLAS_CORETYPE=Prescott pins the BLAS")
 
 
 @settable

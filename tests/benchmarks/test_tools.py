@@ -14,6 +14,7 @@ import pytest
 
 from arrows import machine
 from benchmarks import NAMES, command, timing
+from benchmarks.machine import unpinned
 from benchmarks.report import Result, duration, json_lines, ratios, table
 
 
@@ -158,10 +159,10 @@ def test_durations(seconds, text):
 
 
 def test_pins_are_seen_and_removed():
-    code = "import json; from arrows.machine import describe; print(json.dumps(describe()['pins']))"
+    code = "import json; from benchmarks.machine import describe; print(json.dumps(describe()['pins']))"
     pins = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_L2_SIZE": "512"}
     pinned = os.environ | pins
-    for environment, seen in [(pinned, pins), (machine.unpinned(pinned), {})]:
+    for environment, seen in [(pinned, pins), (unpinned(pinned), {})]:
         done = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
