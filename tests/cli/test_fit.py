@@ -8,6 +8,7 @@ import html.parser
 import json
 import random
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from arrows import cli
 from arrows.cli.fit.examples import Example
 from arrows.cli.fit.folds import best_epoch, folds_of
 from arrows.cli.fit.leakage import revealing_fields
+from arrows.cli.fit.models import Measured
+from arrows.cli.fit.report import class_tables, figure_table, miss_table
 from arrows.cli.fit.task import Classes, Quantity
 from tests.cli.kit import outcome
 
@@ -594,6 +597,45 @@ def test_the_log_likelihood_is_its_definition(labels, rng):
     assert np.isclose(task.figures(scores, examples)["log-likelihood"], float(expected), rtol=1e-5)
     guess = np.mean([np.log(task.shares["pqr".index(y)]) for y in labels])
     assert np.isclose(task.baseline(examples)["log-likelihood"], guess)
+
+
+@given(st.integers(2, 25), st.integers(1, 60), st.integers(0, 2**32 - 1))
+def test_tables_of_classes_are_their_definitions(classes, count, seed):
+    draw = np.random.default_rng(seed)
+    names = tuple(f"c{n:02}" for n in range(classes))
+    task = Classes(names=names, shares=(1 / classes,) * classes)
+    labels, scores = draw.integers(classes, size=count), draw.normal(size=(count, classes))
+    examples = [Example.of({"n": n, "y": names[y]}, ["y"], f"f:{n:03}") for n, y in enumerate(labels)]
+    measured = Measured(None, examples, None, task).result(scores)
+    predicted = scores.argmax(axis=1)
+    table = figure_table({"test": measured}, {"test": {"accuracy": 0.25}})
+    accuracy = f"{np.mean(predicted == labels):.4g} ± 0.25"
+    assert table.rows[1] == ("test accuracy", accuracy, f"{measured.baseline['accuracy']:.4g}")
+
+    by_class, *others = class_tables(task, "test", measured)
+    for name, precision, recall, _, size in by_class.rows[1:]:
+        here = labels == names.index(name)
+        hits, taken = np.sum(here & (predicted == names.index(name))), np.sum(predicted == names.index(name))
+        assert int(size) == here.sum()
+        assert precision == (f"{hits / taken:.3f}" if taken else "-")
+        assert recall == (f"{hits / here.sum():.3f}" if here.any() else "-")
+    pairs = Counter((names[y], names[z]) for y, z in zip(labels, predicted, strict=True))
+    (name, *row) = others[0].rows[1]
+    assert [*map(int, row)] == [pairs[name, other] for other in names]
+    if len(others) > 1:
+        worst = max((count for (left, right), count in pairs.items() if left != right), default=0)
+        assert not worst or int(others[1].rows[1][2]) == worst
+
+    misses = miss_table(task, "test", measured).rows[1:]
+    assert len(misses) == min(20, np.sum(predicted != labels))
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    rights = []
+    for place, label, wrong, share, text in misses:
+        n = int(place.removeprefix("f:"))
+        assert (label, wrong, text) == (names[labels[n]], names[predicted[n]], f'{{"n": {n}}}')
+        assert share == f"{shares[n, predicted[n]]:.3g}"
+        rights.append(shares[n, labels[n]])
+    assert rights == sorted(rights)
 
 
 def test_a_class_that_says_missing_is_named(tmp_path, capsys):

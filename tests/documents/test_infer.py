@@ -227,6 +227,13 @@ def test_categories_most_of_which_are_rare_are_read_by_their_words():
     assert read_as(single)["tags[]"][0] == "category"  # of one word each
 
 
+def test_of_many_categories_those_that_occur_once_are_unknown():
+    names = [f"{n}{'th' * (1 + n % 3)}" for n in range(80) for _ in range(1 + n % 3)] + ["0th"]
+    decided = ar.infer_block([{"by": name} for name in names]).decisions["fields"]["by"]
+    assert {*decided["words"]} == {name for name in names if names.count(name) > 1}
+    assert decided["because"] == "80 different in 160, 26 rare ones unknown"
+
+
 def test_arrays_are_pooled_by_sum_mean_and_largest():
     samples = [{"x": [0.5 * n, 1.5][: n % 3]} for n in range(30)]
     source = ar.infer_block(samples, width=3).source
