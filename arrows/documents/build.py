@@ -29,9 +29,7 @@ Decisions = Mapping[str, Any]
 LEFT_OUT = "left out"
 DOCUMENT = "document"  # what the block of a document and its layer are called
 CLASSIFY, ESTIMATE = "classify", "estimate"  # layers on the block: no field takes their names
-_RESERVED = frozenset(
-    {*readers.__all__, *keyword.kwlist, *keyword.softkwlist, *dir(builtins), "ar", DOCUMENT}
-)
+_RESERVED = frozenset({*dir(readers), *keyword.kwlist, *keyword.softkwlist, *dir(builtins), "ar", DOCUMENT})
 
 
 class Term(NamedTuple):
@@ -149,7 +147,7 @@ class _Builder:
         """What a name means in the module."""
         if name.startswith("ar."):
             return Term(operator.attrgetter(name[3:])(ar), name)
-        if name in readers.__all__:
+        if hasattr(readers, name):
             self.imported.add(name)
             return Term(getattr(readers, name), name)
         return Term(getattr(builtins, name), name)

@@ -28,20 +28,6 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
 
-__all__ = [
-    "boolean",
-    "category",
-    "characters",
-    "date",
-    "entries",
-    "hashed_characters",
-    "hashed_words",
-    "json_type",
-    "log_length",
-    "number",
-    "numbers",
-]
-
 FARTHEST = 30.0  # deviations from the mean: what lies beyond counts as this far away
 _JSON_TYPES = {
     type(None): "null",
