@@ -203,24 +203,27 @@ def test_a_resumed_run_may_have_other_numbers_and_says_so_in_a_line(tmp_path, ca
     assert capsys.readouterr().err == ""  # it has the new numbers now
 
 
-def test_another_rate_is_the_rate_of_the_steps_to_come(tmp_path):
-    states(tmp_path, epochs=1)
-    told = Rates()
-    states(tmp_path, epochs=2, resume=True, optimizer=Adam(0.001), callbacks=[told])
-    assert told.rates == [0.001] * 4
-
-
-class Rates(Callback):
+class Told(Callback):
     def __init__(self) -> None:
         self.rates: list[float] = []
+        self.sizes: list[int] = []
 
     def after_step(self, step: Any) -> None:
         self.rates.append(step.learning_rate)
+        self.sizes.append(step.examples)
+
+
+def test_another_rate_and_batch_size_are_those_of_the_steps_to_come(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        states(tmp_path, epochs=2, callbacks=[Fails(at=2)])
+    told, more = Told(), {"epochs": 3, "resume": True, "optimizer": Adam(0.001), "batch_size": 2}
+    states(tmp_path, callbacks=[told], **more)
+    assert told.rates == [0.001] * 5 and told.sizes == [2] * 5
 
 
 def test_a_rate_that_was_set_within_the_run_is_kept(tmp_path):
     """The optimizer is made as at first, so the number that it had come to is meant."""
-    optimizer, told = Adam(0.1), Rates()
+    optimizer, told = Adam(0.1), Told()
     states(tmp_path, optimizer=optimizer, callbacks=[lambda epoch: setattr(optimizer, "learning_rate", 0.5)])
     states(tmp_path, epochs=2, resume=True, callbacks=[told])
     assert told.rates == [0.5] * 4
