@@ -17,12 +17,9 @@ from arrows.engine.device import get_device
 from arrows.metrics import (
     Accuracy,
     AttachmentScores,
-    ClassF1,
     ConfusionMatrix,
-    ExactSum,
     MeanAbsoluteError,
     MeanSquaredError,
-    RocAuc,
     SpanF1,
     StreamingMetric,
 )
@@ -30,7 +27,6 @@ from arrows.metrics import (
 CLASSES = 3
 TAGS = ["O", "B-a", "I-a", "E-a", "S-a", "B-b", "I-b"]
 pairs = st.lists(st.tuples(st.integers(0, CLASSES - 1), st.integers(0, CLASSES - 1)), max_size=12)
-scored = st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 3.0]), st.booleans()), max_size=12)
 reals = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), max_size=12)
 sentences = st.lists(
     st.lists(st.tuples(st.sampled_from(range(len(TAGS))), st.sampled_from(range(len(TAGS)))), max_size=6),
@@ -53,13 +49,11 @@ def same(left: dict[str, float], right: dict[str, float]) -> bool:
     [
         (Accuracy, pairs),
         (lambda: ConfusionMatrix(CLASSES), pairs),
-        (lambda: ClassF1(CLASSES), pairs),
-        (RocAuc, scored),
         (MeanSquaredError, reals),
         (MeanAbsoluteError, reals),
         (AttachmentScores, pairs),
     ],
-    ids=["accuracy", "confusion", "f1", "auc", "squared", "absolute", "attachment"],
+    ids=["accuracy", "confusion", "squared", "absolute", "attachment"],
 )
 def test_batches_do_not_matter(make, data):
     @given(data, st.integers(0, 12), st.randoms())
@@ -92,49 +86,23 @@ def test_classes_against_their_definition(rows):
             assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
 
 
-@given(scored)
-def test_auc_counts_pairs(rows):
-    auc = RocAuc()
-    auc.update(*columns(rows))
-    positive = [score for score, label in rows if label]
-    negative = [score for score, label in rows if not label]
-    twice = sum(2 * (p > n) + (p == n) for p in positive for n in negative)
-    expected = twice / (2 * len(positive) * len(negative)) if positive and negative else math.nan
-    assert same(auc.figures(), {"ROC AUC": expected})
-
-
-def test_auc_of_many_batches(monkeypatch):
-    monkeypatch.setattr("arrows.metrics.ranking._SORTED_AT_ONCE", 50)
-    rng = np.random.default_rng(0)
-    scores, labels = rng.normal(size=1000).round(1), rng.random(1000) < 0.3
-    whole, parts = RocAuc(), RocAuc()
-    whole.update(scores, labels)
-    for first in range(0, 1000, 7):
-        parts.update(scores[first : first + 7], labels[first : first + 7])
-    assert whole.figures() == parts.figures() and len(parts._scores) < 200
-
-
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
-def test_sums_are_exact(numbers):
-    total = ExactSum()
+@given(st.lists(st.floats(-1e300, 1e300)))
+def test_means_are_exact(numbers):
+    error = MeanAbsoluteError()
     for first in range(0, len(numbers), 3):
-        total.add(numbers[first : first + 3])
-    exact = sum(map(Fraction, numbers), Fraction())
-    try:
-        expected = float(exact)
-    except OverflowError:
-        expected = math.inf if exact > 0 else -math.inf
-    assert total.value == expected and total.count == len(numbers)
+        part = numbers[first : first + 3]
+        error.update(part, np.zeros(len(part)))
+    exact = sum((abs(Fraction(x)) for x in numbers), Fraction())
+    (value,) = error.figures().values()
+    assert (math.isnan(value) and not numbers) or value == float(exact) / len(numbers)
 
 
-def test_sums_of_many_numbers_do_not_overflow():
-    total = ExactSum()
-    total.add(np.full(1_000_000, -np.nextafter(2.0, 1.0)))
-    assert total.value == float(-Fraction(np.nextafter(2.0, 1.0)) * 1_000_000)
-    total.add([np.inf])
-    assert total.mean == math.inf
-    total.add([-np.inf])
-    assert math.isnan(total.value)
+def test_errors_that_are_not_finite():
+    error = MeanSquaredError()
+    error.update([1e200], [0.0])
+    assert error.figures() == {"mean squared error": math.inf}
+    error.update([math.nan], [0.0])
+    assert math.isnan(error.figures()["mean squared error"])
 
 
 def spans_of(tags: list[str]) -> set[tuple[int, int, str]]:
@@ -283,7 +251,7 @@ def test_attachment_scores_are_their_definition_in_every_container(sentences, ma
         (([[1, 2]], [[1], [2]]), "predicted heads of 1 sentences, and correct heads of 2"),
         (([[1, 2], [3]], ((1,), (2, 3))), "sentence 0 has 2 predicted heads and 1 correct heads"),
         (([[1, 2]], [[1, 2]], [["a"]], [["a", "b"]]), "sentence 0 has 2 correct heads and 1 predicted rel"),
-        (([1, 2], [1, 2], ["a"], ["a"]), "1 predictions and 2 correct"),
+        (([1, 2], [1, 2], ["a"], ["a"]), "2 correct heads and 1 predicted relations"),
         (([1], [1], [1], ["a"]), "all numbers or all names"),
         (([1], [1], [b"a"], ["a"]), "texts or bytes"),
     ],
@@ -300,8 +268,8 @@ def test_attachment_scores_refuse_columns_that_do_not_fit(columns, words):
     [
         (Accuracy(), [1], [1, 2], "1 predictions and 2 correct answers"),
         (Accuracy(), [0.5], [1], r"numbers of classes, of an integer type, not float64; .*score > 0"),
-        (Accuracy(), np.zeros((2, 2, 2)), [1, 1], r"\[n\] or \[n, classes\], not \[2, 2, 2\]"),
-        (Accuracy(), np.zeros((2, 0)), [1, 1], "scores of no class"),
+        (Accuracy(), np.zeros((2, 2, 2)), [1, 1], r"\[n\] or \[n, classes\], .* not \[2, 2, 2\] and \[2\]"),
+        (Accuracy(), np.zeros((2, 0)), [1, 1], r"not \[2, 0\]"),
         (Accuracy(), np.zeros((2, 1)), [1, 1], r"one score each, \[n, 1\].*\(score > 0\)"),
         (Accuracy(), {1: 2}, [1], "arrays, ragged values and lists, not dict"),
         (Accuracy(), "ab", [1, 2], "arrays, ragged values and lists, not str"),
@@ -312,9 +280,6 @@ def test_attachment_scores_refuse_columns_that_do_not_fit(columns, words):
         (ConfusionMatrix(2), [1], [-1], "a correct class is -1"),
         (MeanSquaredError(), np.zeros((2, 1)), np.zeros((2, 3)), r"predictions \[2, 1\] and correct"),
         (MeanSquaredError(), ["a"], [1], "should be numbers"),
-        (RocAuc(), [math.nan], [1], "NaN"),
-        (RocAuc(), [0.5], [2], "0 or 1"),
-        (RocAuc(), np.zeros((2, 2)), [0, 1], r"scores should be numbers \[n\]"),
         (SpanF1(TAGS), [1], [1], "by sentence"),
         (SpanF1(TAGS), [[[1, 2], [1]]], [[[1, 2], [1]]], "a list of tags, .* not of lists"),
         (SpanF1(TAGS), [np.eye(7)[:2]], [[1, 2]], "a list of tags, .* not of lists"),
