@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from arrows.data import TAGS
-from arrows.models import Lexicon
-from benchmarks import programs
 from benchmarks.baselines.bilstm_torch import TorchCharTagger
 from benchmarks.baselines.pytorch import installed
-from benchmarks.datasets import load_sentences
+from benchmarks.datasets import load_sentences, vocabularies
 from benchmarks.networks import character_tagger
 from benchmarks.report import Result
 from benchmarks.systems import RATE, train_steps, variants
@@ -36,12 +34,12 @@ def run(
 ) -> Iterator[Result]:
     """Measures training steps; a run has the batches that `arrows` needs about so many `seconds` for."""
     sentences, source = load_sentences(data)
-    lexicon = Lexicon.of(sentences, programs.OFTEN)
-    models = variants(character_tagger(lexicon, **sizes), loss="loss")
+    words, characters = vocabularies(sentences)
+    models = variants(character_tagger(words, characters, **sizes), loss="loss")
     parameters = {name: value.copy() for name, value in models["arrows"].params.items()}
     systems = {name: train_steps(model, sentences) for name, model in models.items()}
     if installed:
-        by_torch = TorchCharTagger(parameters, lexicon, TAGS)
+        by_torch = TorchCharTagger(parameters, words, characters, TAGS)
         prepared = by_torch.prepare(sentences)
         systems["torch-hand"] = lambda batch, _: by_torch.train_step([prepared[i] for i in batch], rate=RATE)
     random = np.random.default_rng(0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from arrows.data import TAGS, Sentence, Tree, generate, read_conllu, read_trees, words
+from arrows.data import TAGS, Sentence, Tree, Vocabulary, generate, read_conllu, read_trees, words
 
 Ints = npt.NDArray[np.int64]
 Nested = int | tuple["Nested", "Nested"]
@@ -15,6 +16,7 @@ Nested = int | tuple["Nested", "Nested"]
 TREEBANK = Path("../shared/data/sst")
 UNIVERSAL_DEPENDENCIES = Path("../shared/data/ud")
 VOCABULARY = 10_000  # of the words of random trees
+OFTEN = 5  # words that occur less often are read by their characters
 
 
 def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
@@ -26,8 +28,19 @@ def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
     if folder is None and (TREEBANK / "train.txt").is_file():
         folder = TREEBANK
     if folder is not None:
-        return read_trees(folder / "train.txt"), "sst"
+        return list(read_trees(folder / "train.txt")), "sst"
     return generate(4000, words=(2, 36)), "generated"  # lengths as in the treebank
+
+
+def vocabulary(trees: list[Tree]) -> Vocabulary:
+    """The words of trees; the number 0 is that of unknown ones."""
+    return Vocabulary.of(words(trees))
+
+
+def vocabularies(sentences: list[Sentence], least: int = OFTEN) -> tuple[Vocabulary, Vocabulary]:
+    """The vocabulary of words, in lower case, which occur so often at least, and that of characters."""
+    forms = [word["word"] for sentence in sentences for word in sentence]
+    return Vocabulary.of(map(str.lower, forms), least=least), Vocabulary.of(chain.from_iterable(forms))
 
 
 def operation_nodes(trees: list[Tree]) -> float:

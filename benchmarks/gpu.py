@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
 from arrows.engine.device import get_device
 from arrows.models import sentiment
 from benchmarks import iclr, treelstm
@@ -27,7 +26,14 @@ from benchmarks.baselines.manual_torch import TorchManual
 from benchmarks.baselines.pytorch import installed, torch
 from benchmarks.baselines.treelstm_torch import TorchHand
 from benchmarks.bilstm import SIZES
-from benchmarks.datasets import VOCABULARY, load_trees, numbered_sentences, random_tree, with_words
+from benchmarks.datasets import (
+    VOCABULARY,
+    load_trees,
+    numbered_sentences,
+    random_tree,
+    vocabulary,
+    with_words,
+)
 from benchmarks.networks import bilstm_tagger, random_trees
 from benchmarks.report import Result
 from benchmarks.systems import RATE, System, calls, train_steps

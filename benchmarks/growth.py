@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
 from arrows.models import sentiment
 from benchmarks.baselines.chain_numpy import Chain
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.treelstm_numpy import NumpyHand
-from benchmarks.datasets import Ints, load_trees, operation_nodes
+from benchmarks.datasets import Ints, load_trees, operation_nodes, vocabulary
 from benchmarks.networks import chain
 from benchmarks.report import Result
 from benchmarks.systems import compiled

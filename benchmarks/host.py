@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
 from arrows.models import sentiment
 from arrows.training import SGD
-from benchmarks.datasets import load_trees, operation_nodes
+from benchmarks.datasets import load_trees, operation_nodes, vocabulary
 from benchmarks.report import Result
 from benchmarks.steps import merge
 from benchmarks.systems import RATE

@@ -105,8 +105,8 @@ def _tree(nested: Any) -> Tree:
     return {"word": str(nested)}
 
 
-def _numbers() -> dict[str, int]:
-    return {str(number): number + 1 for number in range(VOCABULARY)}
+def _numbers() -> ar.Vocabulary:
+    return ar.Vocabulary(map(str, range(VOCABULARY)))
 
 
 def _parameters(state: int) -> dict[str, Array]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import arrows as ar
 from arrows.data import TAGS
-from arrows.models import Lexicon
 
 AnyBlock = ar.Block[Any, Any]  # by a public name: old checkouts import this file too
 
@@ -122,7 +121,8 @@ def random_trees(size: int = 1024, vocabulary: int = 10_000) -> AnyBlock:
 
 
 def character_tagger(
-    lexicon: Lexicon,
+    words: ar.Vocabulary,
+    characters: ar.Vocabulary,
     *,
     embedding: int = 128,
     size: int = 128,
@@ -131,12 +131,12 @@ def character_tagger(
 ) -> AnyBlock:
     """A bidirectional tagger whose rare words are read by their characters, with a loss at every word.
 
-    The vector of a word in the lexicon is its embedding; that of another word is made of the last states of a
+    The vector of a frequent word is its embedding; that of another word is made of the last states of a
     BiLSTM over its characters, each of half its size.
     Neubig, Goldberg, Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs", NIPS 2017,
     section 5.1.
 
-    >>> tagger = character_tagger(Lexicon({"trees": 1}, {"g": 1}), embedding=4, size=3)
+    >>> tagger = character_tagger(ar.Vocabulary(["trees"]), ar.Vocabulary(["g"]), embedding=4, size=3)
     >>> model = ar.compile(tagger, loss="loss")
     >>> _ = model.value_and_grad([[{"word": "trees", "tag": "NOUN"}, {"word": "grow", "tag": "VERB"}]])
     >>> model.metrics["loss"].lengths.tolist()
@@ -147,18 +147,16 @@ def character_tagger(
         cell = ar.LSTMCell(embedding // 2, name=name)
         return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
 
-    letter = ar.Scalar("int32") >> ar.Embedding(
-        len(lexicon.characters) + 1, character_embedding, name="characters"
-    )
+    letter = ar.Scalar("int32") >> ar.Embedding(len(characters), character_embedding, name="characters")
     spelling = (
-        ar.InputTransform(lexicon.spelling)
+        ar.InputTransform(lambda form: characters.numbers(list(form)))
         >> ar.Map(letter)
         >> ar.AllOf(last("spelling_forward"), last("spelling_backward", reverse=True))
         >> ar.Concat()
     )
-    embed = ar.Embedding(len(lexicon.words) + 1, embedding, name="words")
-    frequent = ar.InputTransform(lexicon.number) >> ar.Scalar("int32") >> embed
-    word = ar.GetItem("word") >> ar.OneOf(lambda form: lexicon.number(form) > 0).case(True, frequent).case(
+    embed = ar.Embedding(len(words), embedding, name="words")
+    frequent = ar.InputTransform(lambda form: words[form.lower()]) >> ar.Scalar("int32") >> embed
+    word = ar.GetItem("word") >> ar.OneOf(lambda form: words[form.lower()] > 0).case(True, frequent).case(
         False, spelling
     )
     cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import TAGS, vocabulary
+from arrows.data import TAGS
 from arrows.engine.running import Executor
-from arrows.models import Lexicon, sentiment
+from arrows.models import sentiment
 from arrows.onthefly import runs
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.runs import Runs
@@ -32,7 +32,7 @@ from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import Descent, installed
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchNodewise
-from benchmarks.datasets import Ints, load_sentences, load_trees, numbered_sentences
+from benchmarks.datasets import Ints, load_sentences, load_trees, numbered_sentences, vocabularies, vocabulary
 from benchmarks.report import Result
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.systems import RATE, System, train_steps
@@ -140,20 +140,20 @@ def _bilstm(batch: int, data: Path | None, *, length: int, **sizes: int) -> Task
 
 def _bilstm_char(batch: int, data: Path | None, **sizes: Any) -> Task:
     sentences, source = load_sentences(data)
-    lexicon = Lexicon.of(sentences, programs.OFTEN)
+    words, characters = vocabularies(sentences)
 
     def others(parameters: Mapping[str, Any]) -> dict[str, System]:
         if not installed:
             return {}
-        by_torch = TorchCharTagger(parameters, lexicon, TAGS)
+        by_torch = TorchCharTagger(parameters, words, characters, TAGS)
         prepared = by_torch.prepare(sentences)
         return {"torch-one-by-one": _one_by_one(by_torch, lambda i: by_torch.loss([prepared[i]]))}
 
     return Task(
-        program=programs.character_tagger(lexicon, **sizes),
+        program=programs.character_tagger(words, characters, **sizes),
         examples=sentences,
         unit="sentences/s",
-        block=networks.character_tagger(lexicon, **sizes),
+        block=networks.character_tagger(words, characters, **sizes),
         others=others,
         config={"state": sizes["size"], "sentences": source},
     )

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
 from arrows.engine.program.pipeline import BACKWARD, FORWARD, LAST, without_passes
-from arrows.models import Lexicon, sentiment
+from arrows.models import sentiment
 from benchmarks import programs
-from benchmarks.datasets import load_sentences, load_trees, numbered_sentences
+from benchmarks.datasets import load_sentences, load_trees, numbered_sentences, vocabularies, vocabulary
 from benchmarks.networks import AnyBlock, bilstm_tagger, chain, character_tagger
 from benchmarks.systems import compiled, train_steps
 from benchmarks.timing import interleaved
@@ -53,7 +52,7 @@ def _words() -> Network:
 
 def _characters() -> Network:
     sentences, _ = load_sentences(None)
-    block = character_tagger(Lexicon.of(sentences, programs.OFTEN), **programs.SIZES["bilstm-char"])
+    block = character_tagger(*vocabularies(sentences), **programs.SIZES["bilstm-char"])
     return Network(block, sentences[:_EXAMPLES], 64)
 
 

@@ -15,14 +15,12 @@ from typing import Any
 
 import arrows as ar
 from arrows.data import TAGS, Sentence, Tree, read_conllu
-from arrows.models import Lexicon
 from arrows.onthefly import LazyBatch, LazyTensor
 from arrows.training import SGD
 from benchmarks.datasets import UNIVERSAL_DEPENDENCIES
 from benchmarks.systems import RATE, System
 
 PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
-OFTEN = 5  # words that occur less often are read by their characters
 Program = Callable[[LazyBatch, Any], Any]
 """Takes a batch and an example; returns the example's loss, or a generator that returns it."""
 
@@ -79,7 +77,8 @@ def bilstm_tagger(
 
 
 def character_tagger(
-    lexicon: Lexicon,
+    words: ar.Vocabulary,
+    characters: ar.Vocabulary,
     *,
     embedding: int = 128,
     size: int = 128,
@@ -88,24 +87,24 @@ def character_tagger(
 ) -> Program:
     """The network of `networks.character_tagger`.
 
-    >>> tagger = character_tagger(Lexicon({"trees": 1}, {"g": 1}), embedding=4, size=3)
+    >>> tagger = character_tagger(ar.Vocabulary(["trees"]), ar.Vocabulary(["g"]), embedding=4, size=3)
     >>> net = ar.OnTheFly()
     >>> with net.batch() as g:
     ...     float(tagger(g, [{"word": "trees", "tag": "NOUN"}, {"word": "grow", "tag": "VERB"}])) > 0
     True
     """
-    letters = ar.Embedding(len(lexicon.characters) + 1, character_embedding, name="characters")
+    letters = ar.Embedding(len(characters), character_embedding, name="characters")
     spell = [ar.LSTMCell(embedding // 2, name=f"spelling_{way}") for way in ("forward", "backward")]
-    embed = ar.Embedding(len(lexicon.words) + 1, embedding, name="words")
+    embed = ar.Embedding(len(words), embedding, name="words")
     forward, backward = _both_ways(size)
     classify, cross_entropy = ar.FC(len(tags), name="classify"), ar.SoftmaxCrossEntropy()
     numbers = {tag: number for number, tag in enumerate(tags)}
 
     def vector(g: LazyBatch, form: str) -> Any:
-        number = lexicon.number(form)
+        number = words[form.lower()]
         if number:
             return embed(number)
-        x = [letters(letter) for letter in lexicon.spelling(form)]
+        x = [letters(letter) for letter in characters.numbers(list(form))]
         return ar.ops.concat([_outputs(g, spell[0], x)[-1], _outputs(g, spell[1], x[::-1])[-1]])
 
     def loss(g: LazyBatch, sentence: Sentence) -> LazyTensor:
@@ -121,15 +120,15 @@ def character_tagger(
     return loss
 
 
-def tree_lstm(vocabulary: Mapping[str, int], *, size: int = 64, classes: int = 5) -> Program:
+def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, classes: int = 5) -> Program:
     """The network of `arrows.models.sentiment`.
 
     >>> net = ar.OnTheFly()
     >>> with net.batch() as g:
-    ...     float(tree_lstm({"good": 1}, size=4)(g, {"label": 3, "word": "good"})) > 0
+    ...     float(tree_lstm(ar.Vocabulary(["good"]), size=4)(g, {"label": 3, "word": "good"})) > 0
     True
     """
-    embed = ar.Embedding(max(vocabulary.values(), default=0) + 1, size, name="embed")
+    embed = ar.Embedding(len(vocabulary), size, name="embed")
     cell = ar.TreeLSTM(size, children=2, name="cell")
     classify, cross_entropy = ar.FC(classes, name="classify"), ar.SoftmaxCrossEntropy()
 
@@ -139,7 +138,7 @@ def tree_lstm(vocabulary: Mapping[str, int], *, size: int = 64, classes: int = 5
 
         def state(node: Tree) -> Any:
             if "word" in node:
-                h = cell(embed(vocabulary.get(node["word"], 0)), no_halves)
+                h = cell(embed(vocabulary[node["word"]]), no_halves)
             else:
                 h = cell(no_word, (state(node["left"]), state(node["right"])))
             losses.append(cross_entropy(classify(h[0]), node["label"]))

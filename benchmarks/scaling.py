@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
 from arrows.models import sentiment
 from arrows.training import SGD, train
 from arrows.typesys import ArrowValueError
-from benchmarks.datasets import load_trees
+from benchmarks.datasets import load_trees, vocabulary
 from benchmarks.report import Result
 from benchmarks.systems import RATE
 

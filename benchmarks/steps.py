@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
 from arrows.engine import scheduling
 from arrows.engine.planning import ElementOperation
 from arrows.engine.scheduling.node_table import node_table
-from arrows.models import Lexicon, sentiment, tagger
-from benchmarks.datasets import Ints, load_trees
+from arrows.models import sentiment, tagger
+from benchmarks.datasets import Ints, load_trees, vocabularies, vocabulary
 from benchmarks.networks import AnyBlock, attention, bilstm_tagger, residual_lstms
 from benchmarks.report import Result
 from benchmarks.timing import interleaved
@@ -64,7 +63,7 @@ def networks(data: Path | None = None, batch: int = 64) -> dict[str, tuple[AnyBl
     return {
         "treelstm": (sentiment(vocabulary(trees), size=8).learn, trees),
         "bilstm": (bilstm_tagger(50, 8, 8, 2, 5), numbered),
-        "bilstm-char": (tagger(Lexicon.of(sentences), size=8).learn, sentences),
+        "bilstm-char": (tagger(*vocabularies(sentences, 2), size=8).learn, sentences),
         "residual": (residual_lstms(8), vectors),
         "attention": (attention(8), vectors),
     }

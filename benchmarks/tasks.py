@@ -19,10 +19,17 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import vocabulary
-from arrows.models import Lexicon, sentiment
+from arrows.models import sentiment
 from benchmarks import growth, programs
-from benchmarks.datasets import VOCABULARY, load_sentences, load_trees, numbered_sentences, random_tree
+from benchmarks.datasets import (
+    VOCABULARY,
+    load_sentences,
+    load_trees,
+    numbered_sentences,
+    random_tree,
+    vocabularies,
+    vocabulary,
+)
 from benchmarks.expressions import EXPRESSIONS
 from benchmarks.networks import AnyBlock, bilstm_tagger, character_tagger, random_trees
 from benchmarks.systems import calls, train_steps, variants
@@ -64,7 +71,7 @@ def bilstm(*, quick: bool, data: Path | None) -> Tasks:
 def bilstm_char(*, quick: bool, data: Path | None) -> Tasks:
     """Training of the tagger that reads rare words by their characters."""
     sentences, _ = load_sentences(data)
-    models = variants(character_tagger(Lexicon.of(sentences, programs.OFTEN)), one_by_one=False, loss="loss")
+    models = variants(character_tagger(*vocabularies(sentences)), one_by_one=False, loss="loss")
     batch = np.random.default_rng(0).integers(0, len(sentences), 64)
     return {
         f"train, {system}": partial(train_steps(model, sentences), batch, 0)
@@ -126,9 +133,7 @@ def onthefly_bilstm() -> tuple[programs.Program, list[Any]]:
 def onthefly_characters(data: Path | None) -> tuple[programs.Program, list[Any]]:
     """The program and the examples of the tagger that reads rare words by their characters."""
     sentences, _ = load_sentences(data)
-    return programs.character_tagger(
-        Lexicon.of(sentences, programs.OFTEN), **programs.SIZES["bilstm-char"]
-    ), sentences
+    return programs.character_tagger(*vocabularies(sentences), **programs.SIZES["bilstm-char"]), sentences
 
 
 def host(*, quick: bool, data: Path | None) -> Tasks:

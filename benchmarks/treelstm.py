@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from arrows.data import Tree, vocabulary
+from arrows.data import Tree, Vocabulary
 from arrows.models import Sentiment, sentiment
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import installed
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
-from benchmarks.datasets import load_trees
+from benchmarks.datasets import load_trees, vocabulary
 from benchmarks.report import Result
 from benchmarks.systems import RATE, System, calls, train_steps, variants
 from benchmarks.timing import measure, random_batches
@@ -80,7 +80,7 @@ def _by_arrows(
 
 
 def _by_hand(
-    mode: str, parameters: Mapping[str, Array], forest: Forest, trees: Sequence[Tree], numbers: dict[str, int]
+    mode: str, parameters: Mapping[str, Array], forest: Forest, trees: Sequence[Tree], numbers: Vocabulary
 ) -> dict[str, System]:
     """The hand-written systems, those of PyTorch if it is installed."""
     by_numpy = NumpyHand(parameters)

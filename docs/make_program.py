@@ -61,7 +61,7 @@ shows the program that one operation of a Tree-LSTM runs when it is trained.
 import arrows as ar
 from arrows.models import sentiment
 
-words = {"not": 1, "good": 2}
+words = ar.Vocabulary(["not", "good"])
 model = ar.compile(sentiment(words, size=4, embedding=3).learn, loss="loss", jit=False)
 ```
 
@@ -129,7 +129,7 @@ LONG = 36  # characters: a longer expression is not written again where its valu
 
 def cell_program() -> Program:
     """The program of the pairs of a Tree-LSTM in training."""
-    words = {"not": 1, "good": 2}
+    words = ar.Vocabulary(["not", "good"])
     model = ar.compile(sentiment(words, size=4, embedding=3).learn, loss="loss", jit=False)
     programs = model.program("cell").programs.values()
     return next(program for program in programs if len(program.operands) == len(OPERAND_NAMES))

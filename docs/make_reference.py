@@ -58,8 +58,6 @@ PLAIN = {
     "arrows.training.Schedule": "The type of a schedule: from the number of steps taken to a learning rate.",
     "arrows.data.CLASSES": "The names of the five classes of sentiment.",
     "arrows.data.TAGS": "The universal parts of speech.",
-    "arrows.data.Molecule": "The type of a molecule, a dict of lists.",
-    "arrows.data.SyntaxTree": "The type of a node of a syntax tree, a nested dict.",
     "arrows.data.Tree": "The type of a sentiment tree, a nested dict.",
     "arrows.data.Sentence": "The type of a tagged sentence, a list of words.",
     "arrows.data.Word": "The type of a tagged word, a dict.",

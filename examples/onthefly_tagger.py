@@ -21,7 +21,7 @@ from typing import Any
 import arrows as ar
 from arrows import ops
 from arrows.data import TAGS, Sentence, read_conllu
-from arrows.models import Lexicon
+from arrows.models import tagger_vocabularies
 from arrows.training import Adam, train
 
 NUMBERS = {tag: number for number, tag in enumerate(TAGS)}
@@ -31,15 +31,24 @@ class Tagger:
     """The layers, and what they compute for one sentence.
 
     Args:
-        lexicon: numbers for words and characters.
-        characters: whether words that are not in the lexicon are spelled.
+        words: the words in lower case, with a number for unknown ones.
+        letters: the characters of words.
+        characters: whether unknown words are spelled.
         size: length of the states over words.
         dropout: rate for the vectors of words, and for the states that are classified.
     """
 
-    def __init__(self, lexicon: Lexicon, *, characters: bool, size: int = 100, dropout: float = 0.5) -> None:
-        self.lexicon, self.characters = lexicon, characters
-        self.letter = ar.Embedding(len(lexicon.characters) + 1, 24, name="letters")
+    def __init__(
+        self,
+        words: ar.Vocabulary,
+        letters: ar.Vocabulary,
+        *,
+        characters: bool,
+        size: int = 100,
+        dropout: float = 0.5,
+    ) -> None:
+        self.words, self.letters, self.characters = words, letters, characters
+        self.letter = ar.Embedding(len(letters), 24, name="letters")
         self.spell_forward = ar.LSTMCell(32, name="spell_forward")
         self.spell_backward = ar.LSTMCell(32, name="spell_backward")
         self.forward = ar.LSTMCell(size, name="forward")
@@ -47,18 +56,18 @@ class Tagger:
         self.cross_entropy = ar.SoftmaxCrossEntropy()
 
         # A function is one node of the batch, however much it computes.
-        words, joined = ar.Embedding(len(lexicon.words) + 1, 64, name="words"), ar.FC(64, name="joined")
+        embed, joined = ar.Embedding(len(words), 64, name="words"), ar.FC(64, name="joined")
         classify, drop = ar.FC(len(TAGS), name="classify"), ar.Dropout(dropout)
-        self.word = ar.Function(lambda number: drop(words(number)))
+        self.word = ar.Function(lambda number: drop(embed(number)))
         self.spelled = ar.Function(lambda left, right: drop(ops.tanh(joined(ops.concat([left, right])))))
         self.scores = ar.Function(lambda left, right: classify(drop(ops.concat([left, right]))))
 
     def vector(self, g: Any, form: str) -> Any:
         """The vector of a word: its embedding, or what its characters say."""
-        number = self.lexicon.number(form)
+        number = self.words[form.lower()]
         if number or not self.characters:
             return self.word(number)
-        letters = [self.letter(letter) for letter in self.lexicon.spelling(form)]
+        letters = [self.letter(number) for number in self.letters.numbers(list(form))]
         left = states(g, self.spell_forward, letters)
         right = states(g, self.spell_backward, letters[::-1])
         return self.spelled(left[-1], right[-1])
@@ -95,7 +104,7 @@ def accuracy(net: ar.OnTheFly, tagger: Tagger, sentences: list[Sentence]) -> dic
         for sentence, rows in zip(batch, scores, strict=True):
             for word, row in zip(sentence, rows, strict=True):
                 correct.append(int(row.argmax()) == NUMBERS[word["tag"]])
-                if not tagger.lexicon.number(word["word"]):
+                if not tagger.words[word["word"].lower()]:
                     rare.append(correct[-1])
     return {name: sum(x) / max(len(x), 1) for name, x in (("accuracy", correct), ("rare words", rare))}
 
@@ -103,7 +112,8 @@ def accuracy(net: ar.OnTheFly, tagger: Tagger, sentences: list[Sentence]) -> dic
 def main(folder: Path, *, characters: bool = False, epochs: int = 12, seed: int = 0) -> dict[str, float]:
     """Trains a tagger and returns its accuracies on test."""
     learn, dev, test = (read(folder, part) for part in ("train", "dev", "test"))
-    net, tagger = ar.OnTheFly(seed=seed), Tagger(Lexicon.of(learn), characters=characters)
+    words, letters = tagger_vocabularies(learn)
+    net, tagger = ar.OnTheFly(seed=seed), Tagger(words, letters, characters=characters)
     train(
         net.learner(tagger.loss),
         learn,

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import Tree, read_trees, vocabulary
+from arrows.data import Tree, read_trees, words
 from arrows.models import accuracies, sentiment
 from arrows.training import Adagrad, train
 
@@ -37,7 +37,7 @@ class TreeLSTM:
     """The layers, and what they compute for one tree.
 
     Args:
-        numbers: word -> its number, from 1; unknown words have number 0.
+        vocabulary: the words, with a number for unknown ones.
         size: length of a state.
         embedding: length of the vector of a word.
         dropout: rate for the states that are classified.
@@ -46,18 +46,18 @@ class TreeLSTM:
 
     def __init__(
         self,
-        numbers: dict[str, int],
+        vocabulary: ar.Vocabulary,
         *,
         size: int,
         embedding: int,
         dropout: float = 0.0,
         word_dropout: float = 0.0,
     ) -> None:
-        self.numbers, self.embedding = numbers, embedding
+        self.vocabulary, self.embedding = vocabulary, embedding
         self.cell = ar.TreeLSTM(size, children=2, name="cell")
 
         # A function is one node of the batch, however much it computes.
-        embed, drop_word = ar.Embedding(len(numbers) + 1, embedding, name="embed"), ar.Dropout(word_dropout)
+        embed, drop_word = ar.Embedding(len(vocabulary), embedding, name="embed"), ar.Dropout(word_dropout)
         classify, drop = ar.FC(CLASSES, name="classify"), ar.Dropout(dropout)
         cross_entropy = ar.SoftmaxCrossEntropy()
         self.leaf = ar.Function(lambda number, halves: self.cell(drop_word(embed(number)), halves))
@@ -71,7 +71,7 @@ class TreeLSTM:
 
         def state(tree: Tree) -> Any:
             if "word" in tree:
-                h, c = self.leaf(self.numbers.get(tree["word"], 0), no_halves)
+                h, c = self.leaf(self.vocabulary[tree["word"]], no_halves)
             else:
                 h, c = self.cell(no_word, (state(tree["left"]), state(tree["right"])))
             nodes.append((h, tree["label"]))
@@ -100,7 +100,7 @@ def main(folder: Path, *, epochs: int = 3, size: int = 150, seed: int = 0) -> di
     """Trains the model and returns its accuracies on test."""
     learn, dev, test = (read(folder, part) for part in ("train", "dev", "test"))
     net = ar.OnTheFly(seed=seed)
-    model = TreeLSTM(vocabulary(learn), size=size, embedding=300, dropout=0.5, word_dropout=0.3)
+    model = TreeLSTM(ar.Vocabulary.of(words(learn)), size=size, embedding=300, dropout=0.5, word_dropout=0.3)
     train(
         net.learner(model.loss),
         learn,
@@ -120,11 +120,11 @@ def main(folder: Path, *, epochs: int = 3, size: int = 150, seed: int = 0) -> di
 def compare(folder: Path, *, size: int = 300, batch_size: int = 64, batches: int = 20) -> float:
     """Measures gradients on the fly and by the block; returns the ratio of their throughputs."""
     trees = read(folder, "train")
-    numbers = vocabulary(trees)
+    vocabulary = ar.Vocabulary.of(words(trees))
     trees = trees[: batches * batch_size]
-    block = ar.compile(sentiment(numbers, size=size).learn, loss="loss")
+    block = ar.compile(sentiment(vocabulary, size=size).learn, loss="loss")
     net = ar.OnTheFly(params=dict(block.params))
-    model = TreeLSTM(numbers, size=size, embedding=size)
+    model = TreeLSTM(vocabulary, size=size, embedding=size)
     prepared = block.prepare(trees)
     on_the_fly, as_block = [], []
     for first in range(0, len(trees), batch_size):
@@ -153,7 +153,7 @@ def read(folder: Path, part: str) -> list[Tree]:
     path = folder / f"{part}.txt"
     if not path.is_file():
         raise SystemExit(f"there is no {path}; the treebank: nlp.stanford.edu/sentiment")
-    return read_trees(path)
+    return read_trees(path).to_list()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import arrows as ar
-from arrows.data import CLASSES, Tree, Vector, read_trees, read_vectors, vocabulary, words
+from arrows.data import CLASSES, Tree, Vector, read_trees, read_vectors, words
 from arrows.models import Examination, sentiment
 from arrows.training import (
     Adagrad,
@@ -68,11 +68,10 @@ def main(options: argparse.Namespace) -> None:
     if first and options.save.exists() and not goes_on:
         raise ar.ArrowValueError(f"{options.save} exists: --overwrite replaces it, another --save keeps it")
     learn, dev, test = (read(options.data / f"{part}.txt") for part in ("train", "dev", "test"))
-    numbers, vectors = vocabulary(learn), {}
+    known, vectors = ar.Vocabulary.of(words(learn)).words[1:], {}
     if options.vectors is not None:
         vectors = vectors_of(options.vectors, [*learn, *dev, *test])
-        for word in vectors:
-            numbers.setdefault(word, len(numbers) + 1)
+    numbers = ar.Vocabulary(dict.fromkeys([*known, *vectors]))
     size = len(next(iter(vectors.values()))) if vectors else options.embedding_size
     blocks = sentiment(
         numbers,
@@ -89,7 +88,7 @@ def main(options: argparse.Namespace) -> None:
     if first:
         count = sum(array.size for array in model.params.values())
         print(
-            f"{len(learn):,} trees to learn from, {len(dev):,} dev, {len(test):,} test; {len(numbers):,} "
+            f"{len(learn):,} trees to learn from, {len(dev):,} dev, {len(test):,} test; {len(numbers) - 1:,} "
             f"words, {len(vectors):,} with vectors; {count:,} parameters",
             flush=True,
         )
@@ -133,7 +132,7 @@ def main(options: argparse.Namespace) -> None:
 
 def read(path: Path) -> list[Tree]:
     """The trees of a file."""
-    trees = read_trees(path)
+    trees = read_trees(path).to_list()
     if not trees:
         raise ar.InputError(f"{path}: there are no trees in this file")
     return trees
@@ -149,7 +148,7 @@ def vectors_of(path: Path, trees: list[Tree]) -> dict[str, Vector]:
     return vectors
 
 
-def set_vectors(model: ar.Model, numbers: dict[str, int], vectors: dict[str, Vector], seed: int) -> None:
+def set_vectors(model: ar.Model, numbers: ar.Vocabulary, vectors: dict[str, Vector], seed: int) -> None:
     """Begins with the vectors of words, and with small random numbers for the others."""
     table = model.params["embed/weight"]
     values = np.random.default_rng(seed).uniform(-UNKNOWN, UNKNOWN, table.shape).astype(np.float32)

@@ -367,7 +367,7 @@ def load_test(requests: int = 1000, at_once: int = 64, state: int = 150, words: 
         AssertionError: a result differs from that of the model on the example alone.
     """
     generator = random.Random(0)
-    model = ar.compile(ar.models.sentiment({f"w{n}": n + 1 for n in range(1000)}, size=state).judge)
+    model = ar.compile(ar.models.sentiment(ar.Vocabulary(f"w{n}" for n in range(1000)), size=state).judge)
     trees = [random_tree(generator, words) for _ in range(requests)]
     bodies = [json.dumps({"examples": [tree]}) for tree in trees]
     with tempfile.TemporaryDirectory() as folder:

@@ -28,7 +28,7 @@ import numpy as np
 
 import arrows as ar
 from arrows import ops
-from arrows.data import Tree, generate, read_trees, vocabulary, words
+from arrows.data import Tree, generate, read_trees, words
 from arrows.models import accuracies, node_labels
 from arrows.onthefly import LazyBatch, LazyTensor
 from arrows.training import Adam, train
@@ -53,8 +53,8 @@ class Sentence:
     labels: list[int]
 
     @classmethod
-    def of(cls, tree: Tree, numbers: dict[str, int]) -> Sentence:
-        return cls([numbers.get(word, 0) for word in words([tree])], transitions(tree), node_labels(tree))
+    def of(cls, tree: Tree, vocabulary: ar.Vocabulary) -> Sentence:
+        return cls(vocabulary.numbers(words([tree])), transitions(tree), node_labels(tree))
 
 
 def transitions(tree: Tree) -> list[int]:
@@ -212,7 +212,7 @@ def treebank(folder: Path | None, count: int | None) -> tuple[list[Tree], list[T
     """Trees to train on and to test on; without a folder, generated ones."""
     if folder is None:
         return generate(count or 2000, words=(1, 20)), generate(count or 2000, seed=1, words=(1, 20))
-    training, test = (read_trees(folder / f"{part}.txt") for part in ("train", "test"))
+    training, test = (read_trees(folder / f"{part}.txt").to_list() for part in ("train", "test"))
     return training[:count], test[:count]
 
 
@@ -228,9 +228,9 @@ def main(
 ) -> tuple[Scores, Scores]:
     """Trains a reader and returns its scores on the test trees, before and after."""
     training, test = treebank(folder, count)
-    numbers = vocabulary(training)
-    learn, unseen = ([Sentence.of(tree, numbers) for tree in trees] for trees in (training, test))
-    net, spinn = ar.OnTheFly(seed=0), Spinn(len(numbers) + 1, size=size)
+    vocabulary = ar.Vocabulary.of(words(training))
+    learn, unseen = ([Sentence.of(tree, vocabulary) for tree in trees] for trees in (training, test))
+    net, spinn = ar.OnTheFly(seed=0), Spinn(len(vocabulary), size=size)
     before = evaluate(net, spinn, unseen)
     start = time.perf_counter()
     train(net.learner(spinn.loss), learn, Adam(rate), epochs=epochs, batch_size=batch, seed=0, progress=False)

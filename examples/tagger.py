@@ -1,6 +1,6 @@
 """A part-of-speech tagger on a treebank of Universal Dependencies.
 
-The block is `arrows.models.lexicon_tagger`: a bidirectional LSTM over the words of a sentence.  Each word is
+The block is `arrows.models.tagger`: a bidirectional LSTM over the words of a sentence.  Each word is
 its embedding and the last states of a bidirectional LSTM over its characters.
 
     python examples/tagger.py --data DIR
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import arrows as ar
 from arrows.data import TAGS, Sentence, read_conllu
-from arrows.models import Lexicon, TagExamination, lexicon_tagger
+from arrows.models import TagExamination, tagger, tagger_vocabularies
 from arrows.training import (
     Adam,
     Callback,
@@ -71,26 +71,26 @@ def main(options: argparse.Namespace) -> None:
     if first and options.save.exists() and not goes_on:
         raise ar.ArrowValueError(f"{options.save} exists: --overwrite replaces it, another --save keeps it")
     learn, dev, test = (read(options.data, part) for part in ("train", "dev", "test"))
-    lexicon = Lexicon.of(learn)
+    words, characters = tagger_vocabularies(learn)
     sizes = {
         "size": options.state_size,
         "embedding": options.embedding_size,
         "character_size": options.character_state_size,
         "character_embedding": options.character_embedding_size,
     }
-    blocks = lexicon_tagger(lexicon.words, lexicon.characters, **sizes, dropout=options.dropout)
+    blocks = tagger(words, characters, **sizes, dropout=options.dropout)
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed, device=options.device)
     judge = ar.compile(blocks.judge, params=model.params, device=options.device)
-    words = [sum(map(len, sentences)) for sentences in (learn, dev, test)]
+    counts = [sum(map(len, sentences)) for sentences in (learn, dev, test)]
     if first:
         count = sum(array.size for array in model.params.values())
         print(
-            f"{words[0]:,} words in {len(learn):,} sentences to learn from, {words[1]:,} dev, {words[2]:,} "
-            f"test; {len(lexicon.words):,} words with vectors, {len(lexicon.characters):,} characters; "
+            f"{counts[0]:,} words in {len(learn):,} sentences to learn from, {counts[1]:,} dev, "
+            f"{counts[2]:,} test; {len(words) - 1:,} words with vectors, {len(characters) - 1:,} characters; "
             f"{count:,} parameters",
             flush=True,
         )
-    callbacks: list[Callback] = [Best(judge, options.save, words_in_a_sentence=words[0] / len(learn))]
+    callbacks: list[Callback] = [Best(judge, options.save, words_in_a_sentence=counts[0] / len(learn))]
     callbacks += [JsonLines(options.log)] if options.log else []
     if options.patience is not None:
         callbacks.append(EarlyStopping("accuracy", options.patience, lower=False))
@@ -103,7 +103,7 @@ def main(options: argparse.Namespace) -> None:
         epochs=options.epochs,
         batch_size=options.batch_size,
         seed=options.seed,
-        evaluate=TagExamination.of(judge, dev, lexicon),
+        evaluate=TagExamination(judge, dev, words),
         evaluate_every=options.evaluate_every,
         callbacks=callbacks,
         best_by="accuracy",
@@ -118,7 +118,7 @@ def main(options: argparse.Namespace) -> None:
     )
     if first and history.best is not None:
         kept = ar.load_model(options.save, device=options.device)
-        figures = TagExamination.of(kept, test, lexicon)()
+        figures = TagExamination(kept, test, words)()
         print(
             f"test, with the model of epoch {history.best.epoch} ({options.save}):\n"
             f"  accuracy {figures['accuracy']:.4f}; of rare words, without a vector, "
@@ -132,7 +132,7 @@ def read(folder: Path, part: str) -> list[Sentence]:
     if len(paths) != 1:
         found = ", ".join(path.name for path in paths) or "none"
         raise ar.InputError(f"{folder}: expected one file *{part}.conllu, found {found}")
-    sentences = read_conllu(paths[0])
+    sentences = read_conllu(paths[0]).to_list()
     if not sentences:
         raise ar.InputError(f"{paths[0]}: there are no sentences in this file")
     return sentences

@@ -110,9 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     texts = {part: read(found[0]) for part, found in files.items()}
     vocabulary = Vocabulary.of((word for sentence in texts["train"] for word in sentence), least=2)
-    data = {
-        part: [[vocabulary[word] for word in sentence] for sentence in text] for part, text in texts.items()
-    }
+    data = {part: [vocabulary.numbers(sentence) for sentence in text] for part, text in texts.items()}
     words, size = len(vocabulary), options.size
     wanted = parameters(words, size, tied=True)
     narrow = max(n for n in range(1, size + 1) if parameters(words, n, tied=False) <= wanted)

@@ -14,9 +14,9 @@ import numpy as np
 import arrows as ar
 from arrows.cli.option_types import count, positive
 from arrows.cli.predict import softmax
-from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, vocabulary
-from arrows.files import require_replaceable
+from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, words
 from arrows.models import Examination, Sentiment, sentiment
+from arrows.storage import require_replaceable
 from arrows.training import Adagrad, train
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             raise ArrowValueError(f"--save {options.save}: there is a file already; give another path")
     seed, size = options.seed, options.examples
     learning, held_out = generate(size, seed=2 * seed), generate(max(1, size // 8), seed=2 * seed + 1)
-    blocks = sentiment(vocabulary(learning), size=SIZE)
+    blocks = sentiment(ar.Vocabulary.of(words(learning)), size=SIZE)
 
     _title("The model, type-checked; nothing has run yet")
     print(ar.infer(blocks.learn))
@@ -104,7 +104,7 @@ def speed(blocks: Sentiment, model: ar.Model, trees: list[Tree]) -> tuple[float,
     Gradients are computed and dropped, so the model does not change.
 
     >>> from arrows.models import sentiment
-    >>> blocks = sentiment({}, size=2)
+    >>> blocks = sentiment(ar.Vocabulary([]), size=2)
     >>> batched, single = speed(blocks, ar.compile(blocks.learn, loss="loss"), generate(8))
     >>> batched > 0 and single > 0
     True
@@ -125,7 +125,7 @@ def judgement(judge: ar.Model, tree: Tree) -> str:
     """The class that a model predicts, with its probability, and the grammar's if it knows all words.
 
     >>> from arrows.models import sentiment
-    >>> judge = ar.compile(sentiment({}, size=2, classes=1).judge)
+    >>> judge = ar.compile(sentiment(ar.Vocabulary([]), size=2, classes=1).judge)
     >>> judgement(judge, {"word": "good"})
     'very negative 100 %  (the grammar: positive)'
     """

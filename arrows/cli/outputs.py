@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arrows.cli.job import is_first
-from arrows.files import previous, require_replaceable
+from arrows.storage import previous, require_replaceable
 from arrows.training.saving import described_file, holds_state
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import message

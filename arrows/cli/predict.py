@@ -8,26 +8,25 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
 import arrows as ar
 from arrows.cli.option_types import add_device, positive
 from arrows.cli.outputs import require_output
-from arrows.cli.table_columns import METADATA, require_columns, typed_row, types_of_text
+from arrows.cli.table_columns import METADATA, require_columns, separator_of, typed_row, types_of_text
 from arrows.cli.user_file import attribute, load, split
-from arrows.data import Sentence, iterate_csv, parse_trees
-from arrows.data.conllu import Columns, parse_conllu
-from arrows.data.file_examples import UnreadableRestError, lines_of
+from arrows.data import FileReader, Sentence, read_conllu, read_csv, read_trees
+from arrows.data.file_examples import UnreadableRestError, decoded, lines_of
 from arrows.data.json_lines import parse_json_line
-from arrows.data.utf8 import decoded
-from arrows.files import replacing
+from arrows.storage import replacing
 from arrows.training import read_metadata
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.quoting import printable, printable_lines
@@ -38,6 +37,13 @@ and tables are read as they come, so an endless pipe will do. Where the model fi
 printed as the likeliest class and its probability."""
 
 
+def _named(data: bytes, name: str) -> BinaryIO:
+    """Bytes as an open file of that name, for a reader."""
+    file = io.BytesIO(data)
+    file.name = name  # type: ignore[attr-defined]
+    return file
+
+
 def _sentences(data: bytes, source: str) -> list[Sentence]:
     lines = [decoded(raw, source, number) for number, raw in enumerate(data.split(b"\n"), start=1)]
     return [[{"word": word} for word in line.split()] for line in lines if line.split()]
@@ -45,8 +51,8 @@ def _sentences(data: bytes, source: str) -> list[Sentence]:
 
 # Files that are read as a whole, by format; JSON Lines and tables are read as they come.
 READERS: dict[str, Callable[[bytes, str], list[Any]]] = {
-    "conllu": lambda data, source: parse_conllu(data, source, Columns(tags=False)),
-    "trees": lambda data, source: list(parse_trees(data, source=source, labelled=None)),
+    "conllu": lambda data, source: read_conllu(_named(data, source), tags=False).to_list(),
+    "trees": lambda data, source: read_trees(_named(data, source), labelled=None).to_list(),
     "words": _sentences,
 }
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -131,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
             if isinstance(row, InputError):
                 refuse(InputError(f"{place}: {row.details.without_example}"))
             else:
-                text, finite = as_json(_named(row, classes) if classes else row)
+                text, finite = as_json(_with_class(row, classes) if classes else row)
                 output.write(f"{text}\n")
                 counts["written"] += 1
                 counts["not finite"] += not finite
@@ -196,11 +202,11 @@ def _examples(options: argparse.Namespace) -> Iterator[tuple[str, object]]:
     format = options.format or (ending if ending in FORMATS else "jsonl")
     source = STDIN if options.examples == "-" else options.examples
     if format in SEPARATORS:
-        yield from _rows(options.model, path, SEPARATORS[format])
+        yield from _rows(options.model, path, separator_of(path) or SEPARATORS[format])
         return
     if source == STDIN and sys.stdin is None:
         raise ArrowValueError("standard input is closed; name a file of examples")
-    lines = enumerate(sys.stdin.buffer, start=1) if source == STDIN else lines_of(path)
+    lines = enumerate(sys.stdin.buffer, start=1) if source == STDIN else lines_of(path, source)
     if format in READERS:
         data = b"\n".join(line.removesuffix(b"\n") for _, line in lines)
         for number, example in enumerate(READERS[format](data, source), start=1):
@@ -217,33 +223,42 @@ def _examples(options: argparse.Namespace) -> Iterator[tuple[str, object]]:
 def _rows(model: Path, path: Path, separator: str) -> Iterator[tuple[str, object]]:
     """The rows of a table, read as those of the table to which a model was fitted."""
     types = types_of_text(read_metadata(model).get(METADATA), model)
-    rows = iterate_csv(path, separator=separator)
-    while True:
-        try:
-            row = next(rows)
-            if len(rows.places) == 1:
-                require_columns(row, types, path)
-            example: object = typed_row(row, types, rows.places[-1])
-        except StopIteration:
+    rows, told = read_csv(path, separator=separator, errors="skip"), 0
+    for row in chain(_unsaid(rows), [None]):
+        for error in rows.skipped[told:]:
+            if isinstance(error, UnreadableRestError):  # more than a row is lost
+                raise error
+            yield "", error
+        told = len(rows.skipped)
+        if row is None:
             return
-        except UnreadableRestError:  # more than a row is lost
-            raise
+        if len(rows.places) == 1:
+            require_columns(row, types, path)
+        place = rows.places[-1]
+        try:
+            yield place, typed_row(row, types, place)
         except InputError as error:
-            example = error
-        yield rows.places[-1] if rows.places else "", example
+            yield place, error
+
+
+def _unsaid(rows: FileReader[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows, without the reader's warning of those left out, which the command names itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield from rows
 
 
 # Writing
 
 
-def _named(row: object, classes: list[str]) -> object:
+def _with_class(row: object, classes: list[str]) -> object:
     """Scores of classes as the likeliest class with its probability; anything else as it is."""
     if isinstance(row, np.ndarray) and row.ndim in (1, 2) and row.shape[-1] == len(classes):
         if row.ndim == 2:
-            return [_named(scores, classes) for scores in row]
+            return [_with_class(scores, classes) for scores in row]
         shares = softmax(row)
         return {"class": classes[int(shares.argmax())], "probability": round(float(shares.max()), 4)}
-    return [_named(item, classes) for item in row] if isinstance(row, list) else row
+    return [_with_class(item, classes) for item in row] if isinstance(row, list) else row
 
 
 def as_json(row: object) -> tuple[str, bool]:

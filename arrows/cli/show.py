@@ -35,8 +35,8 @@ from arrows.drawing import (
     to_text,
 )
 from arrows.engine.planning import SCHEDULES
-from arrows.files import replacing, require_replaceable
 from arrows.inference import Typed, typed_tree
+from arrows.storage import replacing, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable_lines
 
@@ -162,7 +162,9 @@ def _examples(source: str | None, module: ModuleType, path: Path) -> list[Any] |
     """The examples of a `.jsonl` file, or those that a name in the user's module stands for."""
     if source is None:
         return None
-    examples = read_json_lines(source) if source.endswith(".jsonl") else attribute(module, source, path)
+    examples = (
+        read_json_lines(source).to_list() if source.endswith(".jsonl") else attribute(module, source, path)
+    )
     if not isinstance(examples, (list, tuple)):
         raise ArrowValueError(f"{source} must be a list of examples, not {type(examples).__name__}")
     return list(examples)

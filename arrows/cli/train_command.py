@@ -12,8 +12,8 @@ import arrows as ar
 from arrows.cli.job import is_first
 from arrows.cli.option_types import OPTIMIZERS, add_device, count, positive, rate
 from arrows.cli.outputs import add_overwrite, require_output
-from arrows.files import require_replaceable
 from arrows.model_file import save_model
+from arrows.storage import require_replaceable
 from arrows.training import (
     Callback,
     Checkpoint,

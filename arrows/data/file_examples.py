@@ -1,4 +1,4 @@
-"""Lines of text files, compressed ones too, and the examples that are read from them."""
+"""Readers of files, compressed ones too: the examples, where each stood, and what was left out and why."""
 
 from __future__ import annotations
 
@@ -7,113 +7,116 @@ import sys
 import warnings
 import zlib
 from array import array
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import BufferedReader
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import IO, Any, BinaryIO, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
+from arrows.storage import require_path
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError
 
 T = TypeVar("T")
 
-ERRORS = ("stop", "skip")
+Source: TypeAlias = str | Path | BinaryIO
+"""A path, or an open binary file, such as `sys.stdin.buffer`."""
 
-Parsed: TypeAlias = Iterable[tuple[int | Path, Callable[[], T]]]
-"""For each example the line where it begins, or the file that it is, and a function that reads it."""
+Lines: TypeAlias = Iterator[tuple[int, bytes]]
+"""Lines with their numbers, from 1, without the line feeds."""
+
+Parse: TypeAlias = Callable[[Lines, str], Iterable[tuple[int, Callable[[], T]]]]
+"""From lines, and the file's name, to the line where each example begins, and a function that reads it."""
 
 
 class UnreadableRestError(InputError):
     """An error behind which nothing of a file can be read: data that are cut off, a quote that stays open."""
 
 
-class FileExamples(list[T]):
-    """The examples of a file: a list that knows where each of them stood, after `shuffle` and in slices too.
+class FileReader(Iterable[T]):
+    """The examples of a file, one after the other; each `for` reads the file anew.
 
-    Errors of `Model.prepare` and `train` name the place of an example.
+    So the file may be larger than memory. `to_list` gives a list, which has a length and slices. Errors of
+    `Model.prepare`, `train` and `Model.predict` name the place of an example.
 
     Attributes:
-        skipped: the errors of what was left out, with `errors="skip"`.
-
-    >>> examples = FileExamples([[3], [4]], places=["numbers.txt:1", "numbers.txt:2"], skipped=[])
-    >>> examples.reverse()
-    >>> examples.places, examples[1:].places
-    (['numbers.txt:2', 'numbers.txt:1'], ['numbers.txt:1'])
-    """
-
-    def __init__(self, examples: Iterable[T], *, places: Sequence[str], skipped: list[InputError]) -> None:
-        super().__init__(examples)
-        self._read, self._read_places = tuple(self), tuple(places)
-        self._by_identity: dict[int, str] | None = None
-        self.skipped = skipped
-
-    @property
-    def places(self) -> list[str]:
-        """Where each example begins, file and line: of one that was put in later, an empty text."""
-        return self._places(slice(None))
-
-    def _places(self, part: slice) -> list[str]:
-        """The places of a slice, in time that grows with the slice alone."""
-        numbers = range(*part.indices(len(self)))
-        read, count = self._read, len(self._read)
-        return [
-            self._read_places[number] if number < count and example is read[number] else self._moved(example)
-            for number, example in zip(numbers, super().__getitem__(part), strict=True)
-        ]
-
-    def _moved(self, example: T) -> str:
-        """The place of an example that does not stand where it was read."""
-        if self._by_identity is None:  # once for the whole list, however many slices follow
-            self._by_identity = {}
-            # A number may be the same object in several lines; then there is no saying which.
-            for other, place in zip(self._read, self._read_places, strict=True):
-                self._by_identity[id(other)] = "" if id(other) in self._by_identity else place
-        return self._by_identity.get(id(example), "")
-
-    @overload
-    def __getitem__(self, key: SupportsIndex, /) -> T: ...
-    @overload
-    def __getitem__(self, key: slice, /) -> FileExamples[T]: ...
-    def __getitem__(self, key: Any, /) -> Any:
-        if isinstance(key, slice):
-            return FileExamples(super().__getitem__(key), places=self._places(key), skipped=self.skipped)
-        return super().__getitem__(key)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without what goes by identity: a copy's examples are other objects."""
-        return {**self.__dict__, "_by_identity": None}
-
-
-def checked_errors(errors: str) -> bool:
-    """Whether examples with errors are to be left out.
+        places: where each example begins, file and line, of those that the latest `for` has given so far.
+        skipped: with `errors="skip"`, why the others have been left out so far.
 
     Raises:
-        ArrowValueError: `errors` is neither "stop" nor "skip".
-    """
-    if errors not in ERRORS:
-        raise ArrowValueError(f"errors is {errors!r}, and should be 'stop' or 'skip'")
-    return errors == "skip"
+        InputError: an example is wrong, and `errors` is "stop"; it names file and line.
+        ArrowValueError: an open file is read twice.
+        OSError: the file cannot be read.
 
-
-class StreamPlaces(Sequence[str]):
-    """Where examples stand, file and line; each takes a few bytes.
-
-    >>> places = StreamPlaces(Path("numbers.txt"))
-    >>> places.append(3), places.append(Path("others.txt"))
-    (None, None)
-    >>> list(places)
-    ['numbers.txt:3', 'others.txt']
+    >>> import io
+    >>> from arrows.data import read_json_lines
+    >>> reader = read_json_lines(io.BytesIO(b"[1]\\n\\n[2]"))
+    >>> list(reader), list(reader.places)
+    ([[1], [2]], ['input:1', 'input:3'])
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._files = path, list[Path]()
-        self._lines = array("q")  # of the file; else -1 - the place in `_files`
+    def __init__(self, function: str, file: Source, parse: Parse[T], errors: str) -> None:
+        """A reader for the public `function`; `parse` knows the format.
 
-    def append(self, where: int | Path) -> None:
-        """Adds an example: its line, or the file that it is."""
-        if isinstance(where, Path):
-            self._files.append(where)
-        self._lines.append(where if isinstance(where, int) else -len(self._files))
+        Raises:
+            ArrowTypeError, ArrowValueError: no file can have that name, or `errors` is neither "stop" nor
+                "skip".
+        """
+        if errors not in ("stop", "skip"):
+            raise ArrowValueError(f"errors is {errors!r}, and should be 'stop' or 'skip'")
+        is_open = callable(getattr(file, "read", None))
+        self._file = cast("BinaryIO", file) if is_open else require_path(f"{function}: path", file)
+        self._name = str(getattr(file, "name", "input") if is_open else file)
+        self._parse, self._skips, self._was_read = parse, errors == "skip", False
+        self.places: Sequence[str] = ()
+        self.skipped: list[InputError] = []
+
+    def __iter__(self) -> Iterator[T]:
+        return self._examples(stacklevel=2)
+
+    def to_list(self) -> FileExamples[T]:
+        """All examples, in a list that knows their places, after `shuffle` and in slices too."""
+        examples = list(self._examples(stacklevel=3))
+        return FileExamples(examples, places=self.places, skipped=self.skipped)
+
+    def _examples(self, stacklevel: int) -> Iterator[T]:
+        if self._was_read and not isinstance(self._file, Path):
+            raise ArrowValueError(f"{self._name}: an open file is read once; to_list() keeps its examples")
+        self._was_read = True
+        places, skipped = _Places(self._name), list[InputError]()
+        self.places, self.skipped = places, skipped
+        try:
+            for line, read in self._parse(lines_of(self._file, self._name), self._name):
+                try:
+                    example = read()
+                except InputError as error:
+                    if not self._skips:
+                        raise
+                    skipped.append(error)
+                    continue
+                places.append(line)
+                yield example
+        except UnreadableRestError as error:
+            if not self._skips or not (places or skipped):
+                raise
+            skipped.append(UnreadableRestError(f"{error}; nothing behind it was read"))
+        if skipped:
+            rest = ", and all that comes after the last of these" if ends_early(skipped) else ""
+            warnings.warn(
+                f"{self._name}: left out {len(skipped)} of {len(skipped) + len(places)} examples{rest}, "
+                f"which are listed in .skipped; {first_and_last(skipped)}",
+                stacklevel=stacklevel,
+            )
+
+
+class _Places(Sequence[str]):
+    """File and line of examples; each takes eight bytes."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._lines = name, array("q")
+
+    def append(self, line: int) -> None:
+        self._lines.append(line)
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -124,72 +127,71 @@ class StreamPlaces(Sequence[str]):
     def __getitem__(self, number: slice, /) -> list[str]: ...
     def __getitem__(self, number: int | slice, /) -> str | list[str]:
         if isinstance(number, slice):
-            return [self[place] for place in range(len(self))[number]]
-        line = self._lines[number]
-        return f"{self._path}:{line}" if line >= 0 else str(self._files[-1 - line])
+            return [f"{self._name}:{line}" for line in self._lines[number]]
+        return f"{self._name}:{self._lines[number]}"
 
 
-def collected(path: Path, parsed: Parsed[T], errors: str) -> FileExamples[T]:
-    """Reads the examples of a file into a list.
+class _Origin(Generic[T]):
+    """The examples of a file in its order, which a list and its slices share."""
 
-    Args:
-        path: the file.
-        parsed: its examples.
-        errors: "stop": an `InputError` goes on to the caller; "skip": the example is left out, and a warning
-            says at the end how many were, and why the first.  An `UnreadableRestError` ends the examples
-            then, and is the last that is listed; it goes on to the caller if nothing came before it.
-    """
-    stream = FileStream(path, parsed, errors, stacklevel=4)
-    examples = list(stream)
-    return FileExamples(examples, places=list(stream.places), skipped=stream.skipped)
+    def __init__(self, examples: Sequence[T], places: Sequence[str]) -> None:
+        self.examples, self.places = tuple(examples), places  # the tuple keeps identities from being reused
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """From an example's identity to its number; -1 where several lines gave the same object."""
+        numbers: dict[int, int] = {}
+        for number, example in enumerate(self.examples):
+            numbers[id(example)] = -1 if id(example) in numbers else number
+        return numbers
 
 
-class FileStream(Iterator[T]):
-    """The examples of a file, one after the other, for files that are larger than memory.
+class FileExamples(list[T]):
+    """The examples of a file: a list that knows where each of them stood, after `shuffle` and in slices too.
 
-    Errors of `Model.prepare`, `train` and `Model.predict` name the place of an example.
+    Errors of `Model.prepare` and `train` name the place of an example.
 
     Attributes:
-        places: where each example stood that has been given out so far.
-        skipped: the errors of what has been left out so far, with `errors="skip"`.
+        skipped: the errors of what was left out, with `errors="skip"`.
 
-    >>> stream = FileStream(Path("numbers.txt"), [(1, lambda: 3)], "skip")
-    >>> list(stream), list(stream.places), stream.skipped
-    ([3], ['numbers.txt:1'], [])
+    >>> examples = FileExamples([[3], [4]], places=["numbers.txt:1", "numbers.txt:2"])
+    >>> examples.reverse()
+    >>> examples.places, examples[1:].places
+    (['numbers.txt:2', 'numbers.txt:1'], ['numbers.txt:1'])
     """
 
-    def __init__(self, path: Path, parsed: Parsed[T], errors: str, *, stacklevel: int = 2) -> None:
-        """Arguments are those of `collected`; `stacklevel` says how far up its caller is."""
-        self._path, self._parsed, self._stacklevel = path, iter(parsed), stacklevel
-        self._skip = checked_errors(errors)
-        self.places = StreamPlaces(path)
-        self.skipped: list[InputError] = []
+    def __init__(
+        self, examples: Iterable[T], *, places: Sequence[str], skipped: Sequence[InputError] = ()
+    ) -> None:
+        super().__init__(examples)
+        self._origin = _Origin(self, places)
+        self.skipped = list(skipped)
 
-    def __next__(self) -> T:
-        try:
-            for where, read in self._parsed:
-                try:
-                    example = read()
-                except InputError as error:
-                    if not self._skip:
-                        raise
-                    self.skipped.append(error)
-                else:
-                    self.places.append(where)
-                    return example
-        except UnreadableRestError as error:
-            if not self._skip or not (self.places or self.skipped):
-                raise
-            self.skipped.append(UnreadableRestError(f"{error}; nothing behind it was read"))
-        skipped, self._skip = self.skipped if self._skip else [], False  # it is said once
-        if skipped:
-            rest = ", and all that comes after the last of these" if ends_early(skipped) else ""
-            warnings.warn(
-                f"{self._path}: left out {len(skipped)} of {len(skipped) + len(self.places)} examples{rest}, "
-                f"which are listed in .skipped; {first_and_last(skipped)}",
-                stacklevel=self._stacklevel,
-            )
-        raise StopIteration
+    @property
+    def places(self) -> list[str]:
+        """Where each example begins, file and line: of one that was put in later, an empty text."""
+        numbers = [self._origin.numbers.get(id(example), -1) for example in self]
+        return [self._origin.places[number] if number >= 0 else "" for number in numbers]
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> T: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> FileExamples[T]: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        found = super().__getitem__(key)
+        if not isinstance(key, slice):
+            return found
+        part: FileExamples[T] = FileExamples.__new__(FileExamples)
+        part.extend(cast("list[T]", found))
+        part._origin, part.skipped = self._origin, self.skipped
+        return part
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (list(self), self.places, self.skipped)  # a copy's examples are other objects
+
+
+def _rebuilt(examples: list[T], places: list[str], skipped: list[InputError]) -> FileExamples[T]:
+    return FileExamples(examples, places=places, skipped=skipped)
 
 
 def ends_early(skipped: Sequence[InputError]) -> bool:
@@ -207,52 +209,81 @@ def first_and_last(skipped: Sequence[InputError]) -> str:
     return f"the first: {skipped[0]}{last}"
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines of a file with their numbers, from 1, without the line feeds.
-
-    A file whose name ends in `.gz` or `.zst` is decompressed while it is read.
+def lines_of(file: Path | BinaryIO, name: str) -> Lines:
+    """Yields the lines of a file; one whose name ends in `.gz` or `.zst` is decompressed while it is read.
 
     Raises:
         UnreadableRestError: compressed data that are damaged or cut off; it names the file and the line.
         MissingExtraError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
         OSError: the file cannot be read.
     """
-    number = 0
-    with path.open("rb") as raw, _decompressed(path, raw) as file:
+    if not isinstance(file, Path):
+        yield from _numbered(file)
+        return
+    number, damage = 0, [EOFError, zlib.error, gzip.BadGzipFile]
+    with file.open("rb") as raw:
+        lines: IO[bytes] = raw
+        if file.suffix == ".gz":
+            lines = cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+        elif file.suffix == ".zst":
+            zstd = _zstd()
+            lines = zstd.open(raw)
+            damage.append(zstd.ZstdError)
         try:
-            if file is not raw and not raw.peek(1):
+            if lines is not raw and not raw.peek(1):
                 raise EOFError("there is nothing in the file")
-            for number, line in enumerate(file, start=1):
-                yield number, line.removesuffix(b"\n")
-        except _damage(path) as error:
+            for number, line in _numbered(lines):
+                yield number, line
+        except tuple(damage) as error:
             raise UnreadableRestError(
-                f"{path}:{number + 1}: the compressed data are damaged or cut off ({error})"
+                f"{name}:{number + 1}: the compressed data are damaged or cut off ({error})"
             ) from error
 
 
-def _decompressed(path: Path, raw: BufferedReader) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    if path.suffix == ".zst":
-        return cast("IO[bytes]", _zstd().open(raw))
-    return raw
-
-
-def _damage(path: Path) -> tuple[type[Exception], ...]:
-    of_zstd: tuple[type[Exception], ...] = (_zstd().ZstdError,) if path.suffix == ".zst" else ()
-    return (EOFError, zlib.error, gzip.BadGzipFile, *of_zstd)
+def _numbered(lines: Iterable[bytes]) -> Lines:
+    """Lines with their numbers, without line feeds and the byte-order mark that the first may begin with."""
+    for number, line in enumerate(lines, start=1):
+        yield number, (line if number > 1 else line.removeprefix(BOM_UTF8)).removesuffix(b"\n")
 
 
 def _zstd() -> Any:
     """The module of Python 3.14, or the package that has the same for earlier ones."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-
-        return zstd
     try:
-        from backports import zstd
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
     except ModuleNotFoundError:
         raise MissingExtraError(
             "files that end in .zst need Python 3.14, or a package", "zstd", "backports.zstd"
         ) from None
     return zstd
+
+
+def decoded(raw: bytes, source: str, line: int) -> str:
+    r"""A line of UTF-8 as text, without the byte-order mark that the first line may have.
+
+    Args:
+        raw: the bytes of the line.
+        source: the name of the file in errors.
+        line: the line's number, from 1.
+
+    Raises:
+        InputError: bytes that are not UTF-8; it names source, line and column (in characters, from 1).
+
+    >>> decoded("\ufeffé".encode(), "words.txt", 1)
+    'é'
+    >>> decoded(b"ab\xff", "words.txt", 3)
+    Traceback (most recent call last):
+    ...
+    arrows.typesys.errors.InputError: words.txt:3:3: this byte is not UTF-8: 0xff
+    """
+    raw = raw.removeprefix(BOM_UTF8) if line == 1 else raw
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        column = len(raw[: error.start].decode("utf-8")) + 1
+        wide = line == 1 and raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        hint = "; the file begins as UTF-16 does, and UTF-8 is wanted" if wide else ""
+        byte = f"0x{raw[error.start]:02x}"
+        raise InputError(f"{source}:{line}:{column}: this byte is not UTF-8: {byte}{hint}") from error

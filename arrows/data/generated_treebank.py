@@ -131,7 +131,7 @@ def generate(count: int, *, seed: int = 0, words: tuple[int, int] = (1, 20)) -> 
         words: the least and the greatest number of words in a tree; all numbers between are equally likely.
 
     Returns:
-        Labelled trees, like those of `arrows.data.parse_labelled_tree`.
+        Labelled trees, like those of `arrows.data.parse_tree`.
 
     Raises:
         ArrowValueError: `count` is negative, or `words` is not a range of positive numbers.

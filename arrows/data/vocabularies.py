@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, SupportsIndex, overload
 
 from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
-from arrows.files import replacing, require_path
+from arrows.storage import replacing, require_path
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted
 
@@ -23,6 +23,7 @@ _FORMAT = "arrows vocabulary, version 1"
 class Vocabulary:
     """Words and their numbers, from 0.
 
+    `vocabulary["film"]` is the number of a word, and `vocabulary[3]` the word of a number.
     `Vocabulary.of` builds one from data.  `block` reads a word as its number, `len` says how many rows an
     embedding of it has: `vocabulary.block() >> ar.Embedding(len(vocabulary), 64)`.
 
@@ -35,13 +36,13 @@ class Vocabulary:
         unknown: as given.
 
     Raises:
-        ArrowTypeError: something else than texts, or a set of them.
+        ArrowTypeError: something else than texts, one text alone, or a set of them.
         ArrowValueError: a dict that gives them other numbers, a word twice, or none and `unknown` is None.
 
     Example:
         >>> words = Vocabulary.of("the cat saw the dog".split())
-        >>> words["the"], words["cow"], words.words
-        (1, 0, ('<unknown>', 'the', 'cat', 'dog', 'saw'))
+        >>> words["the"], words["cow"], words[2], words.words
+        (1, 0, 'cat', ('<unknown>', 'the', 'cat', 'dog', 'saw'))
         >>> words.block().eval("cat").item()
         2
     """
@@ -51,25 +52,21 @@ class Vocabulary:
     _numbers: Mapping[str, int] = field(repr=False, compare=False)
 
     def __init__(self, words: Iterable[str], *, unknown: str | None = "<unknown>") -> None:
-        if isinstance(words, str):
-            raise ArrowTypeError(
-                f"a Vocabulary: words is one text, {quoted(words)}, and should be a list of them"
-            )
         if isinstance(words, set | frozenset):
             raise ArrowTypeError(
                 "a Vocabulary: words are numbered in their order, and a set has none; sort it"
             )
         if not isinstance(unknown, str | None):
             raise ArrowTypeError(f"a Vocabulary: unknown should be a text or None, not {unknown!r}")
-        listed = (*(() if unknown is None else (unknown,)), *words)
-        numbers: dict[str, int] = {}
-        for number, word in enumerate(listed):
-            if numbers.setdefault(_text(word), number) != number:
-                raise ArrowValueError(
-                    f"a Vocabulary: {quoted(word)} is there twice"
-                    + (", as a word and for unknown ones" if word == unknown else "")
-                    + "; Vocabulary.of(words) builds one from words of a text"
-                )
+        listed = (*(() if unknown is None else (unknown,)), *_texts(words))
+        numbers = {word: number for number, word in enumerate(listed)}
+        if len(numbers) < len(listed):
+            word = next(word for number, word in enumerate(listed) if numbers[word] != number)
+            raise ArrowValueError(
+                f"a Vocabulary: {quoted(word)} is there twice"
+                + (", as a word and for unknown ones" if word == unknown else "")
+                + "; Vocabulary.of(words) builds one from words of a text"
+            )
         if isinstance(words, Mapping) and any(
             isinstance(number, Integral) and numbers[word] != number for word, number in words.items()
         ):
@@ -110,10 +107,6 @@ class Vocabulary:
             >>> Vocabulary.of(["b", "a", "b"], least=2).words
             ('<unknown>', 'b')
         """
-        if isinstance(words, str):
-            raise ArrowTypeError(
-                f"Vocabulary.of: {quoted(words)} is one text; split it, or give [text] for its letters"
-            )
         if isinstance(words, Mapping):
             raise ArrowTypeError(
                 f"Vocabulary.of: a {type(words).__name__} has each word once; give a list of all words, or "
@@ -124,7 +117,7 @@ class Vocabulary:
                 raise ArrowValueError(
                     f"Vocabulary.of: {name} should be a whole number from {lowest}, not {count!r}"
                 )
-        counts = Counter(map(_text, words))
+        counts = Counter(_texts(words))
         if unknown is not None:
             del counts[unknown]
         frequent = [word for word, count in counts.items() if count >= least]
@@ -146,28 +139,25 @@ class Vocabulary:
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
 
-    def __getitem__(self, word: str) -> int:
-        """The number of a word; the word of a number is `words[number]`.
+    @overload
+    def __getitem__(self, key: str, /) -> int: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> str: ...
+    def __getitem__(self, key: str | SupportsIndex, /) -> int | str:
+        """The number of a word, or the word of a number.
 
         Raises:
-            ArrowTypeError: something else than a text.
+            ArrowTypeError: neither a text nor a whole number.
+            IndexError: no word has that number.
             KeyError: the word is unknown, and so is what to do.
         """
-        _require_word(word)
-        if self.unknown is None:
-            return self._numbers[word]
-        return self._numbers.get(word, 0)
-
-    def __call__(self, *words: object) -> NoReturn:
-        """Refuses a call, and says what to write.
-
-        Raises:
-            ArrowTypeError: always.
-        """
-        raise ArrowTypeError(
-            "a Vocabulary is not called: vocabulary[word] is the number of a word, vocabulary.numbers(words) "
-            "those of several, and vocabulary.block() reads a word in a model"
-        )
+        if isinstance(key, str):
+            return self._numbers[key] if self.unknown is None else self._numbers.get(key, 0)
+        if not isinstance(key, Integral) or isinstance(key, bool):
+            raise ArrowTypeError(f"a Vocabulary: words are texts, not {key!r:.60}")
+        if not 0 <= key < len(self.words):
+            raise IndexError(f"a Vocabulary of {len(self):,} words has no number {key}")
+        return self.words[key]
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         """The numbers of words.
@@ -180,12 +170,7 @@ class Vocabulary:
             >>> Vocabulary(["cat", "dog"]).numbers(["dog", "cow"])
             [2, 0]
         """
-        if isinstance(words, str):
-            raise ArrowTypeError(
-                f"Vocabulary.numbers: {quoted(words)} is one text; [text] gives its number, and "
-                "list(text) those of its letters"
-            )
-        return [self[word] for word in words]
+        return [self[word] for word in _texts(words)]
 
     def block(self, *, name: str | None = None) -> AnyBlock:
         """A block that reads a word as its number, an `int32`.
@@ -274,16 +259,17 @@ class Vocabulary:
         return _vocabulary, (self._own_words(), self.unknown)
 
 
-def _text(word: object) -> str:
-    if not isinstance(word, str):
-        raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r}; str(x) makes one")
-    return word
-
-
-def _require_word(word: object) -> None:
-    if not isinstance(word, str):
-        hint = "; the word of a number is vocabulary.words[number]" if isinstance(word, Integral) else ""
-        raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r:.60}{hint}")
+def _texts(words: Iterable[str]) -> Iterator[str]:
+    """Words, which are texts; refuses one text alone, whose letters would be taken for words."""
+    if isinstance(words, str):
+        raise ArrowTypeError(
+            f"a Vocabulary: {quoted(words)} is one text and no list of words; split it, or give [text], or "
+            "list(text) for its letters"
+        )
+    for word in words:
+        if not isinstance(word, str):
+            raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r:.60}; str(x) makes one")
+        yield word
 
 
 def _vocabulary(words: Sequence[str], unknown: str | None) -> Vocabulary:

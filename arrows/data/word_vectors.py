@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from arrows.data.file_examples import lines_of
-from arrows.data.utf8 import decoded
-from arrows.files import require_path
+from arrows.data.file_examples import decoded, lines_of
+from arrows.storage import require_path
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.quoting import quoted
 
@@ -43,16 +40,15 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
 
     Raises:
         InputError: a row that is shorter than the first line says, a field that is not a number or that
-            float32 cannot hold, bytes that are not UTF-8, or a file without vectors; it names file, line and
-            column. Numbers are checked in the rows of `words` only, everything else in every row.
+            float32 cannot hold, bytes that are not UTF-8, or a file without vectors; it names file and line.
+            Numbers are checked in the rows of `words` only, everything else in every row.
         ArrowTypeError: `words` is one text.
         OSError: the file cannot be read.
 
-    >>> import tempfile, os
+    >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "vectors.txt")
-    ...     with open(path, "w", encoding="utf-8") as file:
-    ...         _ = file.write("3 2\\nthe 0.1 0.2\\nfilm -1 2\\n. . . 3 4\\n")
+    ...     path = pathlib.Path(folder, "vectors.txt")
+    ...     _ = path.write_text("3 2\\nthe 0.1 0.2\\nfilm -1 2\\n. . . 3 4\\n")
     ...     {word: vector.tolist() for word, vector in read_vectors(path, ["film", "cast", ". . ."]).items()}
     {'film': [-1.0, 2.0], '. . .': [3.0, 4.0]}
     """
@@ -63,7 +59,7 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
         )
     wanted = set(words)
     vectors: dict[str, Vector] = {}
-    lines = ((number, raw.rstrip(b"\r\n ")) for number, raw in lines_of(path))
+    lines = ((number, raw.rstrip(b"\r\n ")) for number, raw in lines_of(path, str(path)))
     first = list(islice(lines, 2))
     size = _size_in_header(first)
     header = size is not None
@@ -71,11 +67,15 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
         blanks = line.count(b" ")
         size = size or blanks
         if not size or blanks < size:
-            _refuse_row(path, number, line, blanks, size, in_header=header)
+            decoded(line, str(path), number)
+            source = "the first line says" if header else "in the first row"
+            expected = f"{size} numbers, as {source}" if size else "numbers"
+            raise InputError(f"{path}:{number}: expected a word and {expected}, got {blanks}")
+        # Of most rows the word alone is read, and most words have no space.
         head = line.rsplit(b" ", size)[0] if blanks > size else line.partition(b" ")[0]
-        word = decoded(head, path, number)
+        word = decoded(head, str(path), number)
         if word in wanted and word not in vectors:
-            vectors[word] = _vector(path, number, line, size)
+            vectors[word] = _vector(line.rsplit(b" ", size)[1:], f"{path}:{number}")
     if not size or len(first) == header:
         raise InputError(f"{path}: there are no vectors in this file")
     return vectors
@@ -83,7 +83,7 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
 
 def _size_in_header(first: Sequence[tuple[int, bytes]]) -> int | None:
     """How many numbers a row has, from the first two lines; None if the first is a row and no header."""
-    fields = first[0][1].removeprefix(BOM_UTF8).split(b" ") if first else []
+    fields = first[0][1].split(b" ") if first else []
     if len(fields) != 2 or not all(field.isdigit() for field in fields) or not int(fields[1]):
         return None
     size = int(fields[1])
@@ -92,33 +92,15 @@ def _size_in_header(first: Sequence[tuple[int, bytes]]) -> int | None:
     return None if one_number and size != 1 else size
 
 
-def _refuse_row(path: Path, number: int, line: bytes, blanks: int, size: int, *, in_header: bool) -> None:
-    text = decoded(line, path, number)
-    source = "the first line says" if in_header else "in the first row"
-    expected = f"{size} numbers, as {source}" if size else "numbers"
-    raise InputError(f"{path}:{number}:{len(text) + 1}: expected a word and {expected}, got {blanks}")
-
-
-def _vector(path: Path, number: int, line: bytes, size: int) -> Vector:
-    fields = line.rsplit(b" ", size)
-
-    def error(position: int, expected: str) -> InputError:
-        before = b" ".join(fields[:position]).decode("utf-8", "replace")
-        text = fields[position].decode("utf-8", "replace")
-        return InputError(f"{path}:{number}:{len(before) + 2}: expected {expected}, got {quoted(text)}")
-
-    values = []
-    for position, field in enumerate(fields[1:], start=1):
+def _vector(fields: Sequence[bytes], place: str) -> Vector:
+    vector = np.empty(len(fields), np.float32)
+    for number, field in enumerate(fields):
         try:
-            value = float(field) if not field.translate(None, IN_NUMBERS) else float("nan")
+            with np.errstate(over="ignore"):
+                vector[number] = float(field) if not field.translate(None, IN_NUMBERS) else np.nan
         except ValueError:
-            value = float("nan")
-        if not isfinite(value):
-            raise error(position, "a number")
-        values.append(value)
-    with np.errstate(over="ignore"):
-        vector = np.array(values, np.float32)
-    overflows = np.flatnonzero(~np.isfinite(vector))
-    if overflows.size:
-        raise error(int(overflows[0]) + 1, "a number that float32 can hold")
+            vector[number] = np.nan
+        if not np.isfinite(vector[number]):
+            text = quoted(field.decode("utf-8", "replace"))
+            raise InputError(f"{place}: expected a number that float32 can hold, got {text}")
     return vector

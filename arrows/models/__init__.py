@@ -5,20 +5,19 @@
 
 from arrows.models.documents import DocumentModel, document_classifier, document_regressor
 from arrows.models.sentiment import Examination, Sentiment, accuracies, node_labels, sentiment
-from arrows.models.tagger import Lexicon, TagExamination, Tagger, lexicon_tagger, tagger
+from arrows.models.tagger import TagExamination, Tagger, tagger, tagger_vocabularies
 
 __all__ = [
     "DocumentModel",
     "Examination",
-    "Lexicon",
     "Sentiment",
     "TagExamination",
     "Tagger",
     "accuracies",
     "document_classifier",
     "document_regressor",
-    "lexicon_tagger",
     "node_labels",
     "sentiment",
     "tagger",
+    "tagger_vocabularies",
 ]

@@ -7,9 +7,8 @@ classified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,6 @@ import arrows as ar
 from arrows.combinators import AnyBlock, Unfit
 from arrows.data import Tree
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Sentiment:
             `float32[classes]`; the metric `scores` holds those of each node, in the order left half, right
             half, then the pair.
 
-    >>> sentiment({"good": 1}, size=4).learn is not None
+    >>> sentiment(ar.Vocabulary(["good"]), size=4).learn is not None
     True
     """
 
@@ -43,7 +40,7 @@ class Sentiment:
 
 @ar.builder
 def sentiment(
-    vocabulary: ar.Vocabulary | Mapping[str, int],
+    vocabulary: ar.Vocabulary,
     *,
     size: int = 64,
     embedding: int | None = None,
@@ -58,8 +55,7 @@ def sentiment(
     Networks", ACL 2015, section 3.2 with N = 2, and section 4.1.
 
     Args:
-        vocabulary: the words, of which one is for unknown ones, such as `ar.Vocabulary.of` gives; or word ->
-            its number, from 1, where 0 is that of unknown words.
+        vocabulary: the words, with a number for unknown ones, such as `ar.Vocabulary.of` gives.
         size: size of the hidden state and of the memory cell.
         embedding: size of the word vectors; default: `size`.
         classes: number of classes; labels run from 0 to `classes - 1`.
@@ -73,21 +69,15 @@ def sentiment(
     >>> model([tree, {"word": "good"}]).shape, model.metrics["scores"].lengths.tolist()
     ((2, 5), [3, 1])
     """
-    if isinstance(vocabulary, ar.Vocabulary):
-        number, words = vocabulary.block(), len(vocabulary)
-    else:
-        numbers = numbered("vocabulary", vocabulary)
-        number = ar.InputTransform(numbers.get) >> ar.Optional(ar.Scalar("int32"), ar.Constant(0, "int32"))
-        words = max(numbers.values(), default=0) + 1
     embedding = size if embedding is None else embedding
-    embed = ar.Embedding(words, embedding, name="embed")
+    embed = ar.Embedding(len(vocabulary), embedding, name="embed")
     cell = ar.TreeLSTM(size, children=2, dropout=recurrent_dropout, name="cell")
     classify = ar.FC(classes, name="classify")
     scores = ar.Dropout(dropout) >> classify if dropout else classify
     vector = embed >> ar.Dropout(word_dropout) if word_dropout else embed
     cross_entropy = ar.SoftmaxCrossEntropy()
 
-    leaf = (ar.GetItem("word") >> number >> vector & ar.Zeros((cell.state, cell.state))) >> cell
+    leaf = (ar.GetItem("word") >> vocabulary.block() >> vector & ar.Zeros((cell.state, cell.state))) >> cell
     label = ar.GetItem("label") >> ar.Scalar("int32")
 
     def node(tree: AnyBlock) -> AnyBlock:
@@ -126,22 +116,6 @@ def _is_leaf(tree: Any) -> bool:
         raise Unfit(f"expected a tree, which is a dict, got {type(tree).__name__}") from None
 
 
-def numbered(name: str, words: Mapping[str, int], most: float = inf) -> dict[str, int]:
-    """A table of words, whose numbers have been checked.
-
-    Raises:
-        ArrowValueError: a number that is none from 1 to `most`.
-
-    >>> numbered("vocabulary", {"good": 1})
-    {'good': 1}
-    """
-    for word, number in words.items():
-        if type(number) is not int or not 1 <= number <= most:
-            to = "" if most == inf else f" to {most}"
-            raise ArrowValueError(f"{name}[{quoted(word)}] is {number!r}, and words are numbered from 1{to}")
-    return dict(words)
-
-
 class Examination:
     """Labelled trees to measure a model with.
 
@@ -155,7 +129,7 @@ class Examination:
         trees: trees with labels at every node; they are prepared once, here.
 
     >>> trees = [{"label": 4, "left": {"label": 2, "word": "so"}, "right": {"label": 3, "word": "good"}}]
-    >>> examination = Examination(ar.compile(sentiment({"good": 1}, size=4).judge), trees)
+    >>> examination = Examination(ar.compile(sentiment(ar.Vocabulary(["good"]), size=4).judge), trees)
     >>> sorted(examination())
     ['binary', 'fine', 'nodes binary', 'nodes fine']
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from arrows.files import require_path
+from arrows.storage import require_path
 from arrows.training.arguments import described, whole_number
 from arrows.training.progress import Epoch, Evaluation
 from arrows.typesys import ArrowTypeError

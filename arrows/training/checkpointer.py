@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from arrows.files import keep_previous, previous, require_path, require_replaceable
+from arrows.storage import keep_previous, previous, require_path, require_replaceable
 from arrows.training.arguments import described, require_number, whole_number
 from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.interrupt import undisturbed

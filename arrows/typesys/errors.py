@@ -116,8 +116,8 @@ class MissingExtraError(ModuleNotFoundError):
         module: the module that could not be imported.
 
     Example:
-        >>> print(MissingExtraError("molecules are read by RDKit", "molecules", "rdkit"))
-        molecules are read by RDKit: pip install 'arrows[molecules]'
+        >>> print(MissingExtraError("results for Arrow need pyarrow", "arrow", "pyarrow"))
+        results for Arrow need pyarrow: pip install 'arrows[arrow]'
     """
 
     def __init__(self, needs: str, extra: str, module: str | None) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.data import Sentence
-from arrows.models import Lexicon
+from arrows.data import Sentence, Vocabulary
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.pytorch import Descent, functional, gradient, maybe_compiled, parameter, sent, torch
 
@@ -81,7 +80,13 @@ class TorchTagger(Descent):
 class TorchCharTagger(TorchTagger):
     """The model of `benchmarks.networks.character_tagger`, with packed sequences."""
 
-    def __init__(self, parameters: Mapping[str, Array], lexicon: Lexicon, tags: Sequence[str]) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, Array],
+        words: Vocabulary,
+        characters: Vocabulary,
+        tags: Sequence[str],
+    ) -> None:
         self.names = [name for name in parameters if "ward" not in name]
         self.weights = {name: parameter(parameters[name]) for name in self.names}
         self.cells = {
@@ -89,7 +94,7 @@ class TorchCharTagger(TorchTagger):
             "characters": [("spelling_forward", "spelling_backward")],
         }
         self.lstms = {which: _lstm(parameters, cells) for which, cells in self.cells.items()}
-        self.lexicon = lexicon
+        self.words, self.characters = words, characters
         self.tags = {tag: k for k, tag in enumerate(tags)}
 
     def prepare(self, sentences: Sequence[Sentence]) -> list[tuple[Any, list[Any], Any]]:
@@ -99,9 +104,9 @@ class TorchCharTagger(TorchTagger):
         """
         prepared = []
         for sentence in sentences:
-            numbers = [self.lexicon.number(word["word"]) for word in sentence]
+            numbers = [self.words[word["word"].lower()] for word in sentence]
             rare = [
-                torch.tensor(self.lexicon.spelling(word["word"]))
+                torch.tensor(self.characters.numbers(list(word["word"])))
                 for word, number in zip(sentence, numbers, strict=True)
                 if not number
             ]

@@ -5,14 +5,14 @@ A tree is prepared once; a batch is put together inside the timed step, as the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from arrows.data import Tree
+from arrows.data import Tree, Vocabulary
 
 Ints = npt.NDArray[np.integer[Any]]
 LEVEL, WORD, LABEL, LEFT, RIGHT = range(5)
@@ -30,7 +30,7 @@ class Batch:
         roots: row of each tree, `[trees]`.
 
     >>> pair = {"label": 3, "left": {"label": 1, "word": "a"}, "right": {"label": 2, "word": "b"}}
-    >>> batch = Forest([pair], {"a": 1, "b": 2}).batch(np.array([0, 0]))
+    >>> batch = Forest([pair], Vocabulary(["a", "b"])).batch(np.array([0, 0]))
     >>> batch.words.tolist(), batch.bounds, batch.children.tolist(), batch.roots.tolist()
     ([1, 2, 1, 2], [0, 4, 6], [[0, 1], [2, 3]], [4, 5])
     """
@@ -70,7 +70,7 @@ class Forest:
             the tree (0 where there are none), halves before their pair.
     """
 
-    def __init__(self, trees: Sequence[Tree], vocabulary: Mapping[str, int]) -> None:
+    def __init__(self, trees: Sequence[Tree], vocabulary: Vocabulary) -> None:
         self.nodes = [_nodes(tree, vocabulary) for tree in trees]
 
     def batch(self, indices: Ints) -> Batch:
@@ -95,14 +95,14 @@ class Forest:
         )
 
 
-def _nodes(tree: Tree, vocabulary: Mapping[str, int]) -> npt.NDArray[np.int32]:
+def _nodes(tree: Tree, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
     rows: list[tuple[int, int, int, int, int]] = []
 
     def place(node: Tree) -> int:
         """Writes the rows of a sub-tree; returns the place of the last one, its root."""
         label = node.get("label", 0)
         if "word" in node:
-            rows.append((0, vocabulary.get(node["word"], 0), label, 0, 0))
+            rows.append((0, vocabulary[node["word"]], label, 0, 0))
         else:
             left, right = place(node["left"]), place(node["right"])
             rows.append((1 + max(rows[left][LEVEL], rows[right][LEVEL]), 0, label, left, right))

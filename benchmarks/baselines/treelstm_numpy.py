@@ -23,14 +23,11 @@ class NumpyHand:
     >>> import arrows as ar
     >>> from benchmarks.baselines.forest import Forest
     >>> from arrows.models import sentiment
-    >>> model = ar.compile(sentiment({"a": 1}, size=4).learn, loss="loss")
+    >>> words = ar.Vocabulary(["a"])
+    >>> model = ar.compile(sentiment(words, size=4).learn, loss="loss")
     >>> tree = {"label": 1, "word": "a"}
-    >>> hand = NumpyHand(model.params)
-    >>> bool(
-    ...     np.isclose(
-    ...         hand.value(Forest([tree], {"a": 1}).batch(np.array([0]))), model.value_and_grad([tree])[0]
-    ...     )
-    ... )
+    >>> value = NumpyHand(model.params).value(Forest([tree], words).batch(np.array([0])))
+    >>> bool(np.isclose(value, model.value_and_grad([tree])[0]))
     True
     """
 

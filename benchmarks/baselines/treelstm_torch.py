@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrows.data import Tree
+from arrows.data import Tree, Vocabulary
 from benchmarks.baselines.buffers import Array
 from benchmarks.baselines.forest import Batch
 from benchmarks.baselines.pytorch import (
@@ -186,7 +186,7 @@ def _pair_cell(both_h: Any, both_c: Any, weight: Any, bias: Any) -> tuple[Any, A
 class TorchNodewise(TorchHand):
     """The same without any batching: a product for each node. Words outside the vocabulary are number 0."""
 
-    def __init__(self, parameters: Mapping[str, Any], vocabulary: Mapping[str, int]) -> None:
+    def __init__(self, parameters: Mapping[str, Any], vocabulary: Vocabulary) -> None:
         super().__init__(parameters)
         self.vocabulary = vocabulary
 
@@ -216,7 +216,7 @@ class TorchNodewise(TorchHand):
     def _state(self, tree: Tree, nodes: list[tuple[Any, int]]) -> tuple[Any, Any]:
         n = self.size
         if "word" in tree:
-            number = torch.tensor([self.vocabulary.get(tree["word"], 0)])
+            number = torch.tensor([self.vocabulary[tree["word"]]])
             x = functional.embedding(number, self.embed, sparse=True)
             u, io = torch.addmm(self.bias[: 3 * n], x, self.leaf).split([n, 2 * n], 1)
             i, o = io.sigmoid().chunk(2, 1)

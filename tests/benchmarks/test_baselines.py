@@ -1,55 +1,125 @@
-"""The baselines of the Tree-LSTM benchmark are the same model: loss, gradients and updated parameters."""
+"""What `arrows` is measured against is the same model: loss, gradients and updated parameters, scores."""
 
 from __future__ import annotations
 
 import importlib.util
+from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.data import generate, vocabulary
+from arrows.data import generate
 from arrows.models import sentiment
 from arrows.training import SGD
+from benchmarks import networks, onthefly, programs
+from benchmarks.baselines.attention_torch import TorchAttention
+from benchmarks.baselines.bilstm_numpy import BiLSTM
+from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
+from benchmarks.baselines.chain_numpy import Chain
 from benchmarks.baselines.forest import Forest
+from benchmarks.baselines.manual import Manual
+from benchmarks.baselines.manual_torch import TorchManual
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchHand, TorchNodewise
-from tests.benchmarks.agreement import agree
+from benchmarks.datasets import (
+    VOCABULARY,
+    numbered_sentences,
+    random_tree,
+    vocabularies,
+    vocabulary,
+    with_words,
+)
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 TREES = generate(60, words=(1, 12))
-NUMBERS = vocabulary(TREES[:50])  # some words of the others are unknown
-TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
-BATCHES = [np.array(batch) for batch in ([0], [3, 1], [5, 5, 5], range(50), range(40, 60), [59])]
+WORDS = vocabulary(TREES[:50])  # some words of the others are unknown
+TAGS = ["DET", "NOUN", "VERB", "ADJ"]
+SENTENCES = [
+    [{"word": word, "tag": tag} for word, tag in zip(text.split(), tags.split(), strict=True)]
+    for text, tags in [
+        ("the tree grows", "DET NOUN VERB"),
+        ("the other tree", "DET ADJ NOUN"),
+        ("grass", "NOUN"),
+        ("tree the tree grows the", "NOUN DET NOUN VERB DET"),
+    ]
+]
+NUMBERED = [numbered_sentences(np.random.default_rng(0), 4, length, 12, 6) for length in (5, 1)]
+UNEVEN = [([1, 2, 4], [0, 1, 2]), ([3], [1]), ([0, 0, 4, 2, 1], [2, 2, 1, 0, 1]), ([2, 1, 0], [0, 0, 2])]
 
 
-def make(system, params):
-    if system == "numpy-hand":
-        return NumpyHand(params)
-    return TorchHand(params) if system == "torch-hand" else TorchNodewise(params, NUMBERS)
+def agree(values: Any, expected: Any, tolerance: float) -> None:
+    """Asserts the same names, shapes and element types, and numbers as near as the tolerance says."""
+    assert sorted(values) == sorted(expected)
+    for name, value in expected.items():
+        value = value.to_dense(np) if hasattr(value, "to_dense") else np.asarray(value)
+        other = values[name].to_dense(np) if hasattr(values[name], "to_dense") else values[name]
+        assert other.shape == value.shape and other.dtype == value.dtype, name
+        assert np.abs(other - value).max() <= tolerance * (1 + np.abs(value).max()), name
 
 
-@pytest.mark.parametrize("float_type", ["float32", "float64"])
+def trees(make: Any, *, whole: bool = False) -> Any:
+    """The block, the system by hand, and for each batch the examples and what the system takes for them."""
+    forest = Forest(TREES, WORDS)
+    batches = [[TREES[i] for i in batch] for batch in BATCHES]
+    taken = [
+        (examples,) if whole else (forest.batch(np.array(b)),)
+        for examples, b in zip(batches, BATCHES, strict=True)
+    ]
+    return sentiment(WORDS, size=6, embedding=4).learn, make, list(zip(batches, taken, strict=True))
+
+
+def one_length(make: Any) -> Any:
+    batches = [(list(zip(w.tolist(), r.tolist(), strict=True)), (w, r)) for w, r in NUMBERED]
+    return networks.bilstm_tagger(12, 5, 4, 2, 6), make, batches
+
+
+def prepared(block: Any, make: Any, examples: list[Any]) -> Any:
+    def made(params: Any) -> Any:
+        hand = make(params)
+        ready = hand.prepare(examples)
+        hand.of = lambda batch: ready[batch]
+        return hand
+
+    parts = [slice(0, 4), slice(1, 2), slice(2, 4)]
+    return block, made, [(examples[part], part) for part in parts]
+
+
+BATCHES = [[0], [5, 5, 5], [*range(50)], [*range(40, 60)]]
+CHARACTERS = vocabularies(SENTENCES, 2)
+SYSTEMS: dict[str, Any] = {
+    "Tree-LSTM in NumPy": lambda: trees(NumpyHand),
+    "Tree-LSTM in PyTorch": lambda: trees(TorchHand),
+    "Tree-LSTM node by node": lambda: trees(lambda params: TorchNodewise(params, WORDS), whole=True),
+    "tagger in NumPy": lambda: one_length(BiLSTM),
+    "tagger in PyTorch": lambda: one_length(TorchTagger),
+    "tagger with characters": lambda: prepared(
+        networks.character_tagger(*CHARACTERS, embedding=6, size=4, character_embedding=3, tags=TAGS),
+        lambda params: TorchCharTagger(params, *CHARACTERS, TAGS),
+        SENTENCES,
+    ),
+    "attention": lambda: prepared(
+        networks.attention_tagger(5, 6, 2, 3), lambda params: TorchAttention(params, 2), UNEVEN
+    ),
+}
+
+
+@pytest.mark.parametrize(("float_type", "tolerance"), [("float32", 1e-4), ("float64", 1e-10)])
 @pytest.mark.parametrize(
-    "system",
-    [
-        "numpy-hand",
-        pytest.param("torch-hand", marks=needs_torch),
-        pytest.param("torch-nodewise", marks=needs_torch),
-    ],
+    "name", [name if "NumPy" in name else pytest.param(name, marks=needs_torch) for name in SYSTEMS]
 )
-def test_training_is_the_models_own(system, float_type):
-    model = ar.compile(sentiment(NUMBERS, size=6, embedding=4).learn, loss="loss", float_type=float_type)
-    hand, forest, optimizer = make(system, model.params), Forest(TREES, NUMBERS), SGD(0.1)
-    tolerance = TOLERANCE[float_type]
-    for indices in BATCHES:
-        trees, batch = [TREES[i] for i in indices], forest.batch(indices)
-        loss, gradients = model.value_and_grad(trees)
-        if system == "numpy-hand":
-            value = hand.value(batch)
-            hand.backward(batch)
+def test_training_is_the_models_own(name: str, float_type: str, tolerance: float) -> None:
+    block, make, batches = SYSTEMS[name]()
+    model, optimizer = ar.compile(block, loss="loss", float_type=float_type), SGD(0.1)
+    hand = make(model.params)
+    for examples, taken in batches:
+        taken = (hand.of(taken),) if isinstance(taken, slice) else taken
+        loss, gradients = model.value_and_grad(examples)
+        if "NumPy" in name:
+            value = hand.value(*taken)
+            hand.backward(taken[0])
         else:
-            total = hand.loss(trees if system == "torch-nodewise" else batch)
+            total = hand.loss(*taken)
             total.backward()
             value = total.item()
         assert abs(value - loss) <= tolerance * (1 + abs(loss))
@@ -57,39 +127,74 @@ def test_training_is_the_models_own(system, float_type):
         optimizer.step(model, gradients)
         hand.update(0.1)
         agree(hand.parameters, dict(model.params), tolerance)
-    step = hand.train_step(trees if system == "torch-nodewise" else batch, rate=0.1)
-    assert abs(step - model.train_step(trees, optimizer)) <= tolerance * (1 + abs(step))
+    assert hand.train_step(*taken, rate=0.1) == pytest.approx(model.train_step(examples, optimizer), rel=1e-3)
     agree(hand.parameters, dict(model.params), tolerance)
 
 
-@pytest.mark.parametrize("system", ["numpy-hand", pytest.param("torch-hand", marks=needs_torch)])
-def test_inference_scores_every_node(system):
-    model = ar.compile(sentiment(NUMBERS, size=6).judge)
-    hand, forest = make(system, model.params), Forest(TREES, NUMBERS)
-    for indices in BATCHES:
-        batch = forest.batch(indices)
-        roots = model([TREES[i] for i in indices])
-        scores = hand.scores(batch)
-        np.testing.assert_allclose(scores[batch.roots], roots, atol=1e-5)
-        every = np.asarray(model.metrics["scores"].values)
-        assert len(scores) == len(every)
-        np.testing.assert_allclose(np.sort(scores, axis=0), np.sort(every, axis=0), atol=1e-5)
+@pytest.mark.parametrize("make", [NumpyHand, pytest.param(TorchHand, marks=needs_torch)])
+def test_inference_scores_every_node(make: Any) -> None:
+    model = ar.compile(sentiment(WORDS, size=6).judge)
+    batch = Forest(TREES, WORDS).batch(np.arange(60))
+    scores, roots = make(model.params).scores(batch), model(TREES)
+    np.testing.assert_allclose(scores[batch.roots], roots, atol=1e-5)
+    every = np.asarray(model.metrics["scores"].values)
+    np.testing.assert_allclose(np.sort(scores, axis=0), np.sort(every, axis=0), atol=1e-5)
 
 
-@needs_torch
-def test_inference_node_by_node():
-    model = ar.compile(sentiment(NUMBERS, size=6).judge)
-    scores_of_trees = make("torch-nodewise", model.params).tree_scores(TREES[:9])
-    model(TREES[:9])
-    every = [scores.numpy()[0] for tree in scores_of_trees for scores in tree]
-    np.testing.assert_allclose(every, model.metrics["scores"].values, atol=1e-5)
+@pytest.mark.parametrize("leaves", [1, 2, 17])
+def test_random_trees_by_hand(leaves: int) -> None:
+    random = np.random.default_rng(leaves)
+    model, shape = ar.compile(networks.random_trees(5, VOCABULARY)), random_tree(random, leaves)
+    hand = Manual(model.params, shape)
+    runs = [hand.by_node, hand.by_level]
+    if importlib.util.find_spec("torch"):
+        runs.append(TorchManual(model.params, shape).by_level)
+    words = random.integers(0, VOCABULARY, (4, leaves))
+    expected = model([with_words(shape, row) for row in words.tolist()])
+    for run in runs:
+        np.testing.assert_allclose(run(words), expected, atol=1e-6)
 
 
-def test_a_batch_holds_every_node_once():
-    forest = Forest(TREES, NUMBERS)
-    batch = forest.batch(np.arange(60))
-    assert len(set(batch.children.ravel().tolist())) == 2 * (batch.rows - batch.leaves) == batch.rows - 60
-    assert sorted({*batch.children.ravel().tolist(), *batch.roots.tolist()}) == list(range(batch.rows))
-    for row, (first, last) in enumerate(batch.levels):
-        here = batch.children[first - batch.leaves : last - batch.leaves]
-        assert last > first and here.max(initial=0) < first, row
+def test_a_chain_by_hand() -> None:
+    model = ar.compile(networks.chain(5, 10), float_type="float64")
+    words = np.random.default_rng(1).integers(0, 10, 30)
+    nested: object = None
+    for word in words.tolist():
+        nested = (nested, word)
+    loss, gradients = model.value_and_grad([nested])
+    value, by_hand = Chain(model.params).value_and_gradients(words)
+    dense = np.zeros_like(model.params["words/weight"])
+    dense[by_hand.pop("rows")] = by_hand["words/weight"]
+    assert value == pytest.approx(loss, rel=1e-10)
+    agree(by_hand | {"words/weight": dense}, gradients, 1e-10)
+
+
+PROGRAMS: dict[str, Any] = {
+    "bilstm": (
+        networks.bilstm_tagger(12, 5, 4, 2, 6),
+        programs.bilstm_tagger(12, 5, 4, 2, 6),
+        [(w, r) for w, r in zip(*(column.tolist() for column in NUMBERED[0]), strict=True)],
+    ),
+    "bilstm-char": (
+        networks.character_tagger(*CHARACTERS, embedding=6, size=4, character_embedding=3),
+        programs.character_tagger(*CHARACTERS, embedding=6, size=4, character_embedding=3),
+        SENTENCES,
+    ),
+    "treelstm": (sentiment(WORDS, size=4).learn, programs.tree_lstm(WORDS, size=4), TREES[48:52]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("schedule", list(onthefly.SCHEDULES.values()))
+def test_a_program_learns_what_its_block_learns(name: str, schedule: str) -> None:
+    block, program, examples = PROGRAMS[name]
+    compiled = ar.compile(block, loss="loss", float_type="float64", jit=False)
+    net = ar.OnTheFly(schedule=schedule, float_type="float64", params=dict(compiled.params), jit=False)
+    loss, gradients = compiled.value_and_grad(examples)
+    with net.batch(training=True) as g:
+        value, others = g.value_and_grad(g.mean([program(g, example) for example in examples]))
+        assert value == pytest.approx(loss, rel=1e-10)
+        agree(others, gradients, 1e-10)
+        SGD(0.1).step(net, others)
+    SGD(0.1).step(compiled, gradients)
+    agree(dict(net.params), dict(compiled.params), 1e-10)

@@ -73,7 +73,7 @@ def test_fit_leaves_nothing_in_the_way_of_its_next_run(tmp_path, capsys, monkeyp
 def test_a_log_is_written_neither_into_the_data_nor_into_a_model(tmp_path, capsys, option):
     path, model = tmp_path / "x.csv", tmp_path / "model"
     path.write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(60)), encoding="utf-8")
-    ar.save_model(ar.compile(ar.models.sentiment({"good": 1}, size=2).judge), model)
+    ar.save_model(ar.compile(ar.models.sentiment(ar.Vocabulary(["good"]), size=2).judge), model)
     command = ["fit", path, "--label", "y", "--epochs", 1, "--width", 2, "--output", tmp_path / "f"]
     refused(capsys, tmp_path, [*command, option, path], f"{option} .*x.csv is the file that is read")
     refused(capsys, tmp_path, [*command, option, model], f"{option} .*model is a trained model")

@@ -19,8 +19,8 @@ import pytest
 import arrows as ar
 from arrows import cli
 from arrows.cli.predict import as_json, draw, has_colours
-from arrows.data import CLASSES, TAGS, parse_labelled_tree, parse_tree
-from arrows.models import lexicon_tagger, sentiment
+from arrows.data import CLASSES, TAGS, parse_tree
+from arrows.models import sentiment, tagger
 from tests.model_files import builders_of_tests as builders
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,10 +41,10 @@ def folder(model: ar.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
     ar.save_model(model, tmp_path / "m")
-    judge = ar.compile(sentiment({"good": 1}, size=2).judge)
+    judge = ar.compile(sentiment(ar.Vocabulary(["good"]), size=2).judge)
     ar.save_model(judge, tmp_path / "trees", metadata={"classes": json.dumps(CLASSES)})
-    tagger = ar.compile(lexicon_tagger({"trees": 1}, {"t": 1}, size=4).judge)
-    ar.save_model(tagger, tmp_path / "tags", metadata={"classes": json.dumps(TAGS)})
+    tags = ar.compile(tagger(ar.Vocabulary(["trees"]), ar.Vocabulary(["t"]), size=4).judge)
+    ar.save_model(tags, tmp_path / "tags", metadata={"classes": json.dumps(TAGS)})
     (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in LINES), encoding="utf-8")
     return tmp_path
 
@@ -195,7 +195,7 @@ def test_colours():
     assert not has_colours(terminal, {"NO_COLOR": "1"}) and not has_colours(terminal, {"TERM": "dumb"})
     assert not has_colours(io.StringIO(), {})
     scores = np.eye(5)[[4, 0, 2]] * 9
-    lines = list(draw(parse_labelled_tree("(2 (2 a) (2 b))"), scores, CLASSES, colours=True))
+    lines = list(draw(parse_tree("(2 (2 a) (2 b))"), scores, CLASSES, colours=True))
     colours = [["2", "0"], ["1;32", "0"], ["1;31", "0"]]
     assert [re.findall(r"\x1b\[([\d;]*)m", line) for line in lines] == colours
 

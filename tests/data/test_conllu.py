@@ -31,7 +31,7 @@ def test_words_and_tags(tmp_path: Path) -> None:
         row(1, "New\u00a0York", "PROPN"),
         "",
     )
-    first, second = read_conllu(path)
+    first, second = read_conllu(path).to_list()
     assert first == [{"word": "tree", "tag": "NOUN"}, {"word": "grow", "tag": "VERB"}]
     assert second == [{"word": "New\u00a0York", "tag": "PROPN"}]
 
@@ -40,11 +40,11 @@ def test_ranges_and_empty_nodes_are_no_words(tmp_path: Path) -> None:
     path = write(
         tmp_path, row("1-2", "don't", "_"), row(1, "do", "AUX"), row(2, "n't", "PART"), row("2.1", "_", "_")
     )
-    assert [word["word"] for word in read_conllu(path)[0]] == ["do", "n't"]
+    assert [word["word"] for word in read_conllu(path).to_list()[0]] == ["do", "n't"]
 
 
 def test_a_form_may_hold_blanks_and_what_unicode_calls_line_ends(tmp_path: Path) -> None:
-    assert read_conllu(write(tmp_path, row(1, "20 000"), row(2, "a\u2028b"))) == [
+    assert read_conllu(write(tmp_path, row(1, "20 000"), row(2, "a\u2028b"))).to_list() == [
         [{"word": "20 000", "tag": "NOUN"}, {"word": "a\u2028b", "tag": "NOUN"}]
     ]
 
@@ -52,11 +52,11 @@ def test_a_form_may_hold_blanks_and_what_unicode_calls_line_ends(tmp_path: Path)
 def test_lines_may_end_as_on_windows_and_the_last_blank_line_be_missing(tmp_path: Path) -> None:
     path = tmp_path / "words.conllu"
     path.write_bytes("\r\n".join([row(1), "", "", row(1)]).encode())
-    assert len(read_conllu(path)) == 2
+    assert len(read_conllu(path).to_list()) == 2
 
 
 def test_nothing_is_no_sentence(tmp_path: Path) -> None:
-    assert read_conllu(write(tmp_path, "")) == []
+    assert read_conllu(write(tmp_path, "")).to_list() == []
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_said_with_its_place(
 ) -> None:
     path = write(tmp_path, *lines)
     with pytest.raises(InputError) as caught:
-        read_conllu(path)
+        read_conllu(path).to_list()
     assert str(caught.value).startswith(f"{path}:{place}: {reason}")
     assert "\n" not in str(caught.value)
 
@@ -94,7 +94,7 @@ def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "latin.conllu"
     path.write_bytes(row(1).encode() + "\n2\tä".encode() + b"\xe9\tmore\n")
     with pytest.raises(InputError, match=r"latin\.conllu:2:4: this byte is not UTF-8: 0xe9"):
-        read_conllu(path)
+        read_conllu(path).to_list()
 
 
 def test_there_are_seventeen_parts_of_speech() -> None:
@@ -108,13 +108,13 @@ def arc(number: int, head: object, relation: str = "dep") -> str:
 
 def test_trees_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path, arc(1, 2, "nsubj:pass"), row("1-2"), arc(2, 0, "root"))
-    assert read_conllu(path, trees=True) == [
+    assert read_conllu(path, trees=True).to_list() == [
         [
             {"word": "tree", "tag": "NOUN", "head": "2", "relation": "nsubj:pass"},
             {"word": "tree", "tag": "NOUN", "head": "0", "relation": "root"},
         ]
     ]
-    assert read_conllu(path) == [[{"word": "tree", "tag": "NOUN"}] * 2]
+    assert read_conllu(path).to_list() == [[{"word": "tree", "tag": "NOUN"}] * 2]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_is_no_tree_is_said_with_its_place(
 ) -> None:
     path = write(tmp_path, *lines)
     with pytest.raises(InputError) as caught:
-        read_conllu(path, trees=True)
+        read_conllu(path, trees=True).to_list()
     assert str(caught.value) == f"{path}:{place}: {reason}"
 
 
@@ -141,7 +141,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
     for first in ("# text = a", row(1)):
         path = tmp_path / "bom.conllu"
         path.write_bytes("\r\n".join(["\ufeff" + first, *([row(1)] if first[0] == "#" else []), ""]).encode())
-        assert read_conllu(path) == [[{"word": "tree", "tag": "NOUN"}]]
+        assert read_conllu(path).to_list() == [[{"word": "tree", "tag": "NOUN"}]]
 
 
 def full(number: int, lemma: str, features: str) -> str:
@@ -150,7 +150,7 @@ def full(number: int, lemma: str, features: str) -> str:
 
 def test_lemmas_and_features_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path, full(1, "tree", "Case=Nom,Acc|Number=Sing"), full(2, "to grow", "_"))
-    assert read_conllu(path, lemmas=True, features=True) == [
+    assert read_conllu(path, lemmas=True, features=True).to_list() == [
         [
             {
                 "word": "trees",
@@ -161,7 +161,7 @@ def test_lemmas_and_features_are_read_where_they_are_asked_for(tmp_path: Path) -
             {"word": "trees", "tag": "NOUN", "lemma": "to grow", "features": {}},
         ]
     ]
-    assert read_conllu(path)[0][0] == {"word": "trees", "tag": "NOUN"}
+    assert read_conllu(path).to_list()[0][0] == {"word": "trees", "tag": "NOUN"}
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,6 @@ def test_bad_lemmas_and_features_are_said_with_their_place(
 ) -> None:
     path = write(tmp_path, line)
     with pytest.raises(InputError) as caught:
-        read_conllu(path, lemmas=True, features=True)
+        read_conllu(path, lemmas=True, features=True).to_list()
     assert str(caught.value) == f"{path}:{place}: {reason}"
-    assert len(read_conllu(path)) == 1  # what is not read is not checked
+    assert len(read_conllu(path).to_list()) == 1  # what is not read is not checked

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.data import CLASSES, format_tree, generate, label_tree, parse_tree, vocabulary, words
+from arrows.data import CLASSES, Vocabulary, format_tree, generate, label_tree, parse_tree, words
 from arrows.typesys.errors import ArrowValueError, InputError
 
 
@@ -88,10 +88,10 @@ def test_all_classes_are_common():
 
 def test_words_alone_do_not_decide():
     train, test = generate(3000, seed=0), generate(1000, seed=1)
-    numbers = vocabulary(train)
+    numbers = Vocabulary.of(words(train))
 
     def counts(trees: list[Any]) -> Any:
-        matrix = np.zeros((len(trees), len(numbers) + 1))
+        matrix = np.zeros((len(trees), len(numbers)))
         for row, tree in enumerate(trees):
             for word in words([tree]):
                 matrix[row, numbers[word]] += 1

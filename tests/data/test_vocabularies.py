@@ -46,10 +46,13 @@ def test_words_and_numbers_are_each_others_inverse(words, unknown):
     assert len(vocabulary) == len(list(vocabulary)) and all(word in vocabulary for word in vocabulary)
     assert vocabulary.numbers(vocabulary) == list(range(len(vocabulary)))
     for number, word in enumerate(vocabulary.words):
-        assert vocabulary[word] == number and vocabulary.words[vocabulary[word]] == word
+        assert vocabulary[word] == number and vocabulary[number] == vocabulary[np.int32(number)] == word
+    for number in (-1, len(vocabulary)):
+        with pytest.raises(IndexError, match="has no number"):
+            vocabulary[number]
 
 
-@given(st.integers() | st.floats() | st.none() | st.booleans() | st.binary() | st.just(("a",)), st.booleans())
+@given(st.floats() | st.none() | st.booleans() | st.binary() | st.just(("a",)), st.booleans())
 def test_what_is_no_text_has_no_number(word, closed):
     vocabulary = Vocabulary(["a", "b"], unknown=None if closed else "<unknown>")
     assert word not in vocabulary
@@ -60,12 +63,8 @@ def test_what_is_no_text_has_no_number(word, closed):
 
 def test_misuse_of_a_vocabulary_says_what_to_write():
     vocabulary = Vocabulary(["a", "b"])
-    with pytest.raises(ar.ArrowTypeError, match=r"vocabulary\.words\[number\]"):
-        vocabulary[1]
-    with pytest.raises(ar.ArrowTypeError, match=r"'ab' is one text; \[text\]"):
+    with pytest.raises(ar.ArrowTypeError, match=r"'ab' is one text and no list of words"):
         vocabulary.numbers("ab")
-    with pytest.raises(ar.ArrowTypeError, match=r"vocabulary\[word\] is the number of a word"):
-        vocabulary("a")
     for misuse in (lambda: ar.Map(vocabulary), lambda: vocabulary >> ar.Embedding(3, 2)):
         with pytest.raises(ar.ArrowTypeError, match=r"got a Vocabulary\n.*vocabulary\.block\(\)"):
             misuse()

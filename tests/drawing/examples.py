@@ -6,7 +6,6 @@ from typing import Any
 
 import arrows as ar
 from arrows.models import sentiment, tagger
-from arrows.models.tagger import Lexicon
 
 
 def chain(count: int) -> ar.Block[Any, Any]:
@@ -83,10 +82,10 @@ def composed() -> ar.Block[Any, Any]:
 
 ODD = "<b>&\"'\\x00\\x1b[31m 木の葉 \\ud800 `${x}` -->| end ;%% #quot; " + "é" * 3
 MODELS = {
-    "sentiment": lambda: sentiment({"a": 1}, size=300, dropout=0.1).learn,
-    "judge": lambda: sentiment({"a": 1}, size=300).judge,
-    "tagger": lambda: tagger(Lexicon({"a": 1}, {"b": 1}), dropout=0.1).learn,
-    "tags": lambda: tagger(Lexicon({"a": 1}, {"b": 1})).judge,
+    "sentiment": lambda: sentiment(ar.Vocabulary(["a"]), size=300, dropout=0.1).learn,
+    "judge": lambda: sentiment(ar.Vocabulary(["a"]), size=300).judge,
+    "tagger": lambda: tagger(ar.Vocabulary(["a"]), ar.Vocabulary(["b"]), dropout=0.1).learn,
+    "tags": lambda: tagger(ar.Vocabulary(["a"]), ar.Vocabulary(["b"])).judge,
     "mutual": lambda: mutual,
     "crossing": lambda: crossing,
     "even": lambda: even,

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.data import generate, vocabulary
+from arrows.data import generate
 from arrows.engine.device import Device
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
-from arrows.models import Lexicon, sentiment, tagger
+from arrows.models import sentiment, tagger, tagger_vocabularies
 from arrows.training import Adam
 from benchmarks.datasets import numbered_sentences, random_tree
 from benchmarks.networks import attention, bilstm_tagger, random_trees
@@ -36,7 +36,9 @@ devices = pytest.mark.parametrize(
 
 def trees() -> tuple[Any, Sequence[Any]]:
     examples = generate(30, words=(1, 9))
-    block = sentiment(vocabulary(examples), size=5, embedding=4, dropout=0.3, word_dropout=0.2)
+    block = sentiment(
+        ar.Vocabulary.of(ar.data.words(examples)), size=5, embedding=4, dropout=0.3, word_dropout=0.2
+    )
     return block.learn, examples
 
 
@@ -47,8 +49,10 @@ def characters() -> tuple[Any, Sequence[Any]]:
         [{"word": words[k], "tag": tags[k % 3]} for k in rng.integers(0, len(words), length)]
         for length in (1, 5, 3, 0, 7, 2)
     ]
-    lexicon = Lexicon.of([[word for word in line if word["word"] != "hay"] for line in examples], least=2)
-    return tagger(lexicon, size=4, embedding=3, character_size=2, character_embedding=3).learn, examples
+    known = [[word for word in line if word["word"] != "hay"] for line in examples]
+    return tagger(
+        *tagger_vocabularies(known), size=4, embedding=3, character_size=2, character_embedding=3
+    ).learn, examples
 
 
 def sentences() -> tuple[Any, Sequence[Any]]:

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.data import read_trees, vocabulary
+from arrows.data import read_trees
 from arrows.engine.device import STORED_TYPES, Arena, Device, StoredType
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
@@ -249,8 +249,8 @@ def test_a_limit_that_16_bits_meet() -> None:
 @pytest.mark.skipif(not SST.is_dir(), reason="the Stanford Sentiment Treebank is not here")
 @pytest.mark.parametrize("storage", ROUNDING)
 def test_training_goes_as_in_float32(storage: str) -> None:
-    examples = read_trees(SST / "train.txt")[:96]
-    block = sentiment(vocabulary(examples), size=32).learn
+    examples = read_trees(SST / "train.txt").to_list()[:96]
+    block = sentiment(ar.Vocabulary.of(ar.data.words(examples)), size=32).learn
     losses = {}
     for each in ("float32", storage):
         model = ar.compile(block, loss="loss", device="fake-kernels", storage=each)

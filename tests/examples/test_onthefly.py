@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.data import format_tree, generate, vocabulary
-from arrows.models import Lexicon, sentiment
+from arrows.data import format_tree, generate
+from arrows.models import sentiment, tagger_vocabularies
 from arrows.training import Adagrad
 from tests.compare import close
 
@@ -50,13 +50,15 @@ def treebank(tmp_path: Path) -> Path:
 
 
 def tagging(characters: bool) -> tuple[Any, list[Any]]:
-    lexicon = Lexicon.of(sentences())
-    return names("onthefly_tagger")["Tagger"](lexicon, characters=characters, size=5), sentences()
+    words, letters = tagger_vocabularies(sentences())
+    return names("onthefly_tagger")["Tagger"](words, letters, characters=characters, size=5), sentences()
 
 
 def recursion() -> tuple[Any, list[Any]]:
     trees = generate(6, words=(1, 6))
-    return names("onthefly_treelstm")["TreeLSTM"](vocabulary(trees), size=5, embedding=4), trees
+    return names("onthefly_treelstm")["TreeLSTM"](
+        ar.Vocabulary.of(ar.data.words(trees)), size=5, embedding=4
+    ), trees
 
 
 def translation() -> tuple[Any, list[Any]]:

@@ -237,7 +237,7 @@ def test_a_lonely_request_waits_for_nobody():
 
 
 def test_a_process_answers_what_it_has_taken_and_leaves_with_0(tmp_path):
-    ar.save_model(ar.compile(ar.models.sentiment({"good": 1}, size=2).judge), tmp_path / "m")
+    ar.save_model(ar.compile(ar.models.sentiment(ar.Vocabulary(["good"]), size=2).judge), tmp_path / "m")
     command = [sys.executable, str(Path(serve.__file__)), str(tmp_path / "m"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.data import generate, parse_labelled_tree, vocabulary
+from arrows.data import generate, parse_tree
 from tests.compare import close
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "spinn.py"
@@ -23,12 +23,12 @@ def spinn() -> dict[str, Any]:
 
 def sentences(spinn: dict[str, Any], count: int) -> tuple[list[Any], int]:
     trees = generate(count, words=(1, 9))
-    numbers = vocabulary(trees)
+    numbers = ar.Vocabulary.of(ar.data.words(trees))
     return [spinn["Sentence"].of(tree, numbers) for tree in trees], len(numbers) + 1
 
 
 def test_a_tree_is_words_transitions_and_labels(spinn: dict[str, Any]) -> None:
-    tree = parse_labelled_tree("(3 (1 (2 not) (0 bad)) (2 film))")
+    tree = parse_tree("(3 (1 (2 not) (0 bad)) (2 film))")
     sentence = spinn["Sentence"].of(tree, {"not": 1, "film": 2})
     assert sentence.words == [1, 0, 2]
     assert sentence.transitions == [0, 0, 1, 0, 1]

@@ -19,7 +19,7 @@ import pytest
 import arrows as ar
 from arrows import cli
 from arrows.data import format_tree, generate, read_conllu, read_trees
-from arrows.models import Examination, Lexicon, TagExamination
+from arrows.models import Examination, TagExamination, tagger_vocabularies
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SMALL = ["--state-size", "6", "--embedding-size", "5", "--epochs", "3", "--batch-size", "8"]
@@ -79,10 +79,10 @@ def figures(path: Path, folder: Path, example: str, part: str) -> list[str]:
     """What the example prints of a part, measured again."""
     model = ar.load_model(path)
     if example == "sentiment":
-        found = Examination(model, read_trees(folder / f"{part}.txt"))()
+        found = Examination(model, read_trees(folder / f"{part}.txt").to_list())()
         return [f"{found[name]:.4f}" for name in ("fine", "binary", "nodes fine", "nodes binary")]
-    lexicon = Lexicon.of(read_conllu(folder / "xx-ud-train.conllu"))
-    found = TagExamination.of(model, read_conllu(folder / f"xx-ud-{part}.conllu"), lexicon)()
+    words, _ = tagger_vocabularies(read_conllu(folder / "xx-ud-train.conllu"))
+    found = TagExamination(model, read_conllu(folder / f"xx-ud-{part}.conllu").to_list(), words)()
     return [f"{found[name]:.4f}" for name in ("accuracy", "rare words")]
 
 

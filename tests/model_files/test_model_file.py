@@ -201,7 +201,7 @@ def test_a_model_on_another_device(saved, tmp_path):
 
 
 def test_models_of_this_package_need_no_trust(tmp_path):
-    model = ar.compile(ar.models.sentiment({"good": 1}, size=3).judge)
+    model = ar.compile(ar.models.sentiment(ar.Vocabulary(["good"]), size=3).judge)
     ar.save_model(model, tmp_path / "m")
     np.testing.assert_array_equal(
         ar.load_model(tmp_path / "m")([{"word": "good"}]), model([{"word": "good"}])
@@ -215,7 +215,7 @@ STRANGERS = [
     ("os:system", ["tests"]),
     ("posix:system", []),
     ("arrows_evil:build", []),
-    ("arrows.files:keep_previous", []),
+    ("arrows.storage:keep_previous", []),
     ("arrows.models_evil:build", []),
     ("tests_evil:build", ["tests"]),
     ("test:build", ["tests"]),

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.data import generate, parse_labelled_tree, parse_tree, vocabulary
+from arrows.data import generate, parse_tree, words
 from arrows.models import Examination, accuracies, node_labels, sentiment
 from arrows.training import Adagrad, train
 from arrows.typesys.errors import InputError
 
 TREES = generate(40, seed=5, words=(1, 9))
-NUMBERS = vocabulary(TREES)
+WORDS = ar.Vocabulary.of(words(TREES))
 
 
 @pytest.fixture
 def blocks():
-    return sentiment(NUMBERS, size=8, embedding=6)
+    return sentiment(WORDS, size=8, embedding=6)
 
 
 def test_judging_gives_the_scores_whose_loss_is_learnt(blocks):
@@ -65,7 +65,7 @@ def test_a_bad_label_names_the_example_and_the_place(blocks):
 
 def test_it_learns_more_than_words_tell():
     learning, held_out = generate(800, seed=0, words=(1, 8)), generate(200, seed=1, words=(1, 8))
-    blocks = sentiment(vocabulary(learning), size=24)
+    blocks = sentiment(ar.Vocabulary.of(words(learning)), size=24)
     model = ar.compile(blocks.learn, loss="loss")
     judge = ar.compile(blocks.judge, params=model.params)
     history = train(model, learning, Adagrad(0.1), epochs=6, batch_size=25, progress=False)
@@ -75,7 +75,7 @@ def test_it_learns_more_than_words_tell():
 
 def test_dropout_acts_in_training_only():
     def compiled(**rates):
-        blocks = sentiment(NUMBERS, size=8, **rates)
+        blocks = sentiment(WORDS, size=8, **rates)
         model = ar.compile(blocks.learn, loss="loss", seed=1)
         return model, ar.compile(blocks.judge, params=model.params)
 
@@ -118,7 +118,7 @@ def test_large_scores_do_not_overflow():
 
 def test_figures_do_not_depend_on_batches():
     trees = generate(30, seed=2)
-    judge = ar.compile(sentiment(vocabulary(trees), size=4).judge, seed=3)
+    judge = ar.compile(sentiment(ar.Vocabulary.of(words(trees)), size=4).judge, seed=3)
     whole = Examination(judge, trees)()
     assert Examination(judge, trees)(batch_size=7) == whole
     scores = np.array([judge([tree])[0] for tree in trees])
@@ -126,21 +126,12 @@ def test_figures_do_not_depend_on_batches():
 
 
 def test_nothing_to_judge_is_no_error():
-    judge = ar.compile(sentiment({}, size=2).judge)
+    judge = ar.compile(sentiment(ar.Vocabulary([]), size=2).judge)
     assert set(Examination(judge, [])().values()) == {0.0}
-    assert Examination(judge, [parse_labelled_tree("(2 so)")])()["binary"] == 0
-
-
-def test_a_vocabulary_gives_the_numbers_of_a_table() -> None:
-    words = ar.Vocabulary(NUMBERS)
-    assert all(words[word] == number for word, number in NUMBERS.items())
-    models = [ar.compile(sentiment(table, size=4).judge, seed=2) for table in (NUMBERS, words)]
-    trees = [*TREES[:3], {"word": "never read before"}]
-    assert models[0].params["embed/weight"].shape == models[1].params["embed/weight"].shape
-    np.testing.assert_array_equal(models[0](trees), models[1](trees))
+    assert Examination(judge, [parse_tree("(2 so)")])()["binary"] == 0
 
 
 def test_a_model_of_a_vocabulary_is_saved_with_it(tmp_path: Any) -> None:
-    model = ar.compile(sentiment(ar.Vocabulary(NUMBERS), size=4).judge, seed=2)
+    model = ar.compile(sentiment(WORDS, size=4).judge, seed=2)
     ar.save_model(model, tmp_path / "m")
     np.testing.assert_array_equal(ar.load_model(tmp_path / "m")(TREES[:3]), model(TREES[:3]))

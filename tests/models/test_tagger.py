@@ -1,4 +1,4 @@
-"""The tagger: its lexicon, its two blocks, its batches, what it learns."""
+"""The tagger: its vocabularies, its two blocks, its batches, what it learns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import arrows as ar
 from arrows.data import TAGS
 from arrows.engine import reference
 from arrows.engine.scheduling import merge
-from arrows.models import Lexicon, TagExamination, tagger
+from arrows.models import TagExamination, tagger, tagger_vocabularies
 from arrows.testing.schedules import verify
 from arrows.training import Adam, train
 from tests.compare import close
@@ -30,21 +30,22 @@ SENTENCES = [
     [],
     sentence("the/DET old/ADJ trees/NOUN of/ADP the/DET town/NOUN grow/VERB slowly/ADV ./PUNCT"),
 ]
-LEXICON = Lexicon.of(SENTENCES)
+WORDS, CHARACTERS = tagger_vocabularies(SENTENCES)
 
 
 def test_words_count_without_case_and_from_twice_on() -> None:
-    assert list(LEXICON.words) == ["the", ".", "trees", "grow"]
-    assert LEXICON.number("THE") == LEXICON.number("the") == 1
-    assert LEXICON.number("town") == LEXICON.number("nowhere") == 0
-    assert LEXICON.spelling("Tt") == [LEXICON.characters["T"], LEXICON.characters["t"]]
-    assert LEXICON.spelling("é") == [0]
-    assert Lexicon.of(SENTENCES, least=1).number("town") > 0
+    assert set(WORDS) == {"<unknown>", "the", ".", "trees", "grow"}
+    assert {"T", "t", "."} < set(CHARACTERS) and "é" not in CHARACTERS
+    assert "town" in tagger_vocabularies(SENTENCES, least=1)[0]
+    judge = ar.compile(tagger(WORDS, CHARACTERS, **SIZES).judge)
+    the, capital, town = (judge.eval([{"word": word}]) for word in ("the", "THE", "town"))
+    assert not np.array_equal(the, capital)  # one embedding, but another spelling
+    assert not np.array_equal(town, the)
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
 def test_batched_is_one_by_one(schedule: str) -> None:
-    blocks = tagger(LEXICON, **SIZES)
+    blocks = tagger(WORDS, CHARACTERS, **SIZES)
     model = ar.compile(blocks.learn, loss="loss", schedule=schedule, float_type="float64")
     prepared = model.prepare(SENTENCES)
     verify(model.plan, merge(model.plan, prepared[:].wired))
@@ -68,7 +69,7 @@ def test_batched_is_one_by_one(schedule: str) -> None:
 
 
 def test_the_words_of_a_batch_are_spelt_side_by_side() -> None:
-    model = ar.compile(tagger(LEXICON, **SIZES).judge, schedule="strata")
+    model = ar.compile(tagger(WORDS, CHARACTERS, **SIZES).judge, schedule="strata")
     plan = model.plan
     longest = max(len(word["word"]) for one in SENTENCES for word in one)
     most = max(map(len, SENTENCES))
@@ -78,7 +79,7 @@ def test_the_words_of_a_batch_are_spelt_side_by_side() -> None:
 
 
 def test_learning_and_judging_share_their_layers() -> None:
-    blocks = tagger(LEXICON, **SIZES, dropout=0.5)
+    blocks = tagger(WORDS, CHARACTERS, **SIZES, dropout=0.5)
     model = ar.compile(blocks.learn, loss="loss")
     judge = ar.compile(blocks.judge, params=model.params)
     assert sorted(judge.params) == sorted(model.params)
@@ -86,10 +87,10 @@ def test_learning_and_judging_share_their_layers() -> None:
 
 
 def test_it_learns() -> None:
-    blocks = tagger(LEXICON, **SIZES)
+    blocks = tagger(WORDS, CHARACTERS, **SIZES)
     model = ar.compile(blocks.learn, loss="loss", seed=1)
     judge = ar.compile(blocks.judge, params=model.params)
-    examination = TagExamination.of(judge, SENTENCES, LEXICON)
+    examination = TagExamination(judge, SENTENCES, WORDS)
     assert examination()["accuracy"] < 0.8
     train(model, SENTENCES, Adam(0.03), epochs=40, batch_size=2, progress=False)
     assert examination() == {"accuracy": 1.0, "rare words": 1.0}
@@ -97,12 +98,12 @@ def test_it_learns() -> None:
 
 
 def test_an_examination_of_nothing() -> None:
-    judge = ar.compile(tagger(LEXICON, **SIZES).judge)
+    judge = ar.compile(tagger(WORDS, CHARACTERS, **SIZES).judge)
     for sentences in ([], [[]]):
-        assert TagExamination.of(judge, sentences, LEXICON)() == {"accuracy": 0.0, "rare words": 0.0}
+        assert TagExamination(judge, sentences, WORDS)() == {"accuracy": 0.0, "rare words": 0.0}
 
 
 def test_a_tag_that_is_none_is_reported_with_its_place() -> None:
-    model = ar.compile(tagger(LEXICON, **SIZES).learn, loss="loss")
+    model = ar.compile(tagger(WORDS, CHARACTERS, **SIZES).learn, loss="loss")
     with pytest.raises(ar.InputError, match=r"example 0: .*\[1\] > tag: 'NONE' is not in the vocabulary"):
         model.prepare([sentence("a/DET b/NONE")])

@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows.cli import exit_status
-from arrows.data import generate, vocabulary
+from arrows.data import generate
 from arrows.models import sentiment
 from arrows.storage import read_arrays as read_file
 from arrows.training import SGD, Adam, Checkpoint, NotFiniteError, save, train
@@ -125,7 +125,8 @@ def test_with_dropout_the_same_masks_show_where():
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_in_recursion_the_example_that_is_named_is_not_finite_alone_either(schedule):
     trees, random = generate(30, seed=1), np.random.default_rng(2)
-    model = ar.compile(sentiment(vocabulary(trees), size=3).learn, loss="loss", schedule=schedule)
+    block = sentiment(ar.Vocabulary.of(ar.data.words(trees)), size=3).learn
+    model = ar.compile(block, loss="loss", schedule=schedule)
     table = model.params["embed/weight"]
     first, named = table.copy(), 0
     for _ in range(100 if NIGHTLY else 8):

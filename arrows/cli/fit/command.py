@@ -42,8 +42,8 @@ from arrows.cli.job import in_job
 from arrows.cli.outputs import require_free, states
 from arrows.cli.table_columns import METADATA, is_missing
 from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, run_logs, train_best
-from arrows.files import replacing
 from arrows.model_file import save_model
+from arrows.storage import replacing
 from arrows.training import Epoch, History, load
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import printable, quoted

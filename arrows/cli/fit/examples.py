@@ -120,7 +120,7 @@ def read_examples(
         if separator is None:
             lines, columns = _json_lines(path, errors), {}
         else:
-            lines = rows = read_csv(path, separator=separator, errors=errors)
+            lines = rows = read_csv(path, separator=separator, errors=errors).to_list()
             if columns is None:
                 columns = column_types(rows)
                 notes = column_notes(rows, columns)
@@ -148,7 +148,7 @@ def read_examples(
 
 def _json_lines(path: Path, errors: str) -> FileExamples[Any]:
     try:
-        return read_json_lines(path, errors=errors)
+        return read_json_lines(path, errors=errors).to_list()
     except InputError as error:
         with path.open("rb") as file:
             line = file.readline(1000).strip()

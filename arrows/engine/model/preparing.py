@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from arrows.engine.reading import ReaderRecipe
 from arrows.engine.scheduling import BatchReader, Examples, Preparation, Prepared
-from arrows.files import require_path
 from arrows.inference import Typed
+from arrows.storage import require_path
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -17,7 +17,9 @@ TREES = [
 
 
 def learner() -> ar.Model:
-    return ar.compile(sentiment({"not": 1, "good": 2}, size=4, embedding=3).learn, loss="loss", jit=False)
+    return ar.compile(
+        sentiment(ar.Vocabulary(["not", "good"]), size=4, embedding=3).learn, loss="loss", jit=False
+    )
 
 
 def test_programs_of_training_are_shown_where_there_is_a_loss():
@@ -30,7 +32,7 @@ def test_programs_of_training_are_shown_where_there_is_a_loss():
 
 
 def test_programs_of_inference_are_shown_where_there_is_none():
-    model = ar.compile(sentiment({"not": 1}, size=4).judge, jit=False)
+    model = ar.compile(sentiment(ar.Vocabulary(["not"]), size=4).judge, jit=False)
     assert "step_back" not in str(model.program())
 
 

@@ -14,8 +14,7 @@ from arrows.engine.program.instructions import LoadConstant
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
 from arrows.engine.program.program import Program
 from arrows.engine.program.text import parse_program
-from arrows.models import sentiment
-from arrows.models.tagger import Lexicon, tagger
+from arrows.models import sentiment, tagger
 from arrows.testing import verify_program
 from tests.engine.test_batching import compare
 from tests.profile import sampled
@@ -33,8 +32,8 @@ def attention() -> Any:
 
 
 MODELS = {
-    "a Tree-LSTM": lambda: sentiment({"not": 1, "good": 2}, size=4, embedding=3, dropout=0.5).learn,
-    "a tagger": lambda: tagger(Lexicon({"good": 1}, {"g": 1}), size=3, embedding=2).learn,
+    "a Tree-LSTM": lambda: sentiment(ar.Vocabulary(["not", "good"]), size=4, embedding=3, dropout=0.5).learn,
+    "a tagger": lambda: tagger(ar.Vocabulary(["good"]), ar.Vocabulary(["g"]), size=3, embedding=2).learn,
     "attention": attention,
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.data import generate, vocabulary
+from arrows.data import generate
 from arrows.models import sentiment
 from arrows.training import Adam
 
@@ -43,10 +43,19 @@ def twice(table: Any) -> Callable[[Any], Any]:
     return lambda ids: ops.segment_sum(table(ids)) * ops.segment_max(table(ids * 0 + 1))
 
 
+VOCABULARY = ar.Vocabulary.of(ar.data.words(TREES))
 Made = Callable[[], tuple[Any, list[Any], str | None]]
 MODELS: dict[str, Made] = {
-    "a Tree-LSTM of 60": lambda: (sentiment(vocabulary(TREES), size=60, embedding=60).learn, TREES, "loss"),
-    "a Tree-LSTM of 120": lambda: (sentiment(vocabulary(TREES), size=120, embedding=30).learn, TREES, "loss"),
+    "a Tree-LSTM of 60": lambda: (
+        sentiment(VOCABULARY, size=60, embedding=60).learn,
+        TREES,
+        "loss",
+    ),
+    "a Tree-LSTM of 120": lambda: (
+        sentiment(VOCABULARY, size=120, embedding=30).learn,
+        TREES,
+        "loss",
+    ),
     "a bag of words of 64": lambda: (scored(words(64) >> ar.Sum()), WORDS, None),
     "a bag of words of 200": lambda: (scored(words(200) >> ar.Sum()), WORDS, None),
     "the greatest of words": lambda: (scored(words(64) >> ar.Max()), WORDS, None),
