@@ -462,7 +462,7 @@ def _flat(values: Sequence[Any]) -> Iterator[object]:
     for item in values:
         if isinstance(item, (list, tuple)):
             yield from _flat(item)
-        elif isinstance(item, Ragged) or getattr(item, "ndim", 0):
+        elif isinstance(item, Ragged) or getattr(item, "shape", ()):
             yield from _host_array(item).ravel().tolist()
         else:
             yield item
@@ -475,7 +475,7 @@ def _lengths(values: object) -> Sequence[int] | None:
         return lengths
     if not isinstance(values, (list, tuple)):
         return None
-    rows = all(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) == 1 for x in values)
+    rows = all(isinstance(x, (list, tuple)) or len(getattr(x, "shape", ())) == 1 for x in values)
     return [len(x) for x in values] if rows else None
 
 

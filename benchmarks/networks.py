@@ -148,14 +148,14 @@ def character_tagger(
         return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
 
     letter = ar.Scalar("int32") >> ar.Embedding(len(characters), character_embedding, name="characters")
-    spelling = (
+    spelling: AnyBlock = (
         ar.InputTransform(lambda form: characters.numbers(list(form)))
         >> ar.Map(letter)
         >> ar.AllOf(last("spelling_forward"), last("spelling_backward", reverse=True))
         >> ar.Concat()
     )
     embed = ar.Embedding(len(words), embedding, name="words")
-    frequent = ar.InputTransform(lambda form: words[form.lower()]) >> ar.Scalar("int32") >> embed
+    frequent: AnyBlock = ar.InputTransform(lambda form: words[form.lower()]) >> ar.Scalar("int32") >> embed
     word = ar.GetItem("word") >> ar.OneOf(lambda form: words[form.lower()] > 0).case(True, frequent).case(
         False, spelling
     )

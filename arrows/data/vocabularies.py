@@ -153,11 +153,12 @@ class Vocabulary:
         """
         if isinstance(key, str):
             return self._numbers[key] if self.unknown is None else self._numbers.get(key, 0)
-        if not isinstance(key, Integral) or isinstance(key, bool):
+        if not isinstance(key, Integral) or key is True or key is False:
             raise ArrowTypeError(f"a Vocabulary: words are texts, not {key!r:.60}")
-        if not 0 <= key < len(self.words):
-            raise IndexError(f"a Vocabulary of {len(self):,} words has no number {key}")
-        return self.words[key]
+        number = int(key)
+        if not 0 <= number < len(self.words):
+            raise IndexError(f"a Vocabulary of {len(self):,} words has no number {number}")
+        return self.words[number]
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         """The numbers of words.

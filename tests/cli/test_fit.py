@@ -456,9 +456,9 @@ def test_a_file_that_is_cut_off_is_fitted_to_as_far_as_it_goes_if_errors_are_ski
     path.write_bytes(whole[: len(whole) // 20])
     options = [path, "--label", "y", "--epochs", 1, "--width", 2]
     status, _, err = outcome(capsys, "fit", *map(str, options))
-    assert status == 2 and "cut.csv.gz:11:1: expected 2 fields, as in the first line, got 1" in err
+    assert status == 2 and "cut.csv.gz:11: expected 2 fields, as in the first line, got 1" in err
     out = fit(capsys, *options, "--skip-errors")
-    skipped = r"left out lines that cannot be read: 2; the first: .*:11:1: .*; the last: .*cut off"
+    skipped = r"left out lines that cannot be read: 2; the first: .*:11: .*; the last: .*cut off"
     assert re.search(skipped, out) and "nothing behind it was read" in out
 
 
