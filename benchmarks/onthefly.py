@@ -8,8 +8,8 @@ All systems of a model begin with the same parameters and work on the same batch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,20 @@ import numpy as np
 import arrows as ar
 from arrows.data import TAGS
 from arrows.engine.running import Executor
-from arrows.models import sentiment
 from arrows.onthefly import runs
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.wiring import Wirer
 from arrows.training import Optimizer
-from benchmarks import networks, programs
+from benchmarks import programs
 from benchmarks.baselines.bilstm_numpy import BiLSTM
 from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.pytorch import Descent, installed
 from benchmarks.baselines.treelstm_numpy import NumpyHand
 from benchmarks.baselines.treelstm_torch import TorchNodewise
-from benchmarks.datasets import Ints, load_sentences, load_trees, numbered_sentences, vocabularies, vocabulary
+from benchmarks.datasets import Ints, vocabularies, vocabulary
+from benchmarks.programs import Setup
 from benchmarks.report import Result
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.systems import RATE, System, train_steps
@@ -49,27 +49,6 @@ PARTS = {
     (Optimizer, "step"): "update",
 }
 SCHEDULES = {"arrows": "strata", "depth": "depth", "agenda": "agenda", "one-by-one": "none"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A model of the paper: as a program, and what it is measured against.
-
-    Attributes:
-        program: gives the loss of an example, or a generator that returns it.
-        examples: the examples.
-        unit: what is counted a second.
-        block: the same model as a block; None if no block can express it.
-        others: makes the systems other than `arrows` from the parameters that all systems begin with.
-        config: the config of the results.
-    """
-
-    program: programs.Program
-    examples: Sequence[Any]
-    unit: str
-    block: networks.AnyBlock | None
-    others: Callable[[Mapping[str, Any]], dict[str, System]]
-    config: Mapping[str, object] = field(default_factory=dict)
 
 
 def run(
@@ -89,13 +68,13 @@ def run(
     and `merge` (the schedule). Then come `bind`, `forward`, `backward` and `update`.
     """
     seconds, rounds = seconds or (0.3 if quick else 1.0), rounds or (3 if quick else 11)
-    for name in ("treelstm",) if quick else TASKS:
-        task = TASKS[name](batch, data, **sizes[name])
+    for name in ("treelstm",) if quick else programs.SIZES:
+        task = programs.setup(name, data, sizes[name], 8 * batch)
         if task is None:
             continue
         random = np.random.default_rng(0)
         first = random.integers(0, len(task.examples), batch)
-        nets, systems = _systems(task)
+        nets, systems = _systems(name, task)
         counts = {system: _counts(net, task, first) for system, net in nets.items()}
         batches = random_batches(random, systems["arrows"], first, len(task.examples), seconds)
         config = {"mode": f"train {name}", "batch": batch, **task.config}
@@ -111,101 +90,30 @@ def run(
         yield from _costs(timed, nodes, nodes["one-by-one"], config, threads, rounds)
 
 
-def _bilstm(batch: int, data: Path | None, *, length: int, **sizes: int) -> Task:
-    count = 8 * batch
-    random = np.random.default_rng(0)
-    words, labels = numbered_sentences(random, count, length, sizes["vocabulary"], sizes["labels"])
-
-    def others(parameters: Mapping[str, Any]) -> dict[str, System]:
+def _others(name: str, task: Setup, parameters: Mapping[str, Any]) -> dict[str, System]:
+    """What a model is measured against besides its block, from the parameters that all systems begin with."""
+    systems: dict[str, System] = {}
+    if name == "bilstm":
+        words, labels = (np.array(column) for column in zip(*task.examples, strict=True))
         by_numpy = BiLSTM(parameters)
-        systems: dict[str, System] = {
-            "numpy-hand": lambda batch, _: by_numpy.train_step(words[batch], labels[batch], rate=RATE)
-        }
+        systems["numpy-hand"] = lambda batch, _: by_numpy.train_step(words[batch], labels[batch], rate=RATE)
         if installed:
             by_torch = TorchTagger(parameters)
             systems["torch-one-by-one"] = _one_by_one(
                 by_torch, lambda i: by_torch.loss(words[i : i + 1], labels[i : i + 1])
             )
-        return systems
-
-    return Task(
-        program=programs.bilstm_tagger(**sizes),
-        examples=list(zip(words.tolist(), labels.tolist(), strict=True)),
-        unit="sentences/s",
-        block=networks.bilstm_tagger(**sizes),
-        others=others,
-        config={"state": sizes["size"], "length": length},
-    )
-
-
-def _bilstm_char(batch: int, data: Path | None, **sizes: Any) -> Task:
-    sentences, source = load_sentences(data)
-    words, characters = vocabularies(sentences)
-
-    def others(parameters: Mapping[str, Any]) -> dict[str, System]:
-        if not installed:
-            return {}
-        by_torch = TorchCharTagger(parameters, words, characters, TAGS)
-        prepared = by_torch.prepare(sentences)
-        return {"torch-one-by-one": _one_by_one(by_torch, lambda i: by_torch.loss([prepared[i]]))}
-
-    return Task(
-        program=programs.character_tagger(words, characters, **sizes),
-        examples=sentences,
-        unit="sentences/s",
-        block=networks.character_tagger(words, characters, **sizes),
-        others=others,
-        config={"state": sizes["size"], "sentences": source},
-    )
-
-
-def _treelstm(batch: int, data: Path | None, *, size: int) -> Task:
-    trees, source = load_trees(data)
-    numbers = vocabulary(trees)
-
-    def others(parameters: Mapping[str, Any]) -> dict[str, System]:
-        forest, by_numpy = Forest(trees, numbers), NumpyHand(parameters)
-        systems: dict[str, System] = {
-            "numpy-hand": lambda batch, _: by_numpy.train_step(forest.batch(batch), RATE)
-        }
+    elif name == "bilstm-char" and installed:
+        spelling = TorchCharTagger(parameters, *vocabularies(list(task.examples)), TAGS)
+        prepared = spelling.prepare(task.examples)
+        systems["torch-one-by-one"] = _one_by_one(spelling, lambda i: spelling.loss([prepared[i]]))
+    elif name == "treelstm":
+        numbers, hand = vocabulary(list(task.examples)), NumpyHand(parameters)
+        forest = Forest(task.examples, numbers)
+        systems["numpy-hand"] = lambda batch, _: hand.train_step(forest.batch(batch), RATE)
         if installed:
             nodewise = TorchNodewise(parameters, numbers)
-            systems["torch-one-by-one"] = _one_by_one(nodewise, lambda i: nodewise.loss([trees[i]]))
-        return systems
-
-    return Task(
-        program=programs.tree_lstm(numbers, size=size),
-        examples=trees,
-        unit="trees/s",
-        block=sentiment(numbers, size=size).learn,
-        others=others,
-        config={"state": size, "trees": source},
-    )
-
-
-def _parser(batch: int, data: Path | None, **sizes: Any) -> Task | None:
-    """The parser of the examples, on sentences with trees; None where there are none."""
-    parser = programs.parser_and_sentences(data, **sizes)
-    if parser is None:
-        return None
-    program, sentences = parser
-    return Task(
-        program=program,
-        examples=sentences,
-        unit="sentences/s",
-        block=None,
-        others=lambda _: {},
-        config={"state": sizes["size"], "sentences": "ud"},
-    )
-
-
-TASKS: Mapping[str, Callable[..., Task | None]] = {
-    "treelstm": _treelstm,
-    "bilstm": _bilstm,
-    "bilstm-char": _bilstm_char,
-    "parser": _parser,
-}
-"""The models of the paper, by name; they give None where their data are not there."""
+            systems["torch-one-by-one"] = _one_by_one(nodewise, lambda i: nodewise.loss([task.examples[i]]))
+    return systems
 
 
 def _one_by_one(model: Descent, loss: Callable[[int], Any]) -> System:
@@ -219,26 +127,26 @@ def _one_by_one(model: Descent, loss: Callable[[int], Any]) -> System:
     return step
 
 
-def _systems(task: Task) -> tuple[dict[str, ar.OnTheFly], dict[str, System]]:
+def _systems(name: str, task: Setup) -> tuple[dict[str, ar.OnTheFly], dict[str, System]]:
     """The networks on the fly, and all systems, which begin with the same parameters."""
     if task.block is None:
         nets = {system: ar.OnTheFly(schedule=how, jit=False) for system, how in SCHEDULES.items()}
         systems = {system: _training(net, task) for system, net in nets.items()}
         systems["alone"] = _alone(ar.OnTheFly(jit=False), task)
-        return nets, systems | task.others({})
+        return nets, systems
     model = ar.compile(task.block, loss="loss", jit=False)
     copies = {name: value.copy() for name, value in model.params.items()}
     nets = {system: ar.OnTheFly(schedule=how, jit=False, params=copies) for system, how in SCHEDULES.items()}
     systems = {system: _training(net, task) for system, net in nets.items()}
     systems["block"] = train_steps(model, task.examples)
-    return nets, systems | task.others(copies)
+    return nets, systems | _others(name, task, copies)
 
 
-def _training(net: ar.OnTheFly, task: Task) -> System:
+def _training(net: ar.OnTheFly, task: Setup) -> System:
     return programs.training(net, task.program, task.examples)
 
 
-def _alone(net: ar.OnTheFly, task: Task) -> System:
+def _alone(net: ar.OnTheFly, task: Setup) -> System:
     """Gradients of one example after another, each in a batch of its own."""
 
     def gradients(batch: Ints, _: int) -> None:
@@ -251,7 +159,7 @@ def _alone(net: ar.OnTheFly, task: Task) -> System:
     return gradients
 
 
-def _counts(net: ar.OnTheFly, task: Task, batch: Ints) -> tuple[int, int]:
+def _counts(net: ar.OnTheFly, task: Setup, batch: Ints) -> tuple[int, int]:
     """The steps and the nodes of a batch forward."""
     with net.batch(training=True) as g:
         g.mean(programs.losses(g, task.program, task.examples, batch)).numpy()

@@ -11,13 +11,24 @@ import random
 import runpy
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import arrows as ar
 from arrows.data import TAGS, Sentence, Tree, read_conllu
+from arrows.models import sentiment
 from arrows.onthefly import LazyBatch, LazyTensor
 from arrows.training import SGD
-from benchmarks.datasets import UNIVERSAL_DEPENDENCIES
+from benchmarks import networks
+from benchmarks.datasets import (
+    UNIVERSAL_DEPENDENCIES,
+    load_sentences,
+    load_trees,
+    numbered_sentences,
+    vocabularies,
+    vocabulary,
+)
 from benchmarks.systems import RATE, System
 
 PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
@@ -163,18 +174,60 @@ def transition_parser(parser: Any) -> Program:
     return loss
 
 
-def parser_and_sentences(data: Path | None, **sizes: Any) -> tuple[Program, list[Any]] | None:
-    """The parser of the examples and the projective sentences of a treebank; None where there is none."""
-    folder = UNIVERSAL_DEPENDENCIES if data is None else data
-    files = sorted(folder.glob("*train*.conllu"))
+class Setup(NamedTuple):
+    """A model of the paper: as a program and as a block, with its examples.
+
+    Attributes:
+        program: gives the loss of an example, or a generator that returns it.
+        block: the same model as a block; None if no block can express it.
+        examples: the examples.
+        unit: what is counted a second.
+        config: the config of the results.
+    """
+
+    program: Program
+    block: networks.AnyBlock | None
+    examples: Sequence[Any]
+    unit: str
+    config: Mapping[str, object]
+
+
+def setup(name: str, data: Path | None, sizes: Mapping[str, Any], count: int = 64) -> Setup | None:
+    """A model by the name that it has in `SIZES`; the parser's is None where there is no treebank.
+
+    Args:
+        name: of the model.
+        data: the folder of the trees or sentences; None: see `load_trees`, `load_sentences`.
+        sizes: of the model's layers.
+        count: how many sentences to make up.
+    """
+    state = {"state": sizes["size"]}
+    if name == "treelstm":
+        trees, source = load_trees(data)
+        words = vocabulary(trees)
+        block = sentiment(words, **sizes).learn
+        return Setup(tree_lstm(words, **sizes), block, trees, "trees/s", state | {"trees": source})
+    if name == "bilstm":
+        rest = dict(sizes)
+        length, random = rest.pop("length"), np.random.default_rng(0)
+        numbers = numbered_sentences(random, count, length, rest["vocabulary"], rest["labels"])
+        examples = list(zip(*(column.tolist() for column in numbers), strict=True))
+        program, block = bilstm_tagger(**rest), networks.bilstm_tagger(**rest)
+        return Setup(program, block, examples, "sentences/s", state | {"length": length})
+    if name == "bilstm-char":
+        sentences, source = load_sentences(data)
+        numbered = vocabularies(sentences)
+        program, block = character_tagger(*numbered, **sizes), networks.character_tagger(*numbered, **sizes)
+        return Setup(program, block, sentences, "sentences/s", state | {"sentences": source})
+    files = sorted((UNIVERSAL_DEPENDENCIES if data is None else data).glob("*train*.conllu"))
     if not files:
         return None
     example = runpy.run_path(str(PARSER))
     treebank = [words for file in files for words in read_conllu(file, trees=True)]
-    numbers = example["Numbers"](treebank)
-    sentences = [numbers.sentence(words) for words in treebank]
-    projective = [sentence for sentence in sentences if example["is_projective"](sentence.heads)]
-    return transition_parser(example["Parser"](numbers, **sizes)), projective
+    known = example["Numbers"](treebank)
+    projective = [x for x in map(known.sentence, treebank) if example["is_projective"](x.heads)]
+    program = transition_parser(example["Parser"](known, **sizes))
+    return Setup(program, None, projective, "sentences/s", state | {"sentences": "ud"})
 
 
 def _both_ways(size: int, end: str = "") -> tuple[Any, Any]:

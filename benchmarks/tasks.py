@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -104,36 +103,15 @@ def growing(*, quick: bool, data: Path | None) -> Tasks:
 
 def onthefly(*, quick: bool, data: Path | None) -> Tasks:
     """Training on the fly; `quick` takes the Tree-LSTM alone."""
-    models = {"treelstm": onthefly_treelstm(data)}
-    if not quick:
-        models |= {"bilstm": onthefly_bilstm(), "bilstm-char": onthefly_characters(data)}
-        parser = programs.parser_and_sentences(data, **programs.SIZES["parser"])
-        models |= {"parser": parser} if parser else {}
-    batch = range(64)
+    names = ("treelstm",) if quick else tuple(programs.SIZES)
+    setups = {name: programs.setup(name, data, programs.SIZES[name]) for name in names}
     return {
-        f"train, {name}": partial(programs.training(ar.OnTheFly(jit=False), program, examples), batch, 0)
-        for name, (program, examples) in models.items()
+        f"train, {name}": partial(
+            programs.training(ar.OnTheFly(jit=False), setup.program, setup.examples), range(64), 0
+        )
+        for name, setup in setups.items()
+        if setup is not None
     }
-
-
-def onthefly_treelstm(data: Path | None) -> tuple[programs.Program, list[Any]]:
-    """The program and the examples of the Tree-LSTM."""
-    trees, _ = load_trees(data)
-    return programs.tree_lstm(vocabulary(trees), **programs.SIZES["treelstm"]), trees
-
-
-def onthefly_bilstm() -> tuple[programs.Program, list[Any]]:
-    """The program and the examples of the tagger of made-up sentences."""
-    sizes = dict(programs.SIZES["bilstm"])
-    length, random = sizes.pop("length"), np.random.default_rng(0)
-    words, labels = numbered_sentences(random, 64, length, sizes["vocabulary"], sizes["labels"])
-    return programs.bilstm_tagger(**sizes), list(zip(words.tolist(), labels.tolist(), strict=True))
-
-
-def onthefly_characters(data: Path | None) -> tuple[programs.Program, list[Any]]:
-    """The program and the examples of the tagger that reads rare words by their characters."""
-    sentences, _ = load_sentences(data)
-    return programs.character_tagger(*vocabularies(sentences), **programs.SIZES["bilstm-char"]), sentences
 
 
 def host(*, quick: bool, data: Path | None) -> Tasks:
