@@ -462,7 +462,7 @@ def _flat(values: Sequence[Any]) -> Iterator[object]:
     for item in values:
         if isinstance(item, (list, tuple)):
             yield from _flat(item)
-        elif isinstance(item, Ragged) or getattr(item, "shape", ()):
+        elif isinstance(item, Ragged) or len(getattr(item, "shape", ())) > 0:
             yield from _host_array(item).ravel().tolist()
         else:
             yield item

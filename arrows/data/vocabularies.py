@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, SupportsIndex, overload
+
+import numpy as np
 
 from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
 from arrows.storage import replacing, require_path
@@ -153,7 +154,7 @@ class Vocabulary:
         """
         if isinstance(key, str):
             return self._numbers[key] if self.unknown is None else self._numbers.get(key, 0)
-        if not isinstance(key, Integral) or key is True or key is False:
+        if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
             raise ArrowTypeError(f"a Vocabulary: words are texts, not {key!r:.60}")
         number = int(key)
         if not 0 <= number < len(self.words):
