@@ -204,12 +204,11 @@ def train(
             best = False
             if best_by is not None:
                 now = value_of(best_by, figures, lower=bool(lower))
-                past = [
-                    e.figures for e in run.evaluations if best_by in e.figures
-                ]  # a resumed run may add one
-                # NaN is never the best, and every number is better than NaN.
-                best = not math.isnan(now)
-                best &= not any(value_of(best_by, each, lower=bool(lower)) >= now for each in past)
+                # NaN is never the best, and every number is better than NaN.  A resumed run may give figures
+                # that it did not give before.
+                past = [e.figures for e in run.evaluations if best_by in e.figures]
+                better = [value_of(best_by, each, lower=bool(lower)) >= now for each in past]
+                best = not (math.isnan(now) or any(better))
             evaluation = Evaluation(run.epoch, optimizer.steps, figures, best)
             for callback in told:
                 callback.after_evaluation(evaluation)
@@ -234,9 +233,10 @@ def train(
         try:
             set_rates()
             while run.epoch <= epochs and not (run.position == 0 and stops()):
-                # Each epoch has a generator of its own, whose state seed and epoch are.
+                # Each epoch has a generator of its own: seed and epoch are its whole state.
                 batches = epoch_batches(run.batch_size, prepared, count, (run.seed, run.epoch), run.before)
-                stopped = run.position > 0 and stops()  # a run that was cut off then has to tell of its epoch
+                # A run that was cut off when it had stopped has only to tell of its last epoch.
+                stopped = run.position > 0 and stops()
                 while run.position < count and not stopped:
                     with tqdm(
                         total=count,
