@@ -375,7 +375,7 @@ def save_state(
     numbers = {
         "version": _VERSION,
         "optimizer": optimizer.settings,
-        "began": rate_text(optimizer.rule.learning_rate),
+        "began": rate_text(optimizer.given_rate),
         "learning_rate": None if callable(rate) else float(rate),
         "steps": optimizer.steps,
         "model_step": getattr(model, "step", None),
@@ -494,7 +494,7 @@ def _require_slots(path: Path, names: Iterable[str], optimizer: Optimizer) -> No
     """Refuses a state of an optimizer whose rule keeps other arrays for a parameter."""
     found = {name for name in names if name.startswith("slot:")}
     counted = [name.removeprefix("count:") for name in names if name.startswith("count:")]
-    other = found ^ {f"slot:{slot}:{name}" for name in counted for slot in optimizer.rule.slots}
+    other = found ^ {f"slot:{slot}:{name}" for name in counted for slot in optimizer.slots}
     if other:
         raise ArrowValueError(f"{path} is the state of another optimizer, by {min(other)[:100]!r}")
 

@@ -12,7 +12,6 @@ from arrows.training import (
     SGD,
     Adam,
     Checkpoint,
-    Moments,
     Optimizer,
     Progress,
     load,
@@ -113,15 +112,11 @@ def model():
         (lambda m: Adam(beta1="0.9"), "Adam: beta1 must be a number, not '0.9'"),
         (lambda m: Adam(epsilon=None), "Adam: epsilon must be a number, not None"),
         (lambda m: SGD(0.1, momentum=[0.9]), "SGD: momentum must be a number, not a value of the type list"),
-        (lambda m: SGD(0.1, clip_norm="5"), "clip_norm must be a number, not '5'"),
+        (lambda m: SGD(0.1, clip_norm="5"), "SGD: clip_norm must be a number, not '5'"),
         (lambda m: SGD(0.1, average="1"), "average must be a number, not '1'"),
         (
             lambda m: Optimizer(0.1),
-            "Optimizer(rule): rule must be an update rule such as Moments(0.001), not 0.1",
-        ),
-        (
-            lambda m: Optimizer(Moments),
-            "rule must be an update rule such as Moments(0.001), not the class Moments",
+            "Optimizer does not say how a parameter changes; use one such as Adam(0.001)",
         ),
     ],
 )

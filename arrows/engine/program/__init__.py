@@ -6,12 +6,14 @@ Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it i
 
 from __future__ import annotations
 
+from arrows.engine.program.elements import ELEMENT_FUNCTIONS, are_in_c, element_lines
 from arrows.engine.program.listing import Programs, RowCounts, row_counts
 from arrows.engine.program.pipeline import ProgramCode, ProgramTick, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.program.program import Program
 
 __all__ = [
+    "ELEMENT_FUNCTIONS",
     "Clock",
     "Profile",
     "Program",
@@ -19,6 +21,8 @@ __all__ = [
     "ProgramTick",
     "Programs",
     "RowCounts",
+    "are_in_c",
+    "element_lines",
     "make_code",
     "make_program",
     "profile",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from arrows.engine.device import Device
 from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import require_number
-from arrows.training.optimizers.update_rule import StepCount
+from arrows.training.optimizers.update import StepCount
 from arrows.training.parameters import Trainable, all_parameters, moved, row_blocks
 from arrows.typesys import ArrowValueError
 

@@ -1,29 +1,27 @@
-"""The optimizer: applies an update rule to each parameter, and keeps the state that the rule needs."""
+"""The optimizer: what a user calls, and what it keeps of each parameter from step to step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from arrows.engine.device import Device, locks_parameters
-from arrows.engine.values import Ragged
+from arrows.engine.values import ForeignArrayError, Ragged, import_array, lends_memory
+from arrows.ops import RowSparse
 from arrows.ops.arrays import Array
-from arrows.training.arguments import described, require_model, require_number
-from arrows.training.learning_rates import (
-    Rate,
-    Rates,
-    is_frozen,
-    rate_at,
-    rate_text,
-    require_rate,
-    without_addresses,
+from arrows.training.arguments import (
+    described,
+    require_above,
+    require_model,
+    require_range,
 )
+from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, rate_text, require_rate
 from arrows.training.optimizers.averages import Averages
-from arrows.training.optimizers.counters import Counters, set_back, whole_numbers
-from arrows.training.optimizers.update import Change, Gradient, Rows, Updater, on_device
-from arrows.training.optimizers.update_rule import Rule, StepCount
+from arrows.training.optimizers.kernels import KernelSteps
+from arrows.training.optimizers.steps import Change, Steps, numbers_of
+from arrows.training.optimizers.update import Gradient, StepCount, Update, record
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import check_keywords, check_positions
@@ -35,32 +33,69 @@ _HALF_A_STEP = (
     "train(checkpoint=...) saves them, and lets Ctrl-C wait for the end of a step."
 )
 
+_IN_0_1, _AT_LEAST_0, _ABOVE_0 = (0.0, 1.0), (0.0,), ()
+_RANGES = {
+    "momentum": _IN_0_1,
+    "rho": _IN_0_1,
+    "beta1": _IN_0_1,
+    "beta2": _IN_0_1,
+    "weight_decay": _AT_LEAST_0,
+    "initial_accumulator": _AT_LEAST_0,
+    "epsilon": _ABOVE_0,  # 0 would divide 0 by 0 where no gradient has come yet
+    "clip_norm": _ABOVE_0,
+}
 
-def _is_of_parameters(value: object) -> bool:
-    """Whether this is a model, its parameters, or a list of arrays: what PyTorch's optimizers take first."""
-    return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What an optimizer counts on the host.
+
+    Attributes:
+        steps: how many steps have been taken.
+        counts, since: of each parameter; those that an array has by row are left out.
+    """
+
+    steps: int
+    counts: Mapping[str, StepCount]
+    since: Mapping[str, StepCount]
 
 
+@dataclass(eq=False)
 class Optimizer:
-    """Applies an update rule to a model's parameters, in place, and keeps the rule's state.
+    """What all optimizers have in common: they change a model's parameters in place, and keep state.
+
+    `SGD`, `Adagrad`, `Adam`, `AdamW`, `RMSprop` and `Adadelta` say how one parameter changes, by `update`; so
+    does an optimizer of one's own, which is a dataclass too if it has numbers to choose. Write an update with
+    operators and functions of `arrows.ops` that work element by element: it is recorded once, and runs on
+    blocks of rows, or as a kernel of a GPU.
 
     An optimizer serves one model, or several that share parameters: state is kept by parameter name.
 
+    On a row-sparse gradient, such as an embedding's, it is lazy: running averages fade, and rows move and
+    decay, only in the steps that touch them; Adam corrects its bias by the number of steps that have touched
+    the row. With `dense=True` all rows take part in each step, as in PyTorch and in the papers.
+
     Args:
-        rule: how one parameter changes (`Rule`).
+        learning_rate: at least 0, or a schedule: a function from the number of steps so far to the rate.
+        weight_decay: coupled L2 regularization: this times the parameter is added to the clipped gradient;
+            `AdamW` decouples it.
         clip_norm: gradient clipping: gradients whose global norm, over all parameters together, exceeds this
             are scaled down to it (Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural
             networks", ICML 2013, algorithm 1). Rows that occur more than once in a sparse gradient are added
-            up first. Weight decay is added after clipping. None: no clipping.
+            up first. None: no clipping.
         rates: separate learning rates for the parameters whose names match a pattern (as `fnmatch` reads it;
             the first match counts): `{"embed/*": 0.1, "classify/*": 0}`. 0 freezes a parameter: it stays as
             it is, gets no state, and its gradient does not count for `clip_norm`.
         average: the decay of parameter averages over the steps (`Averages`): 1.0 for Polyak's plain mean,
             0.999 for an exponential one. See `use_averages`. None: no averages.
-        dense: moments fade, and weights decay, in all rows of a table at each step, as PyTorch's do.
+        dense: moments fade, and weights decay, in all rows of a table at each step.
 
     Attributes:
-        learning_rate: of parameters that match no pattern of `rates`; the rule's, or what it is changed to.
+        learning_rate: of parameters that match no pattern of `rates`. It may be changed between steps; all
+            other arguments stay as they are.
+        slots: the arrays of its own that the optimizer keeps for each parameter, by name, with the number
+            that they start from.
+        decoupled: whether `update` decays weights itself.
         steps: how many steps have been taken.
         state: parameter name -> slot name -> array of the parameter's shape, on the model's device. A
             parameter has state from its first gradient on.
@@ -74,77 +109,94 @@ class Optimizer:
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
-        ArrowValueError: `clip_norm`, a rate or `average` is out of its range.
+        ArrowValueError: an argument is out of its range.
 
-    >>> from arrows.training import Momentum
-    >>> Optimizer(Momentum(0.1)).learning_rate
-    0.1
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> import arrows as ar
+    >>> from arrows.engine.device import get_device
+    >>> class SignDescent(Optimizer):
+    ...     def update(self, parameter, gradient, state, *, rate, step):
+    ...         return parameter - rate * ar.ops.sign(gradient)
+    >>> model = SimpleNamespace(params={"w": np.ones(2)}, device=get_device("cpu"))
+    >>> SignDescent(0.5, clip_norm=1.0).step(model, {"w": np.array([3.0, -7.0])})
+    >>> model.params["w"].tolist()
+    [0.5, 1.5]
     """
 
-    if not TYPE_CHECKING:  # `__init__` says what type checkers should know
+    learning_rate: Rate
+    _: KW_ONLY
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    rates: Mapping[str, Rate] | None = None
+    average: float | None = None
+    dense: bool = False
+
+    decoupled: ClassVar[bool] = False
+
+    if not TYPE_CHECKING:  # the dataclass says what type checkers should know
 
         def __new__(cls, *args: object, **keywords: object) -> Self:
             if args and _is_of_parameters(args[0]):
-                call = f"{cls.__name__}({'rule' if cls is Optimizer else 'learning_rate'})"
                 raise ArrowTypeError(
-                    f"{call} takes no parameters: train(model, examples, {cls.__name__}(0.001)) and "
-                    f"optimizer.step(model, grads) change those of the model. For other rates of some, or to "
-                    "freeze them: rates={'embed/*': 0.1}"
+                    f"{cls.__name__}(learning_rate) takes no parameters: train(model, examples, "
+                    f"{cls.__name__}(0.001)) and optimizer.step(model, grads) change those of the model. For "
+                    "other rates of some, or to freeze them: rates={'embed/*': 0.1}"
                 )
             check_positions(cls.__name__, cls.__init__, args)
             check_keywords(cls.__name__, cls.__init__, keywords, OPTIMIZER)
             return super().__new__(cls)
 
-    def __init__(
-        self,
-        rule: Rule,
-        *,
-        clip_norm: float | None = None,
-        rates: Mapping[str, Rate] | None = None,
-        average: float | None = None,
-        dense: bool = False,
-    ) -> None:
-        if isinstance(rule, type) or not hasattr(rule, "update"):
-            raise ArrowTypeError(
-                f"Optimizer(rule): rule must be an update rule such as Moments(0.001), not {described(rule)}"
-            )
-        if clip_norm is not None:
-            require_number("clip_norm", clip_norm)
-            if not clip_norm > 0:
-                raise ArrowValueError(f"clip_norm is {clip_norm}, and should be above 0")
-        self.rule = rule
-        self._learning_rate: Rate = rule.learning_rate
-        self.clip_norm = clip_norm
-        self.rates = Rates(rates)
-        self.averages = None if average is None else Averages(average)
-        self.dense = bool(dense)
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if type(self).update is Optimizer.update:
+            raise ArrowTypeError(f"{owner} does not say how a parameter changes; use one such as Adam(0.001)")
+        for field in fields(self):
+            value: Any = getattr(self, field.name)
+            if field.name in _RANGES and not (field.name == "clip_norm" and value is None):
+                bounds = _RANGES[field.name]
+                (require_range if bounds else require_above)(owner, field.name, value, *bounds)
+                setattr(self, field.name, float(value))
+        self.dense = bool(self.dense)
+        self.given_rate = self.learning_rate
+        self.averages = None if self.average is None else Averages(self.average)
         self.steps = 0
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
         self.unless: Array | None = None
         self.rate_factor = 1.0
-        self._updater = Updater()
-        self._device: Device | None = None
+        self._rates = Rates(self.rates)
+        self._recorded: dict[tuple[Any, bool], Update] = {}
+        self._taker: Steps | None = None
+        self._ready = True
 
-    def __repr__(self) -> str:
-        rule: object = self.rule
-        rates = f", rates={self.rates.by_pattern}" if self.rates.by_pattern else ""
-        if self.learning_rate is not self.rule.learning_rate:
-            if is_dataclass(rule) and not isinstance(rule, type):
-                rule = replace(rule, learning_rate=self.learning_rate)
-            else:
-                rates += f", learning_rate={self.learning_rate}"
-        return self._text(rule, rates)
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "learning_rate":
+            require_rate(f"{type(self).__name__}: learning_rate", value)
+        elif getattr(self, "_ready", False) and any(field.name == name for field in fields(self)):
+            raise AttributeError(
+                f"{type(self).__name__}: {name} stays as it is; only the learning rate may change"
+            )
+        super().__setattr__(name, value)
 
     @property
-    def learning_rate(self) -> Rate:
-        """For the parameters that match no pattern of `rates`: a number or a schedule."""
-        return self._learning_rate
+    def slots(self) -> Mapping[str, float]:
+        return {}
 
-    @learning_rate.setter
-    def learning_rate(self, rate: Rate) -> None:
-        require_rate(f"{type(self).__name__}: learning_rate", rate)
-        self._learning_rate = rate
+    def update(self, parameter: Any, gradient: Any, state: dict[str, Any], *, rate: Any, step: Any) -> Any:
+        """How a parameter changes in a step.
+
+        Args:
+            parameter: one number of it, as a tensor.
+            gradient: clipped, with coupled weight decay added.
+            state: the numbers of the slots; put their new values there.
+            rate: the learning rate of the step.
+            step: how many steps have changed the parameter, or this row of it, this one included.
+
+        Returns:
+            The new value of the parameter.
+        """
+        raise NotImplementedError
 
     @property
     def settings(self) -> str:
@@ -152,36 +204,25 @@ class Optimizer:
 
         The state in a checkpoint belongs to these.
         """
-        rule: object = self.rule
-        words = without_addresses(repr(rule))
-        if is_dataclass(rule) and not isinstance(rule, type):
-            named = (field.name for field in fields(rule) if field.name != "learning_rate")
-            words = f"{type(rule).__name__}({', '.join(f'{name}={getattr(rule, name)!r}' for name in named)})"
-        return self._text(words, "")
+        names = [field.name for field in fields(self) if field.name not in ("learning_rate", "rates")]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
     def rates_text(self) -> str:
         """The learning rates as they are now, as a text that is the same in every process."""
-        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in self.rates.by_pattern.items())
+        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in (self.rates or {}).items())
         return ", ".join([rate_text(self.learning_rate), *separate])
-
-    def _text(self, rule: object, rates: str) -> str:
-        average = "" if self.averages is None else f", average={self.averages.decay}"
-        dense = ", dense=True" if self.dense else ""
-        return f"{type(self).__name__}({rule}, clip_norm={self.clip_norm}{rates}{average}{dense})"
 
     def only_reads_gradients(self) -> bool:
         """Whether `step` neither changes nor keeps gradients, so that it may read the engine's own memory.
 
-        True for the optimizers and rules of this package; all others are handed copies.
+        True but for a `step` of one's own, which is handed copies.
 
         >>> from arrows.training import SGD
         >>> SGD(0.1).only_reads_gradients()
         True
         """
-        modules = [type(self).__module__, type(self.rule).__module__]
-        ours = all(module.partition(".")[0] == "arrows" for module in modules)
-        return ours and "step" not in vars(self)
+        return self.masks_steps
 
     @property
     def masks_steps(self) -> bool:
@@ -205,8 +246,7 @@ class Optimizer:
         >>> SGD(0.5, rates={"embed/*": 0}).rates_of(model)
         {'embed/w': 0, 'fc/w': 0.5}
         """
-        separate = self.rates.by_name(model.params)
-        return self._rates(model.params, separate)
+        return self._rates_at(model.params, self._rates.by_name(model.params))
 
     def use_averages(self, model: Trainable) -> AbstractContextManager[None]:
         """A context in which the averages stand in for the model's parameters; afterwards they are as before.
@@ -273,37 +313,44 @@ class Optimizer:
             )
         if self.averages is not None and self.averages.in_use:
             raise ArrowValueError("no step is taken while averages stand in for the parameters")
-        device, separate = model.device, self.rates.by_name(model.params)
-        self._follow(device)
-        pairs: dict[str, tuple[Array, Array | Rows]] = {}
+        device, separate = model.device, self._rates.by_name(model.params)
+        taker = self._follow(device)
+        pairs: dict[str, tuple[Array, Gradient]] = {}
         for name, value in grads.items():
             if isinstance(value, Ragged):
                 continue
-            gradient = on_device(device, name, value)
+            gradient = _on_device(device, name, value)
             parameter = self._checked(name, model.params.get(name), gradient)
             if not is_frozen(separate.get(name)):
-                pairs[name] = parameter, self._updater.merge(device, gradient)
-        scale = self._updater.clip_scale(device, [gradient for _, gradient in pairs.values()], self.clip_norm)
-        rates = self._rates(pairs, separate)
+                if isinstance(gradient, RowSparse):
+                    gradient = taker.merge(gradient, dense=self.dense)
+                pairs[name] = parameter, gradient
+        scale = None
+        merged = [gradient for _, gradient in pairs.values()]
+        if self.clip_norm is not None and any(numbers_of(gradient).size for gradient in merged):
+            scale = taker.clip_scale(merged, self.clip_norm)
+        rates = self._rates_at(pairs, separate)
+        updates = {
+            name: self._update_of(parameter, scale is not None) for name, (parameter, _) in pairs.items()
+        }
         try:
             self.steps += 1  # what is wrong with the arguments has been found before this line
             changes = []
-            for name, (parameter, merged) in pairs.items():
-                rows = merged.rows if isinstance(merged, Rows) and not self.dense else None
+            for name, (parameter, gradient) in pairs.items():
+                rows = gradient.rows if isinstance(gradient, RowSparse) else None
                 if self.averages is not None:
                     self.averages.before(device, name, parameter, self.steps, rows, self.unless)
                 changes.append(
                     Change(
+                        update=updates[name],
                         parameter=parameter,
-                        gradient=merged,
-                        rule=self.rule,
+                        gradient=gradient,
                         state=self._state_of(device, name, parameter),
                         rate=rates[name],
                         count=self._count_step(device, name, parameter, by_row=rows is not None),
-                        dense=rows is None,
                     )
                 )
-            self._updater.apply(device, changes, scale, self.unless)
+            taker.apply(changes, scale, self.unless)
         except BaseException as error:  # Ctrl-C, a timeout, memory that ran out
             error.add_note(_HALF_A_STEP)
             raise
@@ -311,22 +358,28 @@ class Optimizer:
     def counters(self) -> Counters:
         """What the host counts, so that `set_back` can undo steps that changed no array."""
         since = {} if self.averages is None else self.averages.since
-        return Counters(self.steps, whole_numbers(self.counts), whole_numbers(since))
+        return Counters(self.steps, dict(self.counts), dict(since))
 
     def set_back(self, counters: Counters) -> None:
         """Undoes the steps since `counters`, in which `unless` was 0."""
         self.steps = counters.steps
-        for name in set_back(self.counts, counters.counts):
+        for name in _set_back(self.counts, counters.counts):
             del self.state[name]
         if self.averages is not None:
-            for name in set_back(self.averages.since, counters.since):
+            for name in _set_back(self.averages.since, counters.since):
                 del self.averages.values[name]
 
-    def _rates(self, names: Iterable[str], separate: Mapping[str, Rate]) -> dict[str, float]:
+    def _rates_at(self, names: Iterable[str], separate: Mapping[str, Rate]) -> dict[str, float]:
         """The learning rates of some parameters in the next step."""
         rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in names}
         factor = self.rate_factor  # without one, rates stay as they are: a whole number is no float
         return rates if factor == 1.0 else {name: factor * rate for name, rate in rates.items()}
+
+    def _update_of(self, parameter: Array, scaled: bool) -> Update:
+        key = parameter.dtype, scaled
+        if key not in self._recorded:
+            self._recorded[key] = record(self, parameter.dtype.name, scaled=scaled)
+        return self._recorded[key]
 
     def _checked(self, name: str, parameter: Array | None, gradient: Gradient) -> Array:
         """Returns the parameter; refuses a gradient or a state that does not fit it."""
@@ -346,23 +399,24 @@ class Optimizer:
                 )
         return parameter
 
-    def _follow(self, device: Device) -> None:
-        """Brings the state to the model's device, if the model has moved since the last step."""
-        if self._device is not device:
+    def _follow(self, device: Device) -> Steps:
+        """What takes steps on the model's device, to which the state comes if the model has moved there."""
+        if self._taker is None or self._taker.device is not device:
             for slots in self.state.values():
                 slots.update({slot: moved(device, array) for slot, array in slots.items()})
             self.counts.update({name: moved(device, count) for name, count in self.counts.items()})
             if self.averages is not None:
                 self.averages.follow(device)
-            self._device = device
+            self._taker = KernelSteps(device) if device.has_kernels else Steps(device)
+        return self._taker
 
     def _state_of(self, device: Device, name: str, parameter: Array) -> dict[str, Array]:
         if name not in self.state:
             self.state[name] = {
                 slot: device.xp.full(parameter.shape, start, parameter.dtype)
-                for slot, start in self.rule.slots.items()
+                for slot, start in self.slots.items()
             }
-        return self.state[name]
+        return {slot: self.state[name][slot] for slot in self.slots}  # a checkpoint has them in another order
 
     def _count_step(self, device: Device, name: str, parameter: Array, *, by_row: bool) -> StepCount:
         """How many steps have changed the parameter, this one included; by row, the steps before."""
@@ -372,3 +426,36 @@ class Optimizer:
         elif isinstance(count, int):
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
         return count
+
+
+def _set_back(table: dict[str, StepCount], before: Mapping[str, StepCount]) -> list[str]:
+    """Sets counts back; returns the names that were not there, which are gone.
+
+    Counts by row stay: the device has not changed them. A count that became one by row meanwhile is a number
+    again.
+    """
+    new = [name for name in table if name not in before]
+    for name in new:
+        del table[name]
+    table.update(before)
+    return new
+
+
+def _is_of_parameters(value: object) -> bool:
+    """Whether this is a model, its parameters, or a list of arrays: what PyTorch's optimizers take first."""
+    return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
+
+
+def _on_device(device: Device, name: str, gradient: Gradient) -> Gradient:
+    """A gradient on the model's device; what is no array as it is."""
+    if isinstance(gradient, RowSparse):
+        rows, values = (_on_device(device, name, part) for part in (gradient.rows, gradient.values))
+        if rows is gradient.rows and values is gradient.values:
+            return gradient
+        return RowSparse(rows, values, gradient.shape)  # type: ignore[arg-type]
+    if device.is_array(gradient) or not (hasattr(gradient, "dtype") or lends_memory(gradient)):
+        return gradient
+    try:
+        return import_array(device, gradient)
+    except ForeignArrayError as error:
+        raise ArrowValueError(f"the gradient of {name!r} cannot be read: {error}") from error

@@ -15,15 +15,7 @@ from arrows.engine.device.host_kernels import HostKernels
 from arrows.engine.device.writes import WRITE_RANGES
 from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
-from arrows.training.optimizers.kernel_sources import (
-    ADD_SUMS,
-    SCALE,
-    SQUARES,
-    count_source,
-    merge_source,
-    rank_source,
-    write_source,
-)
+from arrows.training.optimizers.kernels import ADD_SQUARES, ADD_SUMS, count_source, merge_source
 from benchmarks.networks import attention_tagger
 from benchmarks.steps import networks
 from tests.engine.device import nvrtc
@@ -31,7 +23,7 @@ from tests.engine.program.emitters.c.batches import kernels_of
 from tests.engine.program.emitters.c.test_primitives import cases
 from tests.engine.program.emitters.c.test_programs import of_layers
 from tests.layers.test_tied import language_model
-from tests.training.optimizers.test_kernels import OPTIMIZERS, trained
+from tests.training.optimizers.test_kernels import OPTIMIZERS, mixed, trained
 
 pytestmark = [
     pytest.mark.skipif(not nvrtc.is_there(), reason="NVRTC is not installed: make test-cuda"),
@@ -70,12 +62,12 @@ def sources() -> dict[str, KernelSource]:
                 model = ar.compile(with_loss(block), loss="loss", device="fake-kernels", **options)
                 model(examples[:2])
                 model.train_step(examples[:3], Adam(0.1, clip_norm=1.0))
-        for make in OPTIMIZERS.values():
+        for make in OPTIMIZERS:
             for more in ({"clip_norm": 1.0}, {"dense": True, "average": 0.9}):
-                trained("fake-kernels", make(**more))
+                trained(mixed("fake-kernels"), make(**more))
     # The indices of the fake device are as wide as NumPy's, those of a GPU are not.
-    merge, write = merge_source("float32", 6, "int", "long long"), write_source("float32", 6, "int")
-    found.update({source.name: source for source in (count_source("int"), rank_source("int"), merge, write)})
+    merge = merge_source("float", "int", "long long", 6)
+    found.update({source.name: source for source in (count_source("int"), merge)})
     return found
 
 
@@ -93,7 +85,7 @@ def more_networks() -> Iterator[tuple[Any, Any]]:
 def test_all_families_are_compiled() -> None:
     """Of kernels that no instruction of a program makes, one of each function that writes them."""
     programs = (segment_sum_kernel(4, "float32", adds=False), add_rows_kernel(3, "float32"), WRITE_RANGES)
-    for source in (*programs, SQUARES, ADD_SUMS, SCALE, count_source("int"), rank_source("long long")):
+    for source in (*programs, ADD_SQUARES, ADD_SUMS, count_source("int")):
         assert source.name in sources(), source.text
 
 

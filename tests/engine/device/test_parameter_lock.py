@@ -25,7 +25,8 @@ from arrows.engine.device import parameter_lock
 from arrows.engine.reading import example_reader, generated_code
 from arrows.engine.running import batch_runner, executors, outputs
 from arrows.engine.scheduling import batch_input
-from arrows.training import SGD, Optimizer
+from arrows.training import SGD
+from arrows.training.optimizers.steps import Steps
 from tests.profile import NIGHTLY
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -95,34 +96,28 @@ class Halfway:
         weight[...] = 0.5
 
 
-class Slow:
-    """A rule that lets another thread run the model when half of its work is done."""
-
-    learning_rate, weight_decay, slots = 0.1, 0.0, {}
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.thread = threading.Thread(target=call)
-
-    def update(self, xp: Any, parameter: Any, *_: Any, rate: float, step: Any) -> None:
-        parameter[...] = np.nan
-        if not self.thread.ident:
-            self.thread.start()
-        self.thread.join(0.05)
-        parameter[...] = 0.5
-
-
 @pytest.mark.parametrize("in_train_step", [True, False])
-def test_nobody_sees_half_a_step(in_train_step: bool) -> None:
+def test_nobody_sees_half_a_step(in_train_step: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ar.compile(block(), loss="loss")
     sharing = ar.compile(block(), params=model.params)
     batch, seen = batches()[3], []
-    rule = Slow(lambda: seen.append(sharing(batch)))
-    optimizer = Optimizer(rule)
+    thread = threading.Thread(target=lambda: seen.append(sharing(batch)))
+
+    def slowly(_: Steps, changes: Any, *__: Any) -> None:
+        """Lets another thread run the model when half of the work is done."""
+        for change in changes:
+            change.parameter[...] = np.nan
+        thread.start()
+        thread.join(0.05)
+        for change in changes:
+            change.parameter[...] = 0.5
+
+    monkeypatch.setattr(Steps, "apply", slowly)
     if in_train_step:
-        model.train_step(batch, optimizer)
+        model.train_step(batch, SGD(0.1))
     else:
-        optimizer.step(model, model.value_and_grad(batch)[1])
-    rule.thread.join()
+        SGD(0.1).step(model, model.value_and_grad(batch)[1])
+    thread.join()
     assert np.isfinite(seen[0]).all()
 
 

@@ -1,0 +1,40 @@
+"""Element-wise equations in C, for a kernel that reads and writes its numbers in a way of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from arrows.engine.program.emitters.c.blocks import CodeBlock
+from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, number
+from arrows.engine.program.emitters.c.places import RowPlace
+from arrows.engine.program.emitters.c.writer import KernelWriter
+from arrows.engine.program.program import Program
+from arrows.ops import Equation, Var
+
+ELEMENT_FUNCTIONS = FUNCTIONS
+"""What stands before a kernel that `element_lines` are part of."""
+
+
+def are_in_c(equations: Iterable[Equation]) -> bool:
+    """Whether all equations are element-wise ones that have been written in C, on numbers that C has."""
+    return all(each.primitive.name in ELEMENTWISE and each.result.type.dtype in TYPES for each in equations)
+
+
+def element_lines(
+    equations: Sequence[Equation], numbers: Mapping[Var, str | float], results: Iterable[Var]
+) -> tuple[list[str], list[str]]:
+    """Lines of C that compute one number of each result, and the names of these numbers.
+
+    Args:
+        equations: element-wise ones of numbers, in order.
+        numbers: expressions in C, or constants, for what they read besides.
+        results: values that the equations make, or that they read.
+    """
+    program = Program(name="elements", operands=(), results=(), regions={}, kernels=True)
+    writer = KernelWriter(program, {equation.result: equation for equation in equations})
+    for var, value in numbers.items():
+        text = value if isinstance(value, str) else number(value, var.type.dtype)
+        writer.formulas[var] = lambda scope, at, text=text: text  # type: ignore[misc]
+    scope = CodeBlock(writer.fresh)
+    names = [writer.value(scope, var, "r", RowPlace("", 0, 1)) for var in results]
+    return scope.lines, names

@@ -1,0 +1,269 @@
+"""A step of an optimizer in kernels: one launch for all dense parameters, and two for each table's rows.
+
+The recorded update is written in C by the engine; what stands here is how its numbers are found. The host
+waits for nothing and sends nothing: addresses are words of the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from arrows.engine.device import KernelSource, kernel_source
+from arrows.engine.program import ELEMENT_FUNCTIONS, are_in_c, element_lines
+from arrows.ops import RowSparse, Var
+from arrows.ops.arrays import Array, quiet
+from arrows.training.optimizers.steps import Change, Steps, numbers_of
+from arrows.training.optimizers.update import Gradient, Update
+
+_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
+# A launch takes 4 kB of words.
+_WORDS = 500
+# So many threads add squares, then so many add these sums, then one: a fixed order, so that a step gives the
+# same bits again.
+_SQUARES, _SUMS = 16384, 64
+
+_FUNCTIONS = f"""\
+{ELEMENT_FUNCTIONS}#ifndef OPTIMIZER_NUMBER
+#define OPTIMIZER_NUMBER(i) optimizer_number(WORD(i))
+FUNCTION double optimizer_number(long long bits) {{
+  union {{ long long bits; double number; }} word;
+  word.bits = bits;
+  return word.number;
+}}
+#endif
+"""
+
+
+class KernelSteps(Steps):
+    """Takes steps on a device that has kernels; those that these cannot take, on arrays."""
+
+    def merge(self, gradient: RowSparse, *, dense: bool) -> Gradient:
+        """Equal rows stand side by side, the first with all of the sum, the others with zeros."""
+        rows, values = gradient.rows, gradient.values
+        count, device = rows.shape[0], self.device
+        if not _fits(values) or not values.size:
+            return super().merge(gradient, dense=dense)
+        if gradient.distinct and not dense:
+            return gradient
+        order = device.xp.argsort(rows)
+        rows = device.xp.take(rows, order, axis=0)
+        sums = (
+            device.zeros(gradient.shape, values.dtype) if dense else device.empty(values.shape, values.dtype)
+        )
+        types = _TYPES[values.dtype.name], _TYPES[rows.dtype.name], _TYPES[order.dtype.name]
+        source = merge_source(*types, values.size // count)
+        self._launch(source, [count, order, rows, values, sums, gradient.shape[0] if dense else None])
+        return sums if dense else RowSparse(rows, sums, gradient.shape)
+
+    def clip_scale(self, gradients: Sequence[Gradient], clip_norm: float) -> Array:
+        arrays = [numbers_of(gradient) for gradient in gradients]
+        if not all(map(_fits, arrays)):
+            return super().clip_scale(gradients, clip_norm)
+        most = _WORDS // 3 - 1
+        parts = [arrays[first : first + most] for first in range(0, len(arrays), most)]
+        count = _SQUARES * len(parts)
+        sums = self.device.empty((count + _SUMS + 1,), "float64")
+        first = self.device.address(sums)
+        second = first + 8 * count
+        for number, part in enumerate(parts):
+            lines: list[list[Array | float]] = [
+                [array.size, array, int(array.dtype == np.float64)] for array in part
+            ]
+            start: list[Array | float] = [_SQUARES, first + 8 * _SQUARES * number, len(part)]
+            self._launch(ADD_SQUARES, [*start, *(word for line in lines for word in line)])
+        self._launch(ADD_SUMS, [_SUMS, first, second, count])
+        self._launch(ADD_SUMS, [1, second, second + 8 * _SUMS, _SUMS, float(clip_norm)])
+        return sums[-1:]
+
+    @quiet
+    def apply(self, changes: Sequence[Change], scale: Array | None, unless: Array | None) -> None:
+        self._numbers.clear()
+        together: dict[Update, list[Change]] = {}
+        others = []
+        for change in changes:
+            gradient, by_row = change.gradient, not isinstance(change.count, int)
+            in_c = are_in_c((*change.update.of_step, *change.update.equations))
+            if not in_c or not all(map(_fits, [numbers_of(gradient), *change.targets])):
+                others.append(change)
+            elif isinstance(gradient, RowSparse):
+                self._update_rows(change, gradient, scale, unless)
+            elif by_row:
+                others.append(change)
+            else:
+                together.setdefault(change.update, []).append(change)
+        for update, dense in together.items():
+            self._update(update, dense, scale, unless)
+        super().apply(others, scale, unless)
+
+    def _update(
+        self, update: Update, changes: Sequence[Change], scale: Array | None, unless: Array | None
+    ) -> None:
+        tensors: list[list[Array | float]] = []
+        for change in changes:
+            assert isinstance(change.count, int) and not isinstance(change.gradient, RowSparse)
+            arrays = [change.gradient, *change.targets]
+            tensors.append([change.parameter.size, *arrays, *self.numbers(change, change.count)])
+        most = (_WORDS - 4) // len(tensors[0])
+        for first in range(0, len(tensors), most):
+            part = tensors[first : first + most]
+            words = [word for tensor in part for word in tensor]
+            largest = max(change.parameter.size for change in changes[first : first + most])
+            self._launch(_dense_source(update, most), [largest, len(part), unless, scale, *words])
+
+    def _update_rows(
+        self, change: Change, gradient: RowSparse, scale: Array | None, unless: Array | None
+    ) -> None:
+        rows, values = gradient.rows, gradient.values
+        if not values.size:
+            return
+        count, counts, size = rows.shape[0], change.count, change.parameter.shape[0]
+        assert not isinstance(counts, int)
+        index = _TYPES[rows.dtype.name]
+        start: list[Array | float | None] = [
+            count,
+            rows,
+            values,
+            counts,
+            unless,
+            scale,
+            size,
+            float(change.rate),
+        ]
+        source = _rows_source(change.update, values.size // count, index)
+        self._launch(source, [*start, *change.targets])
+        self._launch(count_source(index), [count, rows, counts, unless, size])
+
+    def _launch(self, source: KernelSource, words: Sequence[Array | float | None]) -> None:
+        line = np.zeros((1, source.words), np.int64)
+        for place, word in enumerate(words):
+            if isinstance(word, float):
+                line[0, place : place + 1].view(np.float64)[0] = word
+            elif word is not None:
+                line[0, place] = self.device.address(word) if hasattr(word, "shape") else word
+        self.device.compile([source])[source.name].bind(line)(0)
+
+
+def _fits(array: Array) -> bool:
+    """Whether kernels can read and write an array: whole rows of floats."""
+    return array.dtype.name in ("float32", "float64") and array.flags.c_contiguous
+
+
+def _source(body: str, words: int, columns: int = 1) -> KernelSource:
+    return kernel_source(body, words=words, columns=columns, functions=_FUNCTIONS)
+
+
+def _lines(update: Update, numbers: Mapping[Var, str], arrays: Sequence[str], gradient: str) -> str:
+    """The lines that change one number of each target; `arrays` and `gradient` are where they lie."""
+    type = _TYPES[update.gradient.type.dtype]
+    known: dict[Var, str | float] = {**update.constants, update.gradient: gradient}
+    known[update.scale] = f"scale ? ({type})*scale : 1"
+    known |= dict(zip(update.targets, arrays, strict=True))
+    known |= {var: f"({type}){text}" for var, text in numbers.items()}
+    equations = [each for each in (*update.of_step, *update.equations) if each.result not in numbers]
+    lines, names = element_lines(equations, known, update.results)
+    lines += [f"{array} = {name};" for array, name in zip(arrays, names, strict=True)]
+    return "\n".join(f"      {line}" for line in lines)
+
+
+@lru_cache(maxsize=64)
+def _dense_source(update: Update, most: int) -> KernelSource:
+    """Words: the largest size, tensors, where 0 stops the step, scale; of each tensor its size, gradient,
+    targets, numbers."""
+    type, count = _TYPES[update.gradient.type.dtype], len(update.targets)
+    numbers = {var: f"OPTIMIZER_NUMBER(t + {2 + count + n})" for n, var in enumerate(update.numbers)}
+    gradient, *arrays = (f"(({type}*)WORD(t + {1 + n}))[i]" for n in range(1 + count))
+    stride = 2 + count + len(numbers)
+    body = f"""\
+  const double *unless = (const double*)WORD(2), *scale = (const double*)WORD(3);
+  if (unless && *unless == 0.0) return;
+  (void)scale;
+  ITEMS(i, WORD(0))
+    for (int t = 4; t < 4 + {stride} * WORD(1); t += {stride}) {{
+      if (i >= WORD(t)) continue;
+{_lines(update, numbers, arrays, gradient)}
+    }}"""
+    return _source(body, 4 + stride * most)
+
+
+@lru_cache(maxsize=64)
+def _rows_source(update: Update, width: int, index: str) -> KernelSource:
+    """Words: rows, their list, values, counts, where 0 stops the step, scale, rows of the table, rate,
+    targets. A row that the table lacks is left out; where a row stands again there is nothing to add."""
+    type = _TYPES[update.gradient.type.dtype]
+    arrays = [f"(({type}*)WORD({8 + n}))[at]" for n in range(len(update.targets))]
+    numbers = {update.rate: "OPTIMIZER_NUMBER(7)", update.step: "(((const double*)WORD(3))[row] + 1.0)"}
+    body = f"""\
+  const double *unless = (const double*)WORD(4), *scale = (const double*)WORD(5);
+  const {index}* rows = (const {index}*)WORD(1);
+  if (unless && *unless == 0.0) return;
+  (void)scale;
+  ITEMS(i, WORD(0) * {width}) {{
+      const long long r = i / {width}, row = rows[r], at = row * {width} + i % {width};
+      if (row < 0 || row >= WORD(6) || (r && rows[r - 1] == row)) continue;
+{_lines(update, numbers, arrays, f"((const {type}*)WORD(2))[i]")}
+  }}"""
+    return _source(body, 8 + len(arrays), width)
+
+
+def count_source(index: str) -> KernelSource:
+    """Words: rows, their list, counts, where 0 stops the step, rows of the table.
+
+    A launch of its own: the threads of a row's other columns read the count that one of them would change.
+    """
+    body = f"""\
+  const double* unless = (const double*)WORD(3);
+  const {index}* rows = (const {index}*)WORD(1);
+  if (unless && *unless == 0.0) return;
+  ITEMS(i, WORD(0))
+    if (rows[i] >= 0 && rows[i] < WORD(4) && (!i || rows[i - 1] != rows[i]))
+      ((double*)WORD(2))[rows[i]] += 1.0;"""
+    return _source(body, 5)
+
+
+def merge_source(type: str, index: str, order: str, width: int) -> KernelSource:
+    """Words: rows, the order of the values, the rows in that order, values, sums; how many rows a table has
+    that the sums are written into, or 0."""
+    body = f"""\
+  const {index}* rows = (const {index}*)WORD(2);
+  ITEMS(i, WORD(0) * {width}) {{
+    const long long first = i / {width}, row = rows[first];
+    const int repeated = first && rows[first - 1] == row;
+    double sum = 0.0;
+    for (long long r = first; !repeated && r < WORD(0) && rows[r] == row; ++r)
+      sum += ((const {type}*)WORD(3))[((const {order}*)WORD(1))[r] * {width} + i % {width}];
+    if (!WORD(5)) (({type}*)WORD(4))[i] = sum;
+    else if (!repeated && row >= 0 && row < WORD(5)) (({type}*)WORD(4))[row * {width} + i % {width}] = sum;
+  }}"""
+    return _source(body, 6, width)
+
+
+ADD_SQUARES = _source(
+    """\
+  ITEMS(i, WORD(0)) {
+    double sum = 0.0;
+    for (int n = 3; n < 3 + 3 * WORD(2); n += 3)
+      for (long long at = i; at < WORD(n); at += WORD(0)) {
+        const double x =
+            WORD(n + 2) ? ((const double*)WORD(n + 1))[at] : (double)((const float*)WORD(n + 1))[at];
+        sum += x * x;
+      }
+    ((double*)WORD(1))[i] = sum;
+  }""",
+    _WORDS,
+)
+"""Words: threads, sums, arrays; of each array its size, its numbers, whether they are double."""
+
+ADD_SUMS = _source(
+    """\
+  ITEMS(i, WORD(0)) {
+    const double clip = OPTIMIZER_NUMBER(4);
+    double sum = 0.0;
+    for (long long j = i; j < WORD(3); j += WORD(0)) sum += ((const double*)WORD(1))[j];
+    ((double*)WORD(2))[i] = clip ? clip / (sqrt(sum) > clip || sum != sum ? sqrt(sum) : clip) : sum;
+  }""",
+    5,
+)
+"""Words: threads, numbers, their sums, how many numbers; the clipping norm for the factor, or 0."""
