@@ -69,7 +69,7 @@ class Vocabulary:
                 + "; Vocabulary.of(words) builds one from words of a text"
             )
         if isinstance(words, Mapping) and any(
-            isinstance(number, Integral) and numbers[word] != number for word, number in words.items()
+            isinstance(number, int | np.integer) and numbers[word] != number for word, number in words.items()
         ):
             raise ArrowValueError(
                 "a Vocabulary: words are numbered in their order, and this dict gives other numbers; "

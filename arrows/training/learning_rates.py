@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 from arrows.engine.planning import GrowingParams
 from arrows.training.arguments import require_number
@@ -58,10 +59,10 @@ def rate_at(rate: Rate, steps: int) -> float:
     if not callable(rate):
         return rate
     value = rate(steps)
-    require_number(f"the rate that the schedule {rate} gives after {steps} steps", value)
+    require_number(f"the rate that the schedule {rate_text(rate)} gives after {steps} steps", value)
     if not 0 <= value < float("inf"):
         raise ArrowValueError(
-            f"the schedule {rate} gives {value} after {steps} steps, and should give at least 0"
+            f"the schedule {rate_text(rate)} gives {value} after {steps} steps, and should give at least 0"
         )
     return value
 
@@ -72,7 +73,11 @@ def rate_text(rate: object) -> str:
     >>> rate_text(1), rate_text(rate_at)
     ('1.0', '<function rate_at>')
     """
-    return without_addresses(repr(rate)) if callable(rate) else repr(float(rate))  # type: ignore[arg-type]
+    if not callable(rate):
+        return repr(float(rate))  # type: ignore[arg-type]
+    name: str = getattr(rate, "__qualname__", "")
+    # A schedule of ours is named by its call.
+    return name if name.endswith(")") else without_addresses(repr(rate))
 
 
 def without_addresses(text: str) -> str:
@@ -85,10 +90,14 @@ def is_frozen(rate: Rate | None) -> bool:
     return rate is not None and not callable(rate) and rate == 0
 
 
-def require_rate(what: str, rate: Rate) -> None:
+def require_rate(what: str, rate: Any) -> None:
     """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite."""
-    if not callable(rate) or isinstance(rate, type):
-        example = " such as schedules.cosine(0.01, 1000)" if isinstance(rate, (str, type)) else ""
+    if not callable(rate) or isinstance(rate, type) or hasattr(rate, "makes_schedules"):
+        example = (
+            ""
+            if not callable(rate) and not isinstance(rate, str)
+            else " such as schedules.cosine(0.01, 1000)"
+        )
         require_number(what, rate, also=f" or a schedule{example}")
     if not callable(rate) and not 0 <= rate < float("inf"):
         raise ArrowValueError(f"{what} is {rate}, and should be at least 0")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from arrows.training.arguments import require_above, require_model, require_opti
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import all_parameters, as_float
-from arrows.training.saving import add_parameters, load_state, save_state
 from arrows.typesys import ArrowValueError
 
 _DIVERGED = 10.0  # a run whose loss is so many times the least mean of some steps has had enough
@@ -71,11 +68,12 @@ def find_learning_rate(
 ) -> RateSearch:
     """Takes steps at learning rates that rise from step to step by one factor, until the loss diverges.
 
-    Model and optimizer are afterwards as they were.  Parameters with rates of their own keep these.
+    The model is afterwards as it was, and the optimizer has not been used: another one like it, without
+    state, takes the steps. Parameters with rates of their own keep these.
 
     Args:
         model, examples, batch_size, seed: as for `train`.
-        optimizer: takes the steps; its learning rate does not matter.
+        optimizer: what takes the steps is like this; its learning rate does not matter.
         lowest: the learning rate of the first step.
         highest: that of the last one.
         steps: how many there are at most.
@@ -103,37 +101,30 @@ def find_learning_rate(
     prepared = model.prepare(examples)
     if not len(prepared):
         raise ArrowValueError("find_learning_rate: there are no examples")
+    search, least, width, trial = RateSearch([], []), math.inf, _width(steps), replace(optimizer)
+    before = {name: array.copy() for name, array in all_parameters(model).items()}
+    step = getattr(model, "step", None)
     rates = np.geomspace(lowest, highest, steps).tolist()
-    search, least, width = RateSearch([], []), math.inf, _width(steps)
-    with tempfile.TemporaryDirectory() as folder:
-        before, rate_before = Path(folder, "state"), optimizer.learning_rate
-        save_state(before, model, optimizer)
-        names = set(all_parameters(model))
-        try:
-            for rate, batch in zip(rates, _batches(prepared, batch_size, seed), strict=False):
-                optimizer.learning_rate = rate
-                loss = as_float(model.device, model.train_step(batch, optimizer))
-                if not math.isfinite(loss):
-                    break
-                search.rates.append(rate)
-                search.losses.append(loss)
-                least = min(least, float(np.mean(search.losses[-width:])))
-                if loss > _DIVERGED * abs(least) + 1e-12 and len(search.losses) > width:
-                    break
-        finally:
-            optimizer.learning_rate = rate_before
-            if isinstance(model.params, GrowingParams):
-                _add_grown(before, model.params, names)
-            load_state(before, model, optimizer)
+    try:
+        for rate, batch in zip(rates, _batches(prepared, batch_size, seed), strict=False):
+            trial.learning_rate = rate
+            loss = as_float(model.device, model.train_step(batch, trial))
+            if not math.isfinite(loss):
+                break
+            search.rates.append(rate)
+            search.losses.append(loss)
+            least = min(least, float(np.mean(search.losses[-width:])))
+            if loss > _DIVERGED * abs(least) + 1e-12 and len(search.losses) > width:
+                break
+    finally:
+        params = all_parameters(model)
+        for name, array in before.items():
+            params[name][...] = array
+        if isinstance(model.params, GrowingParams):  # a layer that was first called meanwhile begins anew
+            model.params.begin_anew([name for name in params if name not in before])
+        if step is not None:
+            model.step = step  # type: ignore[attr-defined]
     return search
-
-
-def _add_grown(state: Path, params: GrowingParams, names: Collection[str]) -> None:
-    """Adds to a saved state the first values of layers that were called later, as on the fly."""
-    grown = [name for name in params if name not in names]
-    if grown:
-        params.begin_anew(grown)
-        add_parameters(state, {name: params[name] for name in grown})
 
 
 def _batches(prepared: PreparedExamples, size: int, seed: int) -> Iterator[Any]:

@@ -102,8 +102,8 @@ def model():
             "Adam(learning_rate) takes no parameters: train(model, examples, Adam(0.001))",
         ),
         (
-            lambda m: Adam(schedules.constant),
-            f"Adam: learning_rate must be {A_RATE}, not the class",
+            lambda m: Adam(schedules.cosine),
+            f"Adam: learning_rate must be {A_RATE}, not a value of the type function",
         ),
         (
             lambda m: Adam(rates={"*": "0.1"}),
