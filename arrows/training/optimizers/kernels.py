@@ -48,13 +48,14 @@ class KernelSteps(Steps):
             return super().merge(gradient, dense=dense)
         if gradient.distinct and not dense:
             return gradient
-        order = device.xp.argsort(rows)
-        rows = device.xp.take(rows, order, axis=0)
-        sums = (
-            device.zeros(gradient.shape, values.dtype) if dense else device.empty(values.shape, values.dtype)
+        order = None if gradient.distinct else device.xp.argsort(rows)
+        rows = rows if order is None else device.xp.take(rows, order, axis=0)
+        make, shape = (device.zeros, gradient.shape) if dense else (device.empty, values.shape)
+        sums = make(shape, values.dtype)
+        types = _TYPES[values.dtype.name], _TYPES[rows.dtype.name]
+        source = merge_source(
+            *types, "int" if order is None else _TYPES[order.dtype.name], values.size // count
         )
-        types = _TYPES[values.dtype.name], _TYPES[rows.dtype.name], _TYPES[order.dtype.name]
-        source = merge_source(*types, values.size // count)
         self._launch(source, [count, order, rows, values, sums, gradient.shape[0] if dense else None])
         return sums if dense else RowSparse(rows, sums, gradient.shape)
 
@@ -69,11 +70,10 @@ class KernelSteps(Steps):
         first = self.device.address(sums)
         second = first + 8 * count
         for number, part in enumerate(parts):
-            lines: list[list[Array | float]] = [
-                [array.size, array, int(array.dtype == np.float64)] for array in part
-            ]
-            start: list[Array | float] = [_SQUARES, first + 8 * _SQUARES * number, len(part)]
-            self._launch(ADD_SQUARES, [*start, *(word for line in lines for word in line)])
+            words: list[Array | float] = [_SQUARES, first + 8 * _SQUARES * number, len(part)]
+            for array in part:
+                words += [array.size, array, int(array.dtype == np.float64)]
+            self._launch(ADD_SQUARES, words)
         self._launch(ADD_SUMS, [_SUMS, first, second, count])
         self._launch(ADD_SUMS, [1, second, second + 8 * _SUMS, _SUMS, float(clip_norm)])
         return sums[-1:]
@@ -84,16 +84,16 @@ class KernelSteps(Steps):
         together: dict[Update, list[Change]] = {}
         others = []
         for change in changes:
-            gradient, by_row = change.gradient, not isinstance(change.count, int)
-            in_c = are_in_c((*change.update.of_step, *change.update.equations))
+            gradient, update = change.gradient, change.update
+            in_c = are_in_c((*update.of_step, *update.equations))
             if not in_c or not all(map(_fits, [numbers_of(gradient), *change.targets])):
                 others.append(change)
             elif isinstance(gradient, RowSparse):
                 self._update_rows(change, gradient, scale, unless)
-            elif by_row:
-                others.append(change)
+            elif isinstance(change.count, int):
+                together.setdefault(update, []).append(change)
             else:
-                together.setdefault(change.update, []).append(change)
+                others.append(change)  # a dense gradient of a table whose rows have counts of their own
         for update, dense in together.items():
             self._update(update, dense, scale, unless)
         super().apply(others, scale, unless)
@@ -122,18 +122,9 @@ class KernelSteps(Steps):
         count, counts, size = rows.shape[0], change.count, change.parameter.shape[0]
         assert not isinstance(counts, int)
         index = _TYPES[rows.dtype.name]
-        start: list[Array | float | None] = [
-            count,
-            rows,
-            values,
-            counts,
-            unless,
-            scale,
-            size,
-            float(change.rate),
-        ]
-        source = _rows_source(change.update, values.size // count, index)
-        self._launch(source, [*start, *change.targets])
+        words: list[Array | float | None] = [count, rows, values, counts, unless, scale, size]
+        words += [float(change.rate), *change.targets]
+        self._launch(_rows_source(change.update, values.size // count, index), words)
         self._launch(count_source(index), [count, rows, counts, unless, size])
 
     def _launch(self, source: KernelSource, words: Sequence[Array | float | None]) -> None:
@@ -224,8 +215,8 @@ def count_source(index: str) -> KernelSource:
 
 
 def merge_source(type: str, index: str, order: str, width: int) -> KernelSource:
-    """Words: rows, the order of the values, the rows in that order, values, sums; how many rows a table has
-    that the sums are written into, or 0."""
+    """Words: rows, the order of the values or 0, the rows in that order, values, sums; how many rows a table
+    has that the sums are written into, or 0."""
     body = f"""\
   const {index}* rows = (const {index}*)WORD(2);
   ITEMS(i, WORD(0) * {width}) {{
@@ -233,7 +224,7 @@ def merge_source(type: str, index: str, order: str, width: int) -> KernelSource:
     const int repeated = first && rows[first - 1] == row;
     double sum = 0.0;
     for (long long r = first; !repeated && r < WORD(0) && rows[r] == row; ++r)
-      sum += ((const {type}*)WORD(3))[((const {order}*)WORD(1))[r] * {width} + i % {width}];
+      sum += ((const {type}*)WORD(3))[(WORD(1) ? ((const {order}*)WORD(1))[r] : r) * {width} + i % {width}];
     if (!WORD(5)) (({type}*)WORD(4))[i] = sum;
     else if (!repeated && row >= 0 && row < WORD(5)) (({type}*)WORD(4))[row * {width} + i % {width}] = sum;
   }}"""

@@ -210,7 +210,7 @@ class Optimizer:
     @property
     def rates_text(self) -> str:
         """The learning rates as they are now, as a text that is the same in every process."""
-        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in (self.rates or {}).items())
+        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in self._rates.by_pattern.items())
         return ", ".join([rate_text(self.learning_rate), *separate])
 
     def only_reads_gradients(self) -> bool:
