@@ -267,12 +267,7 @@ def save_model(
         >>> (again(["good"]) == model(["good"])).all().item()
         True
     """
-    if not isinstance(model, Model):
-        hint = "; of a network on the fly, arrows.training.save keeps the parameters"
-        hint = "; compile it first: ar.compile(block)" if isinstance(model, Block) else hint
-        raise ArrowTypeError(
-            f"save_model(model, path): model must be what ar.compile returns, not {described(model)}{hint}"
-        )
+    _require_compiled(model)
     target = require_path("save_model(model, path): path", path)
     text = outline(model.typed)
     if builder is not None:
@@ -305,6 +300,15 @@ def save_model(
     for warning in (write_parameters(model, target, metadata or {}, ours), _unimportable(recipe.builder)):
         if warning:
             warnings.warn(warning, stacklevel=2)
+
+
+def _require_compiled(model: object) -> None:
+    if not isinstance(model, Model):
+        hint = "; of a network on the fly, arrows.training.save keeps the parameters"
+        hint = "; compile it first: ar.compile(block)" if isinstance(model, Block) else hint
+        raise ArrowTypeError(
+            f"save_model(model, path): model must be what ar.compile returns, not {described(model)}{hint}"
+        )
 
 
 def _settings_of(model: Model) -> dict[str, Any]:
