@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.training import SGD
 from tests.agree import agree
 
 ROWS = [[[1, 2], [3, -4]], [], [[0.5, 0.25]]]
@@ -59,47 +58,6 @@ def test_a_trained_constant_is_a_parameter(make: Any) -> None:
     assert model.params["Constant_1/value"].tolist() == [0.5, -1.0] and len(model.params) == 1
 
 
-def test_a_scalar_is_trained_too() -> None:
-    scale = ar.Constant(2.0, trainable=True)
-    scaled = (ar.Scalar() & scale) >> ar.Function(lambda x, s: x * s)
-    agree(scaled, [3, 5])
-    agree((scaled & scale >> ar.Function(lambda s: s * s)) >> ar.Function(add), [3, 5])
-    step = (ar.Identity() & scale) >> ar.Function(lambda pair, s: pair[0] * s + pair[1])
-    agree(ar.Map(scaled) >> ar.Fold(step, scale), [[1, 2], [], [3]])
-    assert float(ar.compile(scaled).value_and_grad([3, 5])[1]["Constant_1/value"]) == 4
-
-
-def test_in_a_recursion_it_is_one_parameter() -> None:
-    leaf = ar.Constant([0.5, 2.0, -1.0], trainable=True, name="leaf")
-
-    @ar.fix
-    def tree(me: Any) -> Any:
-        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Function(
-            lambda a, b: ar.ops.tanh(a * b + 0.5)
-        )
-        return ar.Optional(pair, leaf)
-
-    block = tree >> ar.Function(squares)
-    agree(block, [None, ((None, None), None), (None, (None, None))])
-    assert list(ar.compile(block).params) == ["leaf/value"]
-
-
-def test_its_gradient_is_the_sum_over_its_uses() -> None:
-    model = ar.compile(scored(ar.Constant([1.0, 2.0], trainable=True, name="scale")))
-    value, grads = model.value_and_grad([[[1, 2], [3, 4]], []])
-    assert (float(value), grads["scale/value"].tolist()) == (13.0, [4.0, 7.0])
-
-
-def test_it_is_trained() -> None:
-    target = ar.Constant([3.0, -1.0])
-    loss = (ar.Constant([0.0, 0.0], trainable=True, name="point") & target) >> ar.SquaredError()
-    model = ar.compile(loss)
-    for _ in range(100):
-        model.train_step([None], SGD(0.1))
-    assert np.allclose(model.params["point/value"], [3, -1], atol=1e-3)
-    assert model.train_step([], SGD(0.1)) == 0
-
-
 def test_one_block_is_one_parameter_and_copies_keep_that() -> None:
     twice = ar.Constant(1.0, trainable=True)
     block = twice & ar.Map(twice) >> ar.Sum() & ar.Constant(1.0, trainable=True)
@@ -124,14 +82,6 @@ def test_models_share_it_by_block() -> None:
     assert ar.compile(constant, params={"c/value": np.float32([3, 4])})([0]).tolist() == [[3, 4]]
 
 
-def test_float_type_and_element_type() -> None:
-    constant = ar.Constant(np.array([1.0, 2.0]), trainable=True)
-    assert ar.infer(constant).output == ar.types.Tensor((2,), "float64")
-    model = ar.compile(constant, float_type="float32")
-    assert model([1]).dtype == model.params["Constant_1/value"].dtype == "float32"
-    assert float(ar.Constant(1, "float32", trainable=True).eval()) == 1
-
-
 def test_what_is_changed_afterwards_is_not_the_first_value() -> None:
     array = np.ones(2, "float32")
     constant = ar.Constant(array, trainable=True)
@@ -139,11 +89,6 @@ def test_what_is_changed_afterwards_is_not_the_first_value() -> None:
     one, other = ar.compile(constant), ar.compile(constant)
     one.params["Constant_1/value"][...] = 5
     assert other([0]).tolist() == [[1, 1]] and constant.eval().tolist() == [1, 1]
-
-
-def test_names_of_parameters_are_told_apart() -> None:
-    with pytest.raises(ar.ArrowTypeError, match="two layers 'c'"):
-        ar.compile(ar.Constant(1.0, trainable=True, name="c") & ar.Constant(2.0, trainable=True, name="c"))
 
 
 # ------------------------------------------------------------------------------------------ zeros, nothing

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
-from arrows.engine.program.slab_memory import separate_memory, shared_memory
-from arrows.engine.running import executor
+from arrows.engine.program.slab_memory import shared_memory
 from arrows.engine.scheduling import Merged, merge
 from benchmarks.networks import bilstm_tagger
 from tests.generate import Case, cases
@@ -71,18 +70,6 @@ def sentences(count: int, length: int) -> list[Any]:
     rng = np.random.default_rng(0)
     words, tags = rng.integers(0, 9, (2, count, length))
     return list(zip(words.tolist(), tags.tolist(), strict=True))
-
-
-def test_memory_is_used_again_from_layer_to_layer() -> None:
-    def held() -> int:
-        model = ar.compile(bilstm_tagger(vocabulary=9, embedding=32, size=32, layers=8, labels=9))
-        model(sentences(16, 40))
-        return int(model.executors.arena.bytes)
-
-    shared = held()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "shared_memory", separate_memory)
-        assert held() > 1.8 * shared
 
 
 def test_inference_and_training_by_turns() -> None:

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import arrows as ar
 from arrows.engine.program.instructions import (
-    Accumulate,
-    Call,
-    Copy,
     Downcast,
-    Gather,
     LoadConstant,
     LoadParameter,
-    Product,
-    RowMap,
-    SumRows,
-    View,
-    instruction_of,
 )
 from arrows.engine.program.program import (
-    GatheredRows,
-    Held,
     Program,
-    RangeOf,
-    ResultRows,
-    ScatterRows,
-    Scratch,
     Slot,
 )
 from arrows.engine.program.text import format_program, parse_program
@@ -115,46 +98,6 @@ def test_a_program_is_read_back(text):
     assert str(parse_program(str(program))) == text
 
 
-def test_what_is_read_is_what_is_meant():
-    program = parse_program(FC)
-    (operand,) = program.operands
-    assert (operand.type, operand.level, operand.slab) == (T.Tensor((3,)), ROW, 2)
-    assert operand.differentiated and not operand.early
-    assert program.results == ((T.Tensor((4,)), ROW),)
-    weight, bias, transposed = program.region("once")
-    assert isinstance(weight, LoadParameter) and isinstance(bias, LoadParameter)
-    assert weight.owner is bias.owner and weight.spec.type == T.Tensor((3, 4))
-    assert isinstance(transposed, View)
-    assert transposed.equation.attributes == (("axes", (-1, -2)),)
-    gather, product, add, *_ = program.region("step")
-    assert gather == Gather(Var(3, T.Tensor((3,)), ROW), (0,))
-    assert isinstance(product, Product) and product.reads == (gather.result, weight.result)
-    assert isinstance(add, RowMap) and add == instruction_of(add.equations[0])
-    outer, total, whole, _ = program.region("deferred")
-    assert isinstance(outer, SumRows) and outer.operand is None and outer.equation is not None
-    assert outer.equation.result == Var(14, T.Tensor((3, 4)), ROW)
-    assert isinstance(total, SumRows) and total.operand == Var(10, T.Tensor((4,)), ROW)
-    assert isinstance(whole, Accumulate) and whole.owner is weight.owner and whole.spec is weight.spec
-    assert whole.region == ((0, 3), (0, 4))
-
-
-def test_memory_is_read():
-    program = parse_program(ALLOCATED)
-    memory = {var.id: place for var, place in program.memory.items()}
-    values = {var.id: var for var in program.memory}
-    assert memory[6] == GatheredRows(0) and memory[7] == Held(0) and memory[13] == Held(0, backward=True)
-    assert memory[8] == Scratch(0) and memory[16] == ResultRows(0) and memory[14] == ScatterRows(0)
-    assert memory[10] == RangeOf(values[16], -1, 2, 4) and memory[18] == RangeOf(values[19], -2, 0, 2)
-    assert program.scratch["step"][1] == Slot(0, (2,), "float32")
-    assert program.distinct is not None and program.distinct.products == {
-        Var(15, T.Tensor((2, 2)), INVARIANT)
-    }
-    copied = program.region("once")[1]
-    assert isinstance(copied, Copy)
-    called = [made for made in program.region("step") if isinstance(made, Call)]
-    assert [made.equation.primitive.name for made in called] == ["add"]
-
-
 @pytest.mark.parametrize(
     "array",
     [
@@ -205,15 +148,6 @@ def test_layers_are_those_of_the_caller():
     weight, bias, _ = program.region("once")
     assert isinstance(weight, LoadParameter) and weight.owner is layer and weight.spec is spec
     assert isinstance(bias, LoadParameter) and bias.owner is not layer
-
-
-def test_layers_without_names_are_numbered_or_named_by_the_caller():
-    layer = ar.FC(4)
-    spec = Parameter("weight", (3, 4), "float32", lambda generator, shape, dtype: np.zeros(shape, dtype))
-    load = LoadParameter(Var(0, spec.type, INVARIANT), layer, spec)
-    program = Program(name="f", operands=(), results=(), regions={"once": (load,)})
-    assert str(program).endswith("parameter FC_1/weight")
-    assert format_program(program, lambda owner: "FC_7").endswith("parameter FC_7/weight")
 
 
 def test_comments_and_indentation_do_not_matter():
@@ -285,11 +219,3 @@ step
     assert program.scratch["step"] == (Slot(ROW, (3,), "float32", "bfloat16"),)
     bias, rounded = program.region("once")
     assert rounded == Downcast(Var(1, T.Tensor((3,)), INVARIANT), bias.result)
-
-
-def test_every_memory_has_a_text_of_its_own():
-    value = Var(9, T.Tensor((4,)), ROW)
-    places = [ResultRows(0), Held(0), Held(0, True), Scratch(0), ScatterRows(0), GatheredRows(0)]
-    texts = [str(place) for place in [*places, RangeOf(value, -1, 0, 4)]]
-    assert texts == ["result 0", "kept 0", "saved 0", "scratch 0", "scatter 0", "gathered 0", "%9[..., 0:4]"]
-    assert all(re.fullmatch(r"[\w %\[\]., :]+", text) for text in texts)

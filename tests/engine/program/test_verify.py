@@ -9,19 +9,16 @@ import numpy as np
 import pytest
 
 from arrows.engine.program.instructions import (
-    Accumulate,
     LoadConstant,
     LoadParameter,
     Product,
-    RowMap,
     SumRows,
     View,
     equations_of,
 )
 from arrows.engine.program.text import parse_program
-from arrows.ops import ROW, Parameter, Var
+from arrows.ops import Parameter
 from arrows.testing import ProgramError, verify_program
-from arrows.typesys import types as T
 
 CELL = """\
 program cell
@@ -145,11 +142,6 @@ step
 @pytest.mark.parametrize("text", [CELL, ALLOCATED, EMBEDDING, DROPOUT])
 def test_a_right_program_is_accepted(text):
     verify_program(parse_program(text))
-
-
-def test_distinct_rows_are_accepted():
-    line = "distinct rows of operand 0: spread %11; summed %33; products %50"
-    verify_program(parse_program(CELL.replace("\nonce", f"\n{line}\nonce")))
 
 
 def cases(text):
@@ -521,44 +513,6 @@ def test_instructions_that_no_text_says_are_refused():
     start, rest = program.region("step")[:2], program.region("step")[3:]
     add = Product(*equations_of(program.region("step")[2]))
     refused(program.with_regions(step=(*start, add, *rest)), "add is no Product")
-
-
-def test_a_gradient_is_of_a_trained_parameter_that_is_loaded():
-    program = parse_program(CELL)
-    *rest, last = program.region("deferred")
-    assert isinstance(last, Accumulate)
-    other = replace(last, owner=object())
-    refused(program.with_regions(deferred=(*rest, other)), "the program does not load the parameter")
-    frozen = replace(last, spec=replace(last.spec, trainable=False))
-    refused(program.with_regions(deferred=(*rest, frozen)), "the parameter has no gradient")
-
-
-def test_a_value_has_one_type():
-    program = parse_program(CELL)
-    other = Var(23, T.Tensor((), "float64"), ROW)
-    equation = replace(equations_of(program.region("step")[4])[0], operands=(other,))
-    step = (*program.region("step")[:4], RowMap((equation,), (equation.result,)), program.region("step")[5])
-    refused(
-        program.with_regions(step=step), "%23 is read as %23: float64 row, and was made as %23: float32[4]"
-    )
-
-
-def test_values_of_distinct_rows_are_no_results():
-    text = """\
-    program f
-    operand 0: float32[3] row of slab 2, early
-    operand 1: float32[3] row of slab 3
-    result 0: float32[3] row
-    early
-      %0: float32[3] row in gathered 0 = gather 0
-      %1: float32[3] row in result 0 = tanh(%0)
-    step
-      result 0 = %1"""
-    verify_program(parse_program(text))
-    refused(
-        parse_program(text.replace("    early\n", "    distinct rows of operand 0: spread %1\n    early\n")),
-        "%1 must not lie in result 0",
-    )
 
 
 def test_a_loop_overwrites_what_it_reads_element_by_element():

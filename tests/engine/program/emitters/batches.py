@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from arrows.engine.device import get_device
-from arrows.engine.program.emitters.arrays import GatherArrays, RegionArrays
-from arrows.engine.program.emitters.numpy import emit, emit_once
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -24,7 +20,7 @@ from arrows.engine.program.instructions import (
     SumRows,
     equations_of,
 )
-from arrows.engine.program.program import GatheredRows, Held, Program
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Segments, Var
 from arrows.ops.rowsparse import RowSparse
 
@@ -212,178 +208,3 @@ class _Plain:
 
 
 # ------------------------------------------------------------------------------------------ as emitted
-
-
-def emitted(
-    program: Program,
-    batch: Batch,
-    device: str = "cpu",
-    *,
-    jit: bool = False,
-    tick: Any = None,
-    targets: bool = True,
-    one_by_one: bool = False,
-) -> Outcome:
-    """The program as emitted code.
-
-    Args:
-        program: with memory.
-        batch: the data.
-        device: `cpu` or `fake`.
-        jit: whether several equations are one loop.
-        tick: as of `emit`.
-        targets: whether gradients of parameters are written to arrays that are handed in.
-        one_by_one: whether each step is a call of its own.
-    """
-    bound = Bound(program, batch, device)
-    for region in (*STEPWISE, "deferred"):
-        code = emit(program, region, bound.device.xp, jit=jit, tick=tick)
-        if code is None:
-            continue
-        run = code.make(bound.arrays(region))
-        if region == "deferred":
-            bound.accumulate(run, targets)
-        elif one_by_one:
-            for step in steps_of(batch, region):
-                run(step, step + 1)
-        else:
-            run(0, len(steps_of(batch, region)))
-    return bound.outcome()
-
-
-class Bound:
-    """The arrays of one batch."""
-
-    def __init__(self, program: Program, batch: Batch, device: str = "cpu") -> None:
-        self.program, self.batch, self.device = program, batch, get_device(device)
-        up = self.device.to_device
-        once = emit_once(program, self.device)
-        constants = [up(np.asarray(array)) for array in once.constants]
-        steps = sum(z - a > 8 for a, z in pairwise(batch.bounds))
-        self.once = once.compute(constants, [up(array) for array in batch.parameters], steps)
-        self.slabs = {number: up(np.array(slab)) for number, slab in batch.slabs.items()}
-        self.results = [
-            self._filled((batch.total(max(level, ROW)), *type.shape), type.dtype)
-            for type, level in program.results
-        ]
-        for number, (slab, first) in batch.outputs.items():
-            self.results[number] = self.slabs[slab][first : first + batch.count]
-        self.scatters = [
-            self._filled((batch.total(made.operand.rows), *made.operand.type.shape), made.operand.type.dtype)
-            for _, made in program.scatters
-        ]
-        held: dict[bool, dict[int, Any]] = {False: {}, True: {}}
-        for var, place in program.memory.items():
-            if isinstance(place, Held):
-                held[place.backward][place.number] = self._filled(
-                    (batch.total(var.rows), *var.type.shape), var.type.dtype
-                )
-        self.kept, self.saved = (
-            [held[backward][n] for n in range(len(held[backward]))] for backward in (False, True)
-        )
-        self.gathers = {
-            number: self._gather(region, made) for number, (region, made) in enumerate(program.gathers)
-        }
-        self.pulled: list[int] = []
-        self.accumulated: list[Any] = []
-
-    def _filled(self, shape: tuple[int, ...], dtype: str) -> Any:
-        """An array of what nothing should read."""
-        return self.device.to_device(np.full(shape, 55, dtype))
-
-    def _gather(self, region: str, made: Gather) -> GatherArrays:
-        batch, width, var = self.batch, len(made.operands), made.result
-        operand = self.program.operands[made.operands[0]]
-        slab = self.slabs[operand.slab]
-        index = np.stack([np.asarray(batch.rows[n], np.intp) for n in made.operands], 1).reshape(-1)
-        total = len(index) // width
-        spans = [batch.span(region, var.rows, step) for step in steps_of(batch, region)]
-        held = self.program.memory.get(var)
-        assert held is None or isinstance(held, GatheredRows)
-        uploaded = self.device.to_device(index.astype(self.device.index_dtype))
-        if batch.ranges and is_range(index):
-            rows = slab[int(index[0]) : int(index[0]) + len(index)].reshape((total, *var.type.shape))
-            return GatherArrays(slab=slab, index=None, first=None, rows=rows, buffer=None)
-        first = []
-        for a, z in spans:
-            step = index[width * a : width * z]
-            a_range = (
-                batch.ranges and len(step) and np.array_equal(step, np.arange(step[0], step[0] + len(step)))
-            )
-            first.append(int(step[0]) if a_range else -1)
-        longest = max((z - a for a, z in spans), default=0)
-        return GatherArrays(
-            slab=slab,
-            index=uploaded if -1 in first else None,
-            first=first,
-            rows=self._filled((total, *var.type.shape), var.type.dtype) if held else None,
-            buffer=None if held else self._filled((longest, *var.type.shape), var.type.dtype),
-        )
-
-    def arrays(self, region: str) -> RegionArrays:
-        batch, steps = self.batch, sorted(steps_of(self.batch, region))
-        scratch = []
-        for slot in self.program.scratch.get(region, ()):
-            lengths = [z - a for a, z in (batch.span(region, slot.level, step) for step in steps)]
-            scratch.append(self._filled((max(lengths, default=0), *slot.shape), slot.dtype))
-        segments = {
-            level: [
-                (*batch.span(region, level, step), batch.segments(region, level, step, self.device.to_device))
-                for step in steps
-            ]
-            for level in batch.offsets
-        }
-        return RegionArrays(
-            once=self.once,
-            bounds=batch.bounds_of(region),
-            segments=segments,
-            gathers=self.gathers,
-            results=self.results,
-            gradients=[self.device.to_device(array) for array in batch.gradients],
-            kept=self.kept,
-            saved=self.saved,
-            scatters=self.scatters,
-            keys=None if batch.keys is None else self.device.to_device(batch.keys),
-            scratch=scratch,
-            pulls=[self.pulled.append],
-            device=self.device,
-        )
-
-    def accumulate(self, run: Any, targets: bool) -> None:
-        made = [made for made in self.program.region("deferred") if isinstance(made, Accumulate)]
-        arrays = [
-            self._filled(one.operand.type.shape, one.operand.type.dtype)
-            if targets and one.region is not None
-            else None
-            for one in made
-        ]
-        values = run(arrays, [None] * len(arrays))  # no other operation has begun these gradients
-        self.accumulated = [
-            value if array is None else array for value, array in zip(values, arrays, strict=True)
-        ]
-
-    def outcome(self) -> Outcome:
-        down = self.device.to_numpy
-
-        def fetched(value: Any) -> Any:
-            if isinstance(value, RowSparse):
-                return RowSparse(down(value.rows), down(value.values), value.shape)
-            return down(value) if self.device.is_array(value) else np.asarray(value)
-
-        return Outcome(
-            [down(array) for array in self.results],
-            [down(array) for array in self.scatters],
-            [fetched(value) for value in self.accumulated],
-        )
-
-
-def agree(actual: Outcome, expected: Outcome, tolerance: float = 0.0) -> None:
-    """All arrays are alike."""
-    left, right = actual.arrays(), expected.arrays()
-    assert len(left) == len(right)
-    for a, b in zip(left, right, strict=True):
-        assert a.shape == b.shape and a.dtype == b.dtype
-        if tolerance:
-            assert np.abs(a - b).max(initial=0) <= tolerance * (1 + np.abs(b).max(initial=0))
-        else:
-            assert np.array_equal(a, b, equal_nan=True), (a, b)

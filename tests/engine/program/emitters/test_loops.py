@@ -53,22 +53,6 @@ def test_a_cell_is_one_loop() -> None:
     assert [loop.length for loop in loop_nest(loops)] == [4]
 
 
-def test_slices_and_joins_move_places() -> None:
-    check(lambda x: ops.concat([x[3:], x[:3]]) * x, 5)
-    check(lambda x, y: ops.tanh(ops.concat([x * 2.0, y])[1:4]) + ops.concat([y, x])[0:3], 2, 3)
-    check(lambda x: (ops.concat([x[1:2], x]) * 2.0, x[2:] + x[:-2]), 6)
-
-
-def test_numbers_spread_over_vectors() -> None:
-    check(lambda x: x - x[1].reshape((1,)), 4)
-    check(lambda x: x[:1] * x + 3.0, 4)
-
-
-def test_sizes_of_one_have_no_loop() -> None:
-    loops = check(lambda x, y: ops.relu(x * y) + y, 1, 1)
-    assert python_source(loops).count("for ") == 1
-
-
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_each_function(name: str) -> None:
     function = getattr(ops, name)

@@ -58,29 +58,6 @@ def test_a_run_of_neighbours() -> None:
     )
 
 
-def test_loads_and_stores_do_not_end_a_run() -> None:
-    assert (
-        fused("""\
-  %0: float32[4] row = gather 0
-  %1: float32[4] row = tanh(%0)
-  result 0 = %1
-  %2: float32[4] row = gather 1
-  %3: float32[4] row = add(%1, %2)
-  %4: float32[4] row = matmul(%3, %3)
-  result 1 = %4""")
-        == """\
-  %0: float32[4] row = gather 0
-  %1: float32[4] row = gather 1
-  map
-    %2: float32[4] row = tanh(%0)
-    %3: float32[4] row = add(%2, %1)
-  -> %2, %3
-  result 0 = %2
-  %4: float32[4] row = matmul(%3, %3)
-  result 1 = %4"""
-    )
-
-
 def test_views_that_others_read_follow_the_map() -> None:
     """Within it such a view has another number, if it is read there."""
     assert (
@@ -110,12 +87,6 @@ def test_views_that_others_read_follow_the_map() -> None:
     )
 
 
-def test_what_other_regions_read_is_a_result() -> None:
-    program = fuse(program_of(lambda x: ops.tanh(x * 2.0) * 3.0, [4]))
-    (step,) = (made for made in program.region("step") if isinstance(made, RowMap))
-    assert len(step.results) == 2 and len(step.equations) == 3
-
-
 def test_products_and_sums_stand_between() -> None:
     def function(x: Any) -> Any:
         y = ops.tanh(x) * 2.0
@@ -123,32 +94,6 @@ def test_products_and_sums_stand_between() -> None:
         return ops.relu(y * z) + y
 
     assert [kind for kind in kinds(function) if kind.startswith("map")] == ["map of 3", "map of 4"]
-
-
-def test_sums_of_rows_that_are_never_made_stay() -> None:
-    source = """\
-program example
-operand 0: float32[4] row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[4] = parameter FC_1/bias
-step
-  %1: float32[4] row = gather 0
-  result 0 = %1
-step_back
-  %2: float32[4] row = gradient 0
-deferred
-  %3: float32[4] row = tanh(%2)
-  %4: float32[4] row = exp(%3)
-  %5: float32[4] = sum multiply(%4, %1)
-  gradient of FC_1/bias[0:4] += %5
-"""
-    assert "%5: float32[4] = sum multiply(%4, %1)" in str(fuse(parse_program(source)))
-
-
-def test_one_equation_alone_stays_as_it_is() -> None:
-    assert kinds(lambda x: ops.tanh(x)) == ["Gather", "map of 1", "Store"]
-    assert kinds(lambda x: x[1:][:2]) == ["Gather", "View", "View", "Store"]
 
 
 @pytest.mark.parametrize("slabs", ["float64[4]", "int32[4]", "float32[2, 2]"])
@@ -161,10 +106,6 @@ def test_other_types_are_left_to_numpy(slabs: str) -> None:
     assert fused(body) == body
     if slabs == "float64[4]":
         assert "map" in fused(body, dtype="float64")
-
-
-def test_strides_are_left_to_numpy() -> None:
-    assert kinds(lambda x: (x[::2] * 2.0 + 1.0) * x[::2]) == ["Gather", "View", "map of 3", "Store"]
 
 
 @pytest.mark.parametrize("many_places", [False, True])

@@ -69,36 +69,6 @@ def test_a_sum_computes_its_elements() -> None:
     )
 
 
-def test_elements_that_read_a_sum_compute_it() -> None:
-    body = """\
-  %0: float32[4] elements 0 = gather 0
-  %1: float32[4] row = segment_sum(%0)
-  %2: float32[4] elements 0 = segment_broadcast(%1, domain=0)
-  result 0 = %2"""
-    assert (
-        fused(body, "elements 0")
-        == """\
-  %0: float32[4] elements 0 = gather 0
-  map
-    %1: float32[4] row = segment_sum(%0)
-    %2: float32[4] elements 0 = segment_broadcast(%1, domain=0)
-  -> %2
-  result 0 = %2"""
-    )
-
-
-def test_what_others_read_is_made_once() -> None:
-    head = "result 1: float32[4] elements 0\nstep\n"
-    body = """\
-  %0: float32[4] elements 0 = gather 0
-  %1: float32[4] elements 0 = tanh(%0)
-  %2: float32[4] row = segment_sum(%1)
-  result 0 = %2
-  result 1 = %1"""
-    program = parse_program(HEAD.format(level="row") + head + body)
-    assert str(fuse_across(program)) == str(program)
-
-
 def pooled(pairs: Any) -> Any:
     """What `Attention` runs."""
     scores, values = pairs

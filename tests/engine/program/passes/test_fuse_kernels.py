@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from arrows import ops
@@ -62,38 +61,6 @@ def test_a_loss_is_one_kernel() -> None:
   -> %4
   result 0 = %4"""
     )
-
-
-def test_loads_and_stores_do_not_end_a_run() -> None:
-    head = HEAD + "result 1: float32 row\n"
-    assert (
-        fused(
-            """\
-  %0: float32[5] row = gather 0
-  %2: float32 row = sum(%0, axes=(-1,), keepdims=False)
-  result 0 = %2
-  %1: int32 row = gather 1
-  %3: float32 row = cast(%1, dtype='float32')
-  result 1 = %3""",
-            head,
-        )
-        == """\
-  %0: float32[5] row = gather 0
-  %1: int32 row = gather 1
-  map
-    %2: float32 row = sum(%0, axes=(-1,), keepdims=False)
-    %3: float32 row = cast(%1, dtype='float32')
-  -> %2, %3
-  result 0 = %2
-  result 1 = %3"""
-    )
-
-
-def test_any_element_type_and_rank() -> None:
-    def function(x: Any) -> Any:
-        return ops.cast((ops.transpose(x)[::2] > 0) & (x[:2, :1] < 1), "int32") + 1
-
-    assert kinds(function, 3, 3) == ["map of 8"]
 
 
 @pytest.mark.parametrize(("size", "maps"), [(7, ["map of 7"]), (300, ["map of 7"])])
@@ -156,34 +123,6 @@ def test_what_a_sequence_gives_joins_what_reads_it() -> None:
     )
 
 
-def test_neighbours_of_another_level_do_not_keep_equations_apart() -> None:
-    assert (
-        fused(
-            """\
-  %0: float32[5] elements 0 = gather 0
-  %1: float32[5] elements 0 = tanh(%0)
-  %2: float32[5] row = segment_sum(%1)
-  %3: float32[5] elements 0 = square(%0)
-  %4: float32[5] row = segment_max(%3, default=0.0)
-  %5: float32[5] row = add(%2, %4)
-  result 0 = %5""",
-            LEVELS,
-        )
-        == """\
-  %0: float32[5] elements 0 = gather 0
-  map
-    %1: float32[5] elements 0 = tanh(%0)
-    %2: float32[5] elements 0 = square(%0)
-  -> %1, %2
-  map
-    %3: float32[5] row = segment_sum(%1)
-    %4: float32[5] row = segment_max(%2, default=0.0)
-    %5: float32[5] row = add(%3, %4)
-  -> %5
-  result 0 = %5"""
-    )
-
-
 PRODUCTS = """\
 program example
 for kernels
@@ -220,59 +159,11 @@ def test_an_equation_that_waits_for_nothing_joins_what_reads_it() -> None:
     )
 
 
-def test_products_side_by_side_do_not_join() -> None:
-    body = """\
-  %1: float32[4] row = gather 0
-  %2: float32[4] row = gather 1
-  %3: float32[40] row = matmul(%1, %0)
-  %4: float32[40] row = matmul(%2, %0)
-  map
-    %5: float32[40] row = add(%3, %4)
-    %6: float32[40] row = tanh(%5)
-  -> %6
-  result 0 = %6"""
-    head = PRODUCTS.replace("operand 1: float32[40]", "operand 1: float32[4]")
-    flat = body.replace("  map\n", "").replace("    %", "  %").replace("  -> %6\n", "")
-    assert fused(flat, head) == body
-
-
-def test_one_equation_alone_stays_as_it_is() -> None:
-    assert kinds(lambda x: ops.tanh(x), 4) == ["map of 1"]
-    assert kinds(lambda x: x.sum(), 4) == ["Call"]
-
-
 def test_the_compiler_is_not_given_endless_kernels() -> None:
     def long(x: Any) -> Any:
         return sum((x * (n + 0.5) for n in range(1, 300)), x)
 
     assert len(kinds(long, 4)) > 1
-
-
-def test_views_that_are_handed_over_are_written_by_one_kernel() -> None:
-    head = HEAD.replace("result 0: float32 row", "result 0: float32[2] row\nresult 1: float32[3] row")
-    assert (
-        fused(
-            """\
-  %0: float32[5] row = gather 0
-  %2: float32[2] row = index(%0, key=((0, 2, 1),))
-  %3: float32[3] row = index(%0, key=((2, 5, 1),))
-  result 0 = %2
-  result 1 = %3""",
-            head,
-        )
-        == """\
-  %0: float32[5] row = gather 0
-  map
-    %1: float32[2] row = index(%0, key=((0, 2, 1),))
-    %2: float32[3] row = index(%0, key=((2, 5, 1),))
-  -> %1, %2
-  result 0 = %1
-  result 1 = %2"""
-    )
-
-
-def test_a_view_that_others_read_too_stays_a_view() -> None:
-    assert kinds(lambda x: (x[:2], x[2:] @ np.ones((3, 70), "float32")), 5) == ["View", "View", "Product"]
 
 
 @pytest.mark.parametrize("count", [MOST_VALUES - 1, MOST_VALUES, 5 * MOST_VALUES])

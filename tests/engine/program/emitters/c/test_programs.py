@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from arrows import ops
 from arrows.engine.device.host_compiler import HostLibrary, host_compiler
@@ -20,7 +19,6 @@ from arrows.typesys import types as T
 from tests.engine.program.emitters.batches import plainly
 from tests.engine.program.emitters.c.batches import KernelRun, a_batch, close, kernels_of, library_of
 from tests.engine.program.emitters.traced import program_of
-from tests.engine.random_functions import functions
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 
@@ -207,14 +205,3 @@ def test_a_thread_goes_over_a_sequence_once_for_each_sum(name: str) -> None:
             assert not (loops and any(around)) or "attention among" in name or "heads among" in name, line
             around += [loops] * line.count("{")
             del around[len(around) - line.count("}") :]
-
-
-@settings(max_examples=10 if nightly else 1, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(functions(), min_size=30, max_size=30))
-def test_random_functions(drawn: list[tuple[Any, int]]) -> None:
-    pair = T.Tensor((4,), "float64"), T.Tensor((4,), "float64")
-    programs = [fused(function, *pair) for function, _ in drawn]
-    library = library_of(programs)
-    for number, program in enumerate(programs):
-        batch = a_batch(program, number, ranges=bool(number % 2))
-        close(KernelRun(program, batch, library).run(), plainly(program, batch), 1e-10)

@@ -1,0 +1,622 @@
+"""What each pass changes in a program: the lines that go and those that come, by region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from arrows.engine.program.passes.copy_transposes import copy_transposes
+from arrows.engine.program.passes.deduplicate import deduplicate
+from arrows.engine.program.passes.defer import defer
+from arrows.engine.program.passes.differentiate import differentiate
+from arrows.engine.program.passes.fold import fold
+from arrows.engine.program.passes.join import join
+from arrows.engine.program.passes.join_slices import join_slices
+from arrows.engine.program.passes.narrow import narrow
+from arrows.engine.program.passes.place import place
+from arrows.engine.program.passes.push_sums import push_sums
+from arrows.engine.program.passes.split import split
+from arrows.engine.program.program import REGIONS, Program
+from arrows.engine.program.text import parse_program
+from arrows.engine.program.verify import verify_program
+
+
+class Case(NamedTuple):
+    """A pass, the program that it gets, and what it changes there."""
+
+    run: Callable[[Program], Program]
+    title: str
+    before: str
+    changes: str
+
+
+def differentiated(program: Program) -> Program:
+    return differentiate(program, [True] * len(program.results))
+
+
+def regions(program: Program) -> dict[str, list[str]]:
+    """The lines of each region, and those before the first."""
+    found: dict[str, list[str]] = {"": []}
+    for line in str(program).splitlines():
+        if line in REGIONS:
+            found[line] = []
+        else:
+            found[next(reversed(found))].append(line.strip())
+    return found
+
+
+def changes(before: Program, after: Program) -> str:
+    old, new, lines = regions(before), regions(after), []
+    for region in ("", *REGIONS):
+        went = [f"- {line}" for line in old.get(region, []) if line not in new.get(region, [])]
+        came = [f"+ {line}" for line in new.get(region, []) if line not in old.get(region, [])]
+        lines += [region] * bool(region and (went or came)) + went + came
+    return "\n".join(lines)
+
+
+CASES = [
+    Case(
+        copy_transposes,
+        "a transpose that a product of the steps reads",
+        """\
+operand 0: float32[3] row of slab 0, differentiated
+operand 1: float32[3] row of slab 1, early
+result 0: float32[4] row
+once
+  %0: float32[3, 4] = parameter FC_1/weight
+  %1: float32[4, 3] = parameter FC_2/weight
+  %2: float32[3, 4] = transpose(%1, axes=(-1, -2))
+  %3: float32[4, 3] = transpose(%0, axes=(-1, -2))
+  %4: float32[4, 3] = transpose(%0, axes=(-1, -2))
+early
+  %5: float32[3] row = gather 1
+  %6: float32[4] row = matmul(%5, %2)
+step
+  %7: float32[3] row = gather 0
+  %8: float32[4] row = matmul(%7, %0)
+  %9: float32[4] row = add(%8, %6)
+  result 0 = %9
+step_back
+  %10: float32[4] row = gradient 0
+  %11: float32[3] row = matmul(%10, %3)
+  scatter 0 += %11""",
+        """\
+once
+- %3: float32[4, 3] = transpose(%0, axes=(-1, -2))
++ %3: float32[4, 3] = copy transpose(%0, axes=(-1, -2))""",
+    ),
+    Case(
+        deduplicate,
+        "a word that is multiplied",
+        """\
+operand 0: float32[3] row of slab 0, early, differentiated
+operand 1: float32[3] row of slab 1, differentiated
+result 0: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+  %9: float32[3, 3] = transpose(%0, axes=(-1, -2))
+early
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = matmul(%1, %0)
+step
+  %3: float32[3] row = gather 1
+  %4: float32[3] row = multiply(%2, %3)
+  result 0 = %4
+step_back
+  %5: float32[3] row = gradient 0
+  %6: float32[3] row = multiply(%5, %2)
+  %7: float32[3] row = multiply(%5, %3)
+  scatter 1 += %6
+late
+  %8: float32[3] row = matmul(%7, %9)
+  scatter 0 += %8
+deferred
+  %10: float32[3, 3] = sum outer(%1, %7)
+  gradient of FC_1/weight[0:3, 0:3] += %10""",
+        """\
++ distinct rows of operand 0: spread %2; summed %7; products %10""",
+    ),
+    Case(
+        defer,
+        "the gradient of an early operand waits for the last step",
+        """\
+operand 0: float32[3] row of slab 0, early, differentiated
+operand 1: float32[3] row of slab 1, differentiated
+result 0: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+  %9: float32[3, 3] = transpose(%0, axes=(-1, -2))
+early
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = matmul(%1, %0)
+step
+  %3: float32[3] row = gather 1
+  %4: float32[3] row = multiply(%2, %3)
+  result 0 = %4
+step_back
+  %5: float32[3] row = gradient 0
+  %6: float32[3] row = multiply(%5, %2)
+  %7: float32[3] row = multiply(%5, %3)
+  %8: float32[3] row = matmul(%7, %9)
+  scatter 0 += %8
+  scatter 1 += %6""",
+        """\
+step_back
+- %7: float32[3] row = multiply(%5, %3)
+- %8: float32[3] row = matmul(%7, %9)
+- scatter 0 += %8
+late
++ %7: float32[3] row = multiply(%5, %3)
++ %8: float32[3] row = matmul(%7, %9)
++ scatter 0 += %8""",
+    ),
+    Case(
+        defer,
+        "a view that stands with the sums",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[1, 3] row
+once
+  %0: float32[3] = parameter Bias_1/bias
+step
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = add(%1, %0)
+  %3: float32[1, 3] row = reshape(%2, shape=(1, 3))
+  result 0 = %3
+step_back
+  %4: float32[1, 3] row = gradient 0
+  %5: float32[1, 3] row = tanh(%4)
+deferred
+  %6: float32[3] row = reshape(%5, shape=(3,))
+  %7: float32[3] = sum %6
+  gradient of Bias_1/bias[0:3] += %7""",
+        """\
+step_back
+- %5: float32[1, 3] row = tanh(%4)
+deferred
++ %5: float32[1, 3] row = tanh(%4)""",
+    ),
+    Case(
+        differentiated,
+        "the matrix's gradient is a sum over rows",
+        """\
+operand 0: float32[3] row of slab 0, differentiated
+result 0: float32[4] row
+once
+  %0: float32[3, 4] = parameter FC_1/weight
+step
+  %1: float32[3] row = gather 0
+  %2: float32[4] row = matmul(%1, %0)
+  result 0 = %2""",
+        """\
+once
++ %4: float32[4, 3] = transpose(%0, axes=(-1, -2))
+step_back
++ %3: float32[4] row = gradient 0
++ %5: float32[3] row = matmul(%3, %4)
++ %6: float32[3, 4] row = outer(%1, %3)
++ scatter 0 += %5
+deferred
++ %7: float32[3, 4] = sum %6
++ gradient of FC_1/weight[0:3, 0:4] += %7""",
+    ),
+    Case(
+        differentiated,
+        "what has no rows is pulled back once",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[3] row
+once
+  %0: float32[3] = parameter Scale_1/weight
+  %1: float32[3] = square(%0)
+step
+  %2: float32[3] row = gather 0
+  %3: float32[3] row = multiply(%2, %1)
+  result 0 = %3""",
+        """\
+once
++ %8: float32[1] = constant [2.0]
++ %9: float32[3] = multiply(%0, %8)
+step_back
++ %4: float32[3] row = gradient 0
++ %6: float32[3] row = multiply(%4, %2)
+deferred
++ %7: float32[3] = sum %6
++ %10: float32[3] = multiply(%7, %9)
++ gradient of Scale_1/weight[0:3] += %10""",
+    ),
+    Case(
+        fold,
+        "rows of a matrix that meet zeros",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[2] = constant 0.0
+  %1: float32[5, 4] = parameter FC_1/weight
+step
+  %2: float32[3] row = gather 0
+  %3: float32[5] row = concat(%2, %0, axis=-1)
+  %4: float32[4] row = matmul(%3, %1)
+  result 0 = %4""",
+        """\
+once
+- %0: float32[2] = constant 0.0
++ %4: float32[3, 4] = index(%1, key=((0, 3, 1),))
+step
+- %3: float32[5] row = concat(%2, %0, axis=-1)
+- %4: float32[4] row = matmul(%3, %1)
+- result 0 = %4
++ %5: float32[4] row = matmul(%2, %4)
++ result 0 = %5""",
+    ),
+    Case(
+        fold,
+        "sums and products with zeros",
+        """\
+operand 0: float32[2] row of slab 0
+result 0: float32[2] row
+result 1: float32[2] row
+once
+  %0: float32[2] = constant 0.0
+step
+  %1: float32[2] row = gather 0
+  %2: float32[2] row = add(%1, %0)
+  %3: float32[2] row = multiply(%2, %0)
+  result 0 = %2
+  result 1 = %3""",
+        """\
+step
+- %2: float32[2] row = add(%1, %0)
+- %3: float32[2] row = multiply(%2, %0)
+- result 0 = %2
+- result 1 = %3
++ result 0 = %1
++ result 1 = %0""",
+    ),
+    Case(
+        join,
+        "one gather makes the joined value",
+        """\
+operand 0: float32[3] row of slab 0
+operand 1: float32[3] row of slab 0
+result 0: float32[6] row
+step
+  %0: float32[3] row = gather 0
+  %1: float32[3] row = gather 1
+  %2: float32[6] row = concat(%0, %1, axis=-1)
+  %3: float32[6] row = tanh(%2)
+  result 0 = %3""",
+        """\
+step
+- %0: float32[3] row = gather 0
+- %1: float32[3] row = gather 1
+- %2: float32[6] row = concat(%0, %1, axis=-1)
++ %2: float32[6] row = gather 0, 1""",
+    ),
+    Case(
+        join,
+        "an operand that is read alone too",
+        """\
+operand 0: float32[3] row of slab 0
+operand 1: float32[3] row of slab 0
+result 0: float32[3] row
+result 1: float32[6] row
+step
+  %0: float32[3] row = gather 0
+  %1: float32[3] row = gather 1
+  %2: float32[6] row = concat(%0, %1, axis=-1)
+  %3: float32[6] row = tanh(%2)
+  %4: float32[3] row = tanh(%0)
+  result 0 = %4
+  result 1 = %3""",
+        """\
+step
+- %1: float32[3] row = gather 1
+- %2: float32[6] row = concat(%0, %1, axis=-1)
++ %2: float32[6] row = gather 0, 1""",
+    ),
+    Case(
+        join_slices,
+        "zeros between slices",
+        """\
+operand 0: float32[6] row of slab 0, differentiated
+result 0: float32[2] row
+result 1: float32[2] row
+step
+  %0: float32[6] row = gather 0
+  %1: float32[2] row = index(%0, key=((0, 2, 1),))
+  %2: float32[2] row = index(%0, key=((3, 5, 1),))
+  result 0 = %1
+  result 1 = %2
+step_back
+  %3: float32[2] row = gradient 0
+  %4: float32[2] row = gradient 1
+  %5: float32[6] row = pad_slice(%4, key=((3, 5, 1),), shape=(6,))
+  %6: float32[6] row = pad_slice(%3, key=((0, 2, 1),), shape=(6,))
+  %7: float32[6] row = add(%5, %6)
+  scatter 0 += %7""",
+        """\
+once
++ %8: float32[1] = constant [0.0]
++ %9: float32[1] = constant [0.0]
+step_back
+- %5: float32[6] row = pad_slice(%4, key=((3, 5, 1),), shape=(6,))
+- %6: float32[6] row = pad_slice(%3, key=((0, 2, 1),), shape=(6,))
+- %7: float32[6] row = add(%5, %6)
++ %7: float32[6] row = concat(%3, %8, %4, %9, axis=-1)""",
+    ),
+    Case(
+        narrow,
+        "a slice goes through the bias to the product",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[2] row
+once
+  %0: float32[3, 8] = parameter FC_1/weight
+  %1: float32[8] = parameter FC_1/bias
+step
+  %2: float32[3] row = gather 0
+  %3: float32[8] row = matmul(%2, %0)
+  %4: float32[8] row = add(%3, %1)
+  %5: float32[2] row = index(%4, key=((2, 4, 1),))
+  result 0 = %5""",
+        """\
+once
++ %3: float32[3, 2] = index(%0, key=((0, 3, 1), (2, 4, 1)))
++ %5: float32[2] = index(%1, key=((2, 4, 1),))
+step
+- %3: float32[8] row = matmul(%2, %0)
+- %4: float32[8] row = add(%3, %1)
+- %5: float32[2] row = index(%4, key=((2, 4, 1),))
+- result 0 = %5
++ %4: float32[2] row = matmul(%2, %3)
++ %6: float32[2] row = add(%4, %5)
++ result 0 = %6""",
+    ),
+    Case(
+        narrow,
+        "the range that covers all slices",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[1] row
+result 1: float32[1] row
+once
+  %0: float32[3, 8] = parameter FC_1/weight
+step
+  %2: float32[3] row = gather 0
+  %3: float32[8] row = matmul(%2, %0)
+  %4: float32[1] row = index(%3, key=((2, 3, 1),))
+  %5: float32[1] row = index(%3, key=((4, 5, 1),))
+  result 0 = %4
+  result 1 = %5""",
+        """\
+once
++ %2: float32[3, 3] = index(%0, key=((0, 3, 1), (2, 5, 1)))
+step
+- %2: float32[3] row = gather 0
+- %3: float32[8] row = matmul(%2, %0)
+- %4: float32[1] row = index(%3, key=((2, 3, 1),))
+- %5: float32[1] row = index(%3, key=((4, 5, 1),))
++ %1: float32[3] row = gather 0
++ %3: float32[3] row = matmul(%1, %2)
++ %4: float32[1] row = index(%3, key=((0, 1, 1),))
++ %5: float32[1] row = index(%3, key=((2, 3, 1),))""",
+    ),
+    Case(
+        place,
+        "a piece of a matrix",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[5, 4] = parameter FC_1/weight
+  %1: float32[3, 4] = index(%0, key=((0, 3, 1),))
+step
+  %2: float32[3] row = gather 0
+  %3: float32[4] row = matmul(%2, %1)
+  result 0 = %3
+step_back
+  %4: float32[4] row = gradient 0
+deferred
+  %5: float32[3, 4] = sum outer(%2, %4)
+  %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
+  gradient of FC_1/weight[0:5, 0:4] += %6""",
+        """\
+deferred
+- %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
+- gradient of FC_1/weight[0:5, 0:4] += %6
++ gradient of FC_1/weight[0:3, 0:4] += %5""",
+    ),
+    Case(
+        place,
+        "a table that is only looked up stays row-sparse",
+        """\
+operand 0: int32 row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[10, 4] = parameter Embedding_1/table
+step
+  %1: int32 row = gather 0
+  %2: float32[4] row = lookup(%0, %1)
+  result 0 = %2
+step_back
+  %3: float32[4] row = gradient 0
+deferred
+  %4: float32[10, 4] = sum scatter_row(%3, %1, size=10)
+  gradient of Embedding_1/table[0:10, 0:4] += %4""",
+        """\
+deferred
+- %4: float32[10, 4] = sum scatter_row(%3, %1, size=10)
+- gradient of Embedding_1/table[0:10, 0:4] += %4
++ %4: float32[10, 4] = sum sparse scatter_row(%3, %1, size=10)
++ gradient of Embedding_1/table[sparse] += %4""",
+    ),
+    Case(
+        push_sums,
+        "a sum of outer products",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[3, 4] = parameter FC_1/weight
+step
+  %1: float32[3] row = gather 0
+  %2: float32[4] row = matmul(%1, %0)
+  result 0 = %2
+step_back
+  %3: float32[4] row = gradient 0
+  %4: float32[3, 4] row = outer(%1, %3)
+deferred
+  %5: float32[3, 4] = sum %4
+  gradient of FC_1/weight[0:3, 0:4] += %5""",
+        """\
+step_back
+- %4: float32[3, 4] row = outer(%1, %3)
+deferred
+- %5: float32[3, 4] = sum %4
++ %5: float32[3, 4] = sum outer(%1, %3)""",
+    ),
+    Case(
+        push_sums,
+        "a sum of two outer products in one kernel",
+        """\
+for kernels
+operand 0: float32[3] row of slab 0
+result 0: float32[3] row
+once
+  %0: float32[3, 3] = parameter FC_1/weight
+step
+  %1: float32[3] row = gather 0
+  %2: float32[3] row = matmul(%1, %0)
+  result 0 = %2
+step_back
+  %3: float32[3] row = gradient 0
+  %4: float32[3, 3] row = outer(%1, %3)
+  %5: float32[3, 3] row = outer(%3, %3)
+  %6: float32[3, 3] row = add(%4, %5)
+deferred
+  %7: float32[3, 3] = sum %6
+  gradient of FC_1/weight[0:3, 0:3] += %7""",
+        """\
+step_back
+- %4: float32[3, 3] row = outer(%1, %3)
+- %5: float32[3, 3] row = outer(%3, %3)
+- %6: float32[3, 3] row = add(%4, %5)
+deferred
+- %7: float32[3, 3] = sum %6
++ %9: float32[3, 3] = sum outer(%3, %3)
++ %8: float32[3, 3] = sum outer(%1, %3)
++ %7: float32[3, 3] = add(%8, %9)""",
+    ),
+    Case(
+        push_sums,
+        "a view is summed as what it shows",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32 row
+once
+  %0: float32[3, 1] = parameter FC_1/weight
+  %1: float32[1] = parameter FC_1/bias
+step
+  %2: float32[3] row = gather 0
+  %3: float32[1] row = matmul(%2, %0)
+  %4: float32[1] row = add(%3, %1)
+  %5: float32 row = reshape(%4, shape=())
+  result 0 = %5
+step_back
+  %6: float32 row = gradient 0
+  %7: float32[1] row = reshape(%6, shape=(1,))
+  %8: float32[3, 1] row = outer(%2, %7)
+deferred
+  %9: float32[1] row = reshape(%6, shape=(1,))
+  %10: float32[1] = sum %9
+  %11: float32[3, 1] = sum %8
+  gradient of FC_1/weight[0:3, 0:1] += %11
+  gradient of FC_1/bias[0:1] += %10""",
+        """\
+step_back
+- %7: float32[1] row = reshape(%6, shape=(1,))
+- %8: float32[3, 1] row = outer(%2, %7)
+deferred
+- %9: float32[1] row = reshape(%6, shape=(1,))
+- %10: float32[1] = sum %9
+- %11: float32[3, 1] = sum %8
++ %13: float32[1] row = reshape(%6, shape=(1,))
++ %12: float32 = sum %6
++ %11: float32[3, 1] = sum outer(%2, %13)
++ %10: float32[1] = reshape(%12, shape=(1,))""",
+    ),
+    Case(
+        split,
+        "the product with a word and the bias run early",
+        """\
+operand 0: float32[3] row of slab 0, early
+operand 1: float32[4] row of slab 1
+result 0: float32[4] row
+once
+  %0: float32[7, 4] = parameter RNN_1/weight
+  %1: float32[4] = parameter RNN_1/bias
+step
+  %2: float32[3] row = gather 0
+  %3: float32[4] row = gather 1
+  %4: float32[7] row = concat(%2, %3, axis=-1)
+  %5: float32[4] row = matmul(%4, %0)
+  %6: float32[4] row = add(%5, %1)
+  %7: float32[4] row = tanh(%6)
+  result 0 = %7""",
+        """\
+once
++ %5: float32[3, 4] = index(%0, key=((0, 3, 1),))
++ %7: float32[4, 4] = index(%0, key=((3, 7, 1),))
+early
++ %2: float32[3] row = gather 0
++ %6: float32[4] row = matmul(%2, %5)
++ %10: float32[4] row = add(%6, %1)
+step
+- %2: float32[3] row = gather 0
+- %4: float32[7] row = concat(%2, %3, axis=-1)
+- %5: float32[4] row = matmul(%4, %0)
+- %6: float32[4] row = add(%5, %1)
+- %7: float32[4] row = tanh(%6)
+- result 0 = %7
++ %8: float32[4] row = matmul(%3, %7)
++ %11: float32[4] row = add(%10, %8)
++ %12: float32[4] row = tanh(%11)
++ result 0 = %12""",
+    ),
+    Case(
+        split,
+        "a view is made where it is read",
+        """\
+operand 0: float32[3] row of slab 0, early
+operand 1: float32[2] row of slab 1
+result 0: float32[2] row
+once
+  %0: float32[3, 4] = parameter FC_1/weight
+step
+  %2: float32[3] row = gather 0
+  %3: float32[2] row = gather 1
+  %4: float32[4] row = matmul(%2, %0)
+  %5: float32[2] row = index(%4, key=((0, 2, 1),))
+  %6: float32[2] row = add(%5, %3)
+  result 0 = %6""",
+        """\
+early
++ %2: float32[3] row = gather 0
++ %4: float32[4] row = matmul(%2, %0)
+step
+- %2: float32[3] row = gather 0
+- %4: float32[4] row = matmul(%2, %0)""",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.run.__name__}: {case.title}")
+def test_what_a_pass_changes(case: Case) -> None:
+    before = parse_program("program example\n" + case.before)
+    after = case.run(before)
+    verify_program(after)
+    assert changes(before, after) == case.changes
