@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.scheduling import merge
-from arrows.testing.schedules import verify
 
 DEVICES = ["cpu", "fake"]
 
@@ -95,63 +93,6 @@ def test_a_chain_of_20000_with_parameters(device: str) -> None:
     assert np.allclose(ar.to_numpy(grads["FC_1/bias"]), of_bias, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(("device", "schedule"), [("cpu", "depth"), ("fake", "depth"), ("cpu", "none")])
-def test_a_chain_of_50000_forward(device: str, schedule: str) -> None:
-    depth = 50_000
-    model = ar.compile(chain, device=device, schedule=schedule)
-    (result,) = ar.to_numpy(model([linked([1] * depth)])).tolist()
-    assert result == 2.0
-
-
-def test_a_fold_over_20000() -> None:
-    fold = ar.Fold(
-        (ar.GetItem(0) & ar.GetItem(1) >> ar.Scalar(name="x")) >> ar.Function(lambda h, x: 0.5 * h + x),
-        ar.Zeros([]),
-    )
-    model = ar.compile(fold, float_type="float64")
-    values = np.random.default_rng(2).normal(size=20_000)
-    weights = 0.5 ** np.arange(20_000, dtype=float)[::-1]
-    value, grads = model.value_and_grad([values.tolist(), []], inputs=["x"])
-    assert float(value) == pytest.approx(float(values @ weights) / 2)
-    assert np.allclose(grads["x"][0], weights / 2, rtol=1e-12, atol=0)
-    assert len(grads["x"][1]) == 0
-
-
-def balanced(values: list[Any]) -> Any:
-    """Neighbours paired up until one is left."""
-    level: list[Any] = [{"x": value} for value in values]
-    while len(level) > 1:
-        pairs = [{"l": a, "r": b} for a, b in zip(level[::2], level[1::2], strict=False)]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_balanced_tree_of_100000_leaves(device: str) -> None:
-    leaf = ar.GetItem("x") >> ar.Vector(3) >> ar.FC(2)
-
-    def node(me: Any) -> Any:
-        pair = (ar.GetItem("l") >> me & ar.GetItem("r") >> me) >> ar.Function(lambda a, b: a + b)
-        return ar.OneOf(lambda t: "x" in t, {True: leaf, False: pair})
-
-    weights = np.array([1.0, 2.0])
-    model = ar.compile(
-        ar.fix(node) >> ar.Function(lambda h: (h * weights).sum()), device=device, float_type="float64"
-    )
-    values = np.random.default_rng(3).normal(size=(100_000, 3))
-    prepared = model.prepare([balanced(values.tolist())])
-    merged = merge(model.plan, prepared[:].wired)
-    verify(model.plan, merged)
-    assert len(merged.steps) < 30  # a step for each level, not for each node
-    value, grads = model.value_and_grad(prepared)
-    matrix, total = ar.to_numpy(model.params["FC_1/weight"]), values.sum(axis=0)
-    assert float(ar.to_numpy(value)) == pytest.approx(float(total @ matrix @ weights))
-    assert np.allclose(ar.to_numpy(grads["FC_1/weight"]), np.outer(total, weights))
-    assert np.allclose(ar.to_numpy(grads["FC_1/bias"]), 100_000 * weights)
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_child_sum_node_with_100000_children(device: str) -> None:
     size, many = 2, 100_000
@@ -217,54 +158,6 @@ def test_10000_nested_fans() -> None:
             depth += 1
         assert depth == 10_000
     assert result == 5
-
-
-@pytest.mark.nightly
-def test_2000_fans_that_are_taken_apart_again() -> None:
-    block: Any = ar.Scalar("float64", name="x")
-    difference = ar.Function(lambda a, b: a - b)
-    for _ in range(2_000):
-        block = ar.AllOf(block, ar.Scalar("float64")) >> difference
-    value, grads = ar.compile(block).value_and_grad([3], inputs=["x"])
-    assert float(value) == 3 - 2_000 * 3
-    assert grads["x"][0].tolist() == [1]
-
-
-def test_2000_nested_maps() -> None:
-    block: Any = ar.Scalar()
-    example: Any = 7
-    for _ in range(2_000):
-        block, example = ar.Map(block), [example]
-    result = ar.compile(block)([example, []])
-    flat = result
-    for _ in range(2_000):
-        flat = flat.values
-    assert flat.tolist() == [7]
-
-
-@pytest.mark.nightly
-def test_3000_nested_choices() -> None:
-    block: Any = ar.Scalar()
-    example: Any = 7
-    for number in range(3_000):
-        inner = ar.GetItem("in") >> block
-        block = ar.OneOf(lambda t: t["key"], {"a": inner, number: ar.Zeros([])})
-        example = {"key": "a", "in": example}
-    model = ar.compile(block)
-    assert model([example, {"key": 2_999}]).tolist() == [7, 0]
-
-
-def test_2000_nested_recursions() -> None:
-    block: Any = ar.Scalar()
-    example: Any = 7
-    for _ in range(2_000):
-        inner = block
-
-        def again(me: Any, inner: Any = inner) -> Any:
-            return ar.OneOf(lambda t: t[0], {"in": ar.GetItem(1) >> inner, "me": ar.GetItem(1) >> me})
-
-        block, example = ar.fix(lambda me: again(me)), ("me", ("in", example))
-    assert ar.compile(block)([example]).tolist() == [7]
 
 
 # ------------------------------------------------------------------------------------------ no end
@@ -367,11 +260,3 @@ def test_recursion_without_nodes_may_be_as_deep_as_there_may_be_calls() -> None:
     for run in (lambda: model([nested(101)]), lambda: model.eval(nested(101))):
         with pytest.raises(ar.InputError, match="more than 100 calls of recursive blocks"):
             run()
-
-
-def test_endless_breadth() -> None:
-    """An example of more nodes than allowed, without recursion."""
-    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum(), max_nodes=1_000)
-    assert model([[1] * 900]).tolist() == [900]
-    with pytest.raises(ar.InputError, match=r"example 1: .*1,000 elements.*max_nodes"):
-        model([[1], [1] * 2_000])

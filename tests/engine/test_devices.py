@@ -141,18 +141,3 @@ def test_an_optimizer_follows(device: str, average: float | None, tmp_path: Path
     load_state(tmp_path / "run", model, optimizer)
     assert optimizer.steps == 2
     model.train_step(EXAMPLES, optimizer)
-
-
-def test_a_network_on_the_fly_keeps_shared_parameters_where_they_are() -> None:
-    model = ar.compile(block())
-    net = ar.OnTheFly(params=model.params)
-    before = list(model.params.values())
-    with pytest.raises(ar.ArrowValueError, match="cannot move a model to 'fake'"):
-        model.to("fake")
-    assert model.device is net.device
-    assert all(array is other for array, other in zip(model.params.values(), before, strict=True))
-
-
-def test_no_such_device() -> None:
-    with pytest.raises(ar.ArrowValueError, match="device is 'tpu'"):
-        ar.compile(block()).to("tpu")

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.typesys import types as T
 from tests.agree import agree
 
 NUMBERS = ar.Map(ar.Scalar(name="x"))
-SUM = ar.Map(ar.Function(lambda x, y: x * y)) >> ar.Sum()
 
 
 def floats(values: Any) -> list[float]:
@@ -21,42 +19,6 @@ def floats(values: Any) -> list[float]:
 
 
 # ------------------------------------------------------------------------------------------ Broadcast
-
-
-def test_every_element_meets_the_same_value() -> None:
-    factor = ar.GetItem("by") >> ar.Scalar(name="by") >> ar.Broadcast()
-    block = (ar.GetItem("of") >> NUMBERS & factor) >> ar.Zip() >> SUM
-    examples = [{"of": [1, 2, 3], "by": 10}, {"of": [], "by": 1}, {"of": [4], "by": 0.5}]
-    assert floats(agree(block, examples, inputs=["x", "by"])) == [60, 0, 2]
-
-
-def test_a_map_of_an_endless_sequence_is_done_once() -> None:
-    measured = ar.Map((ar.Metric("seen") & ar.Identity()) >> ar.GetItem(1))
-    pair = ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> ar.Scalar() >> ar.Broadcast() >> measured
-    model = ar.compile(pair >> ar.ZipWith(ar.Function(lambda x, y: x * y)) >> ar.Sum())
-    assert model([([1, 2, 3], 2), ([], 5)]).tolist() == [12, 0]
-    assert model.metrics["seen"].tolist() == [[2], [5]]
-
-
-def test_objects_tuples_and_sequences_may_stand_at_every_place() -> None:
-    beside = (ar.Identity() & ar.Length() >> ar.Broadcast() & ar.Broadcast()) >> ar.Zip()
-    assert [(x, int(n), xs) for x, n, xs in beside.eval("ab")] == [("a", 2, "ab"), ("b", 2, "ab")]
-    pairs = (NUMBERS & NUMBERS >> ar.Broadcast()) >> ar.ZipWith(ar.GetItem(1))
-    assert [floats(xs) for xs in agree(pairs, [[1, 2], [], [3]], loss="-")[0]] == [[1, 2], [1, 2]]
-    state = (NUMBERS & ar.Zeros(([2], "int32")) >> ar.Broadcast()) >> ar.ZipWith(ar.GetItem(1))
-    agree(state, [[1, 2], []], loss="-")
-    twice = (NUMBERS & ar.Constant(2.0) >> ar.Broadcast() >> ar.Broadcast()) >> ar.Zip()
-    inner = (ar.GetItem(0) >> ar.Broadcast() & ar.GetItem(1)) >> ar.Zip()
-    assert isinstance(ar.infer(twice >> ar.Map(ar.GetItem(1)) >> ar.Broadcast()).output, T.Broadcast)
-    assert isinstance(ar.infer(twice >> ar.Map(inner) >> ar.Length()).output, T.Tensor)
-
-
-def test_it_crosses_choices_and_recursion() -> None:
-    one = ar.GetItem("a") >> ar.Scalar() >> ar.Broadcast()
-    two = ar.GetItem("b") >> ar.Scalar() >> ar.Broadcast()
-    either = ar.OneOf(lambda x: "a" in x, {True: one, False: two})
-    block = (ar.GetItem("of") >> NUMBERS & either) >> ar.Zip() >> SUM
-    assert floats(agree(block, [{"of": [1, 2], "a": 2}, {"of": [3], "b": 5}])) == [6, 15]
 
 
 def test_an_endless_sequence_is_no_result_of_a_model() -> None:
@@ -69,18 +31,6 @@ def test_an_endless_sequence_is_no_result_of_a_model() -> None:
 # ------------------------------------------------------------------------------------------ Length
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float32", "float64"])
-def test_length(dtype: str) -> None:
-    examples: list[Any] = [[1, 2, 3], [], (5,)]
-    for block in (ar.Length(dtype), NUMBERS >> ar.Length(dtype)):
-        assert ar.infer(block).output == T.Tensor((), dtype)
-        assert floats(agree(block, examples, loss="-")) == [3, 0, 1]
-    assert int(ar.Length().eval({"a": 1})) == 1
-    pair = ar.GetItem(0) & ar.GetItem(1) >> ar.Scalar()
-    assert floats(agree(pair >> ar.Length(dtype), [[1, 2]], loss="-")) == [2]
-    assert floats(agree(ar.AllOf() >> ar.Length(dtype), [0], loss="-")) == [0]
-
-
 def test_a_length_is_a_number_and_a_named_one_no_input() -> None:
     mean = (NUMBERS >> ar.Sum() & ar.Length("float32", name="n")) >> ar.Function(lambda s, n: s / (n + 1))
     agree(mean, [[1, 2, 3], []], inputs=["x"])
@@ -90,37 +40,6 @@ def test_a_length_is_a_number_and_a_named_one_no_input() -> None:
     agree(looked_up, [[], [1], [1, 2]])
     with pytest.raises(ar.InputError, match=r"example 1: .*index 3 is out of range"):
         ar.compile(looked_up)([[1], [1, 2, 3]])
-
-
-# ------------------------------------------------------------------------------------------ Slice, NGrams
-
-
-def test_slice() -> None:
-    assert ar.Slice(stop=2).eval("tree") == "tr"
-    assert ar.Slice(start=-2).eval((1, 2, 3)) == (2, 3)
-    assert floats(agree(NUMBERS >> ar.Slice(start=1, step=2), [[1, 2, 3, 4], []], loss="-")[0]) == [2, 4]
-    assert floats(agree(NUMBERS >> ar.Slice(step=-1) >> ar.Slice(stop=1) >> ar.Sum(), [[1, 2], []])) == [2, 0]
-    pair = ar.Record({"a": ar.Scalar(), "b": ar.Vector(2)}) >> ar.Slice(start=1)
-    assert str(ar.infer(pair).output) == "(b: float32[2],)"
-
-
-def test_slices_of_what_has_no_end() -> None:
-    endless = ar.Scalar() >> ar.Broadcast()
-    assert ar.infer(endless >> ar.Slice(start=3, step=2)).output == T.Broadcast(T.Tensor(()))
-    both = (ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> endless >> ar.NGrams(2)) >> ar.Zip()
-    block = both >> ar.Map(ar.Function(lambda x, two: x * two[0] * two[1])) >> ar.Sum()
-    assert floats(agree(block, [([1, 2], 3), ([], 1)])) == [27, 0]
-
-
-def test_ngrams() -> None:
-    for n, wanted in ((1, [[1], [2], [3]]), (2, [[1, 2], [2, 3]]), (3, [[1, 2, 3]]), (4, [])):
-        values = agree(NUMBERS >> ar.NGrams(n), [[1, 2, 3], [], [7]], loss="-")
-        assert [floats(gram) for gram in values[0]] == wanted
-        assert [floats(gram) for gram in ar.NGrams(n).eval([1, 2, 3])] == wanted
-    products = ar.NGrams(2) >> ar.Map(ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Scalar()) >> SUM
-    assert floats(agree(products, [[1, 2, 3], []])) == [8, 0]
-    triple = ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Scalar() & ar.GetItem(2) >> ar.Scalar()
-    assert floats(agree(triple >> ar.NGrams(2) >> SUM, [[1, 2, 3]])) == [8]
 
 
 # ------------------------------------------------------------------------------------------ Nth
@@ -215,24 +134,3 @@ def test_sequences_side_by_side_have_one_length(block: Any, example: Any, text: 
             ar.InputError, match=text + r"(.|\n)*hint  with strict=False the result ends with"
         ):
             run()
-
-
-def test_sequences_side_by_side_may_end_with_the_shortest() -> None:
-    pair = ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> NUMBERS
-    shortest = pair >> ar.ZipWith(ar.GetItem(0), strict=False)
-    batch = [([1, 2], [3]), ([], [1]), ([4], [5])]
-    agree(shortest, batch, loss="-")
-    assert ar.compile(shortest)(batch).tolist() == [[1], [], [4]]
-    assert repr(ar.ZipWith(ar.GetItem(0), strict=False)) == "ZipWith(GetItem(0), strict=False)"
-    assert repr(ar.Zip(strict=False)) == "Zip(strict=False)"
-    even = pair >> ar.ZipWith(ar.GetItem(1))
-    agree(even, [([1, 2], [3, 4]), ([], [])], loss="-")
-
-
-def test_a_fold_may_start_from_its_input() -> None:
-    both = ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> ar.Scalar()
-    block = both >> ar.Fold(ar.Function(lambda state, x: state * x + x), start_from_input=True)
-    batch = [([1, 2], 3.0), ([], 5.0), ([4], 0.5)]
-    assert ar.compile(block)(batch).tolist() == [10, 5, 6]
-    agree(block, batch)
-    assert repr(block.parts[-1]) == "Fold(Function(lambda), start_from_input=True)"

@@ -19,8 +19,8 @@ from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.models import sentiment, tagger, tagger_vocabularies
 from arrows.training import Adam
-from benchmarks.datasets import numbered_sentences, random_tree
-from benchmarks.networks import attention, bilstm_tagger, random_trees
+from benchmarks.datasets import numbered_sentences
+from benchmarks.networks import bilstm_tagger
 from tests.profile import at_night
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -147,16 +147,6 @@ def test_more_items_than_threads(device: str | Device) -> None:
     block = ar.Vector(2000) >> ar.Function(lambda v: ar.ops.tanh(v) * 2 + v)
     found = ar.to_numpy(ar.compile(block, device=device)(list(rows)))
     np.testing.assert_allclose(found, np.tanh(rows) * 2 + rows, rtol=1e-5, atol=1e-6)
-
-
-@devices
-def test_inference_of_other_kinds(device: str | Device) -> None:
-    rng = np.random.default_rng(0)
-    vectors = [rng.normal(size=(length, 8)).astype("float32") for length in (1, 9, 4)]
-    words = [random_tree(rng, leaves) for leaves in (1, 2, 9, 30)]
-    for block, examples in ((attention(8), vectors), (random_trees(6, 10_000), words)):
-        there, here = (ar.compile(block, device=name, float_type="float64") for name in (device, "cpu"))
-        close(there(examples), here(examples))
 
 
 @pytest.mark.gpu

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,10 @@ import pytest
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from tests.agree import agree
 
 fn = ar.Function
 tanh, add = fn(ar.ops.tanh), fn(lambda a, b: ar.ops.tanh(a + b * 0.5))
 total = fn(lambda x: x.sum())
-powers = ar.Scalar(name="y") >> fn(lambda y: ar.ops.stack([y, y * y]))
-cell = ar.LSTMCell(3)
 
 
 def x(size: int = 2, name: str = "x") -> Any:
@@ -30,78 +26,7 @@ def tree(me: Any) -> Any:
     return ar.OneOf(lambda t: isinstance(t, list)).case(True, x() >> tanh).case(False, own)
 
 
-@ar.fix
-def graph(me: Any) -> Any:
-    """A graph whose nodes may be reached more than once: each is read once."""
-    own = ar.GetItem("own") >> x()
-    below = ar.GetItem("in") >> ar.Map(ar.shared(me)) >> ar.Sum()
-    inner = (own & below) >> add
-    return ar.OneOf(ar.GetItem("in") >> ar.InputTransform(bool), {True: inner, False: own})
-
-
-def diamond() -> Any:
-    last = {"own": [1, 2], "in": []}
-    sides = [SimpleNamespace(**{"own": [n, 0.5], "in": [last]}) for n in range(3)]
-    return {"own": [0, 1], "in": [*sides, sides[0], last]}
-
-
 TREE = {"left": [1, 2], "bias": [0.5, 0], "right": {"left": [3, -1], "bias": [1, 1], "right": [1, 2]}}
-CASES: dict[str, tuple[Any, list[Any], list[str]]] = {
-    "scalar": (ar.Scalar(name="x") >> fn(lambda x: x * x), [1, 2.5, True], ["x"]),
-    "matrix": (ar.Tensor([2, 2], name="x") >> fn(lambda x: (x @ x).sum()), [[[1, 2], [3, 4]]] * 2, ["x"]),
-    "float64": (ar.Scalar("float64", name="x") >> fn(lambda x: ar.ops.cast(x * x, "float32")), [3], ["x"]),
-    "through parameters": (x() >> ar.FC(3, ar.ops.tanh) >> total, [[1, 2], [3, 4]], ["x"]),
-    "map": (ar.Map(x() >> tanh) >> ar.Sum() >> total, [[[1, 2], [3, 4]], [], [[1, 2]]], ["x"]),
-    "nested maps": (ar.Map(ar.Map(x() >> tanh) >> ar.Sum()) >> ar.Map(tanh) >> ar.Sum() >> total,
-                    [[[[1, 2]], [], [[3, 4], [5, 6]]], []], ["x"]),
-    "fold": (ar.Fold((ar.GetItem(0) & ar.GetItem(1) >> x()) >> add, ar.Zeros([2])) >> total,
-             [[[1, 2], [3, 4]], []], ["x"]),
-    "network": (ar.Map(x(3)) >> ar.RNN(cell) >> ar.GetItem(1) >> ar.GetItem(0) >> total,
-                [[[1, 2, 3], [0.5, 0, 1]], [], [[1, 2, 3]]], ["x"]),
-    "both directions": (ar.Map(x(3)) >> ar.Bidirectional(cell, ar.LSTMCell(2)) >> ar.GetItem(0)
-                        >> ar.Map(total) >> ar.Sum(),
-                        [[[1, 2, 3], [0.5, 0, 1]], [[1, 0, 0]]], ["x"]),
-    "zip": ((ar.GetItem(0) >> ar.Map(x()) & ar.GetItem(1) >> ar.Map(x(name="y")))
-            >> ar.ZipWith(add, strict=False) >> ar.Sum() >> total,
-             [([[1, 2], [3, 4]], [[5, 6]]), ([], [])], ["x", "y"]),
-    "recursion": (tree >> total, [TREE, [1, 2], {"left": TREE, "bias": [2, 2], "right": [0, 0]}],
-                  ["x", "bias"]),
-    "shared": (graph >> total, [diamond(), {"own": [1, 2], "in": []}], ["x"]),
-    "choice": (ar.OneOf(len).case(2, x() >> tanh).case(1, ar.GetItem(0) >> powers) >> total,
-               [[1, 2], [3], [4, 5]], ["x", "y"]),
-    "not reached": (ar.Optional(x() >> total, ar.Constant(1.0)), [None, [1, 2], None], ["x"]),
-    "one name twice": (ar.Record({"a": x(), "b": x()}) >> fn(lambda a, b: (a * b).sum()),
-                       [{"a": [1, 2], "b": [3, 4]}, SimpleNamespace(a=[5, 6], b=[7, 8])], ["x"]),
-    "unused": (ar.Record({"a": x(), "b": ar.Scalar(name="b")}) >> ar.GetItem("b"),
-               [{"a": [1, 2], "b": 3}], ["x", "b"]),
-    "dropped digits": (x() >> fn(lambda x: (ar.ops.cast(ar.ops.cast(x, "int32"), "float32") + x).sum()),
-                       [[1.5, 2.25]], ["x"]),
-    "segments": (ar.Map(x()) >> fn(lambda r: ar.ops.segment_sum(r * ar.ops.segment_softmax(r)).sum()),
-                 [[[1, 2], [3, 4]], [[1, 1]]], ["x"]),
-    "rows of a function": (ar.Map(x()) >> fn(lambda rows: rows - ar.ops.segment_mean(rows, default=0.0))
-                           >> ar.Map(tanh) >> ar.Sum() >> total, [[[1, 2], [3, 5]], []], ["x"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_batched_is_one_by_one(name: str) -> None:
-    block, examples, inputs = CASES[name]
-    agree(block, examples, inputs=inputs)
-
-
-@pytest.mark.parametrize("name", ["through parameters", "dropped digits"])
-def test_they_are_finite_differences(name: str) -> None:
-    block, examples, inputs = CASES[name]
-    model = ar.compile(block, float_type="float64")
-    _, grads = model.value_and_grad(examples[:1], inputs=inputs)
-    (found,) = grads[inputs[0]].tolist()[0]
-    for place in range(len(examples[0])):
-        sides = []
-        for change in (1e-6, -1e-6):
-            moved = list(examples[0])
-            moved[place] += change
-            sides.append(float(model([moved])[0]))
-        assert np.isclose((sides[0] - sides[1]) / 2e-6, found[place], rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

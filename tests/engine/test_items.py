@@ -127,19 +127,6 @@ def test_every_kind_of_record_means_the_same(kind: Any, schedule: str) -> None:
     assert np.array_equal(grads["words/weight"].to_dense(np), as_dicts["words/weight"].to_dense(np))
 
 
-def test_kinds_may_mix_in_one_example() -> None:
-    model = ar.compile(score, device="fake")
-    mixed = Pair(Named(Word(1), Word(2)), {"left": Word(1), "right": Slotted(Word(2), Word(3))})
-    alike = plain(plain(Word(1), Word(2)), plain(Word(1), plain(Word(2), Word(3))))
-    assert ar.to_numpy(model([mixed])) == ar.to_numpy(model([alike]))
-
-
-def test_an_attribute_of_a_named_tuple_by_position_too() -> None:
-    assert ar.GetItem(1).eval(Named(1, 2)) == 2
-    assert ar.GetItem(slice(1, None)).eval(Named(1, 2)) == (2,)
-    assert ar.GetItem("upper").eval(types.SimpleNamespace(upper=3)) == 3
-
-
 @pytest.mark.parametrize(
     ("example", "reason"),
     [
@@ -187,22 +174,6 @@ def test_a_default_stands_for_what_is_not_there(schedule: str) -> None:
         model([None])
 
 
-def test_a_default_is_printed_and_tells_models_apart() -> None:
-    assert repr(ar.GetItem("word", default=0)) == "GetItem('word', default=0)"
-    models = [ar.compile(ar.GetItem("a", default=d) >> ar.Scalar()) for d in (1, 1, 2)]
-    prepared = models[0].prepare([{}])
-    assert models[1](prepared).tolist() == [1]
-    with pytest.raises(ar.ArrowValueError, match=r"its block reads|holds other data"):
-        models[2](prepared)
-
-
-def test_a_method_of_all_tuples_is_no_field() -> None:
-    with pytest.raises(ar.InputError, match="there is no 'count' among the attributes left, right"):
-        ar.GetItem("count").eval(Named(1, 2))
-    with pytest.raises(ar.InputError, match="expected something with the item 'count', got a tuple"):
-        ar.GetItem("count").eval((1, 2))
-
-
 # ---------------------------------------------------------------------------- constants among the fields
 
 
@@ -224,16 +195,3 @@ def test_a_record_mixes_constants_and_fields(schedule: str) -> None:
     assert model(examples).tolist() == [4.5, 10.5] == [float(model.eval(x)) for x in examples]
     _, grads = model.value_and_grad(examples, inputs=["x"])
     assert grads["x"].tolist() == [[[0.75, 0.75]], [[0.75, 0.75]]]
-
-
-def test_a_record_of_constants_reads_nothing() -> None:
-    block = ar.Record({"a": ar.Constant(1), "b": ar.Zeros(())})
-    assert ar.infer(block).output == ar.types.as_type(("int32", ()))
-    assert ar.compile(block)([None, 3])[0].tolist() == [1, 1]
-
-
-def test_a_record_on_a_tuple_takes_its_items_by_key() -> None:
-    pair = ar.Record({"a": ar.Scalar(), "b": ar.Scalar()})
-    turned = pair >> ar.Record({"b": ar.Identity(), "c": ar.Constant(7.0), "a": ar.Identity()})
-    assert ar.compile(turned)([{"a": 1, "b": 2}])["c"].tolist() == [7]
-    assert [x.tolist() for x in ar.compile(turned)([{"a": 1, "b": 2}])] == [[2], [7], [1]]

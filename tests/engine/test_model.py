@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 import arrows as ar
 from arrows.engine.device import FakeArray
 from arrows.engine.scheduling import Batch
-from arrows.engine.values import Labelled
 from arrows.ops import RowSparse
 from tests.profile import sampled
 
@@ -74,14 +72,6 @@ def test_a_model_gives_tensors() -> None:
         ar.compile(ar.Scalar() & ar.InputTransform(len))
     with pytest.raises(ar.ArrowTypeError, match="holds a Python object"):
         ar.compile(ar.Map(ar.GetItem(0)))
-
-
-def test_nothing_is_kept_on_a_block() -> None:
-    block = ar.Vector(2) >> ar.FC(3)
-    one, two = ar.compile(block, seed=1), ar.compile(block, seed=2)
-    assert not np.array_equal(one.params["FC_1/weight"], two.params["FC_1/weight"])
-    one.params["FC_1/weight"][...] = 7
-    assert not np.array_equal(one.params["FC_1/weight"], two.params["FC_1/weight"])
 
 
 def test_a_seed_gives_the_same_parameters_in_another_process() -> None:
@@ -151,19 +141,6 @@ def test_any_iterable_is_a_batch() -> None:
     assert len(model.prepare(i for i in (1, 2))) == 2
 
 
-def test_generators_as_examples() -> None:
-    model = ar.compile(total)
-    assert model([(i for i in range(4)), iter([]), range(3)]).tolist() == [6, 0, 3]
-
-    def broken() -> Any:
-        yield 1
-        raise OSError("the file is gone")
-
-    with pytest.raises(ar.InputError, match=r"example 1: .*OSError: the file is gone") as caught:
-        model([[1], broken()])
-    assert isinstance(caught.value.__cause__, OSError)
-
-
 def chained(error: BaseException | None) -> list[str]:
     found = []
     while error is not None:
@@ -203,38 +180,6 @@ def test_an_empty_batch(device: str, schedule: str) -> None:
     assert len(grads["k"][0]) == 1
 
 
-@everywhere
-def test_parameters_that_a_batch_does_not_reach(device: str, schedule: str) -> None:
-    table, dense = ar.Embedding(5, 2), ar.FC(2)
-    block = (
-        ar.OneOf(
-            lambda x: x["kind"],
-            {
-                "word": ar.GetItem("x") >> ar.Scalar("int64") >> table,
-                "vector": ar.GetItem("x") >> ar.Vector(3) >> dense,
-                "none": ar.Zeros([2]),
-            },
-        )
-        >> block_sum()
-    )
-    model = ar.compile(block, device=device, schedule=schedule)
-    words = {"kind": "word", "x": 1}
-    vectors = {"kind": "vector", "x": [1, 2, 3]}
-    nothing = {"kind": "none", "x": 0}
-    for batch, reached in (
-        ([nothing], set()),
-        ([words], {"Embedding_1/weight"}),
-        ([vectors, nothing], {"FC_1/weight", "FC_1/bias"}),
-        ([words, vectors], {"Embedding_1/weight", "FC_1/weight", "FC_1/bias"}),
-        ([], set()),
-    ):
-        _, grads = model.value_and_grad(batch)
-        assert list(grads) == list(model.params)
-        for name, gradient in grads.items():
-            assert isinstance(gradient, RowSparse) == name.startswith("Embedding")
-            assert host(gradient).any() == (name in reached), name
-
-
 # ------------------------------------------------------------------------------------------ results
 
 
@@ -259,44 +204,6 @@ def test_results_have_the_shape_of_the_output_type(device: str, schedule: str) -
         assert isinstance(rows.values.values[0], FakeArray if device == "fake" else np.ndarray)
         assert len(rows) == 3 and rows.lengths.tolist() == [3, 0, 1]
     assert model.eval(examples[1])[1] == []
-
-
-@everywhere
-def test_results_with_keys(device: str, schedule: str) -> None:
-    @ar.arrow
-    def block(x: Any) -> Any:
-        return {"b": ar.Scalar()(x["p"]), "a": ar.Map(ar.Record({"u": ar.Scalar(), 1: ar.Scalar()}))(x["q"])}
-
-    model = ar.compile(block, device=device, schedule=schedule)
-    result = model([{"p": 1, "q": [{"u": 2, 1: 3}]}, {"p": 4, "q": []}])
-    assert isinstance(result, Labelled) and result.keys() == ("b", "a")
-    assert host(result["b"]).tolist() == host(result[0]).tolist() == [1, 4]
-    assert result["a"].tolist() == [[(2, 3)], []]
-    assert result["a"].tolist()[0][0]["u"] == 2
-    assert result["a"][0].keys() == ("u", 1)
-
-
-def test_void_and_nothing_else() -> None:
-    model = ar.compile(ar.Scalar() >> ar.Metric("m"))
-    assert model([1, 2]) is None
-    assert model.metrics["m"].tolist() == [[1], [2]]
-    assert ar.compile(ar.Void())([None, 1]) is None
-    assert ar.compile(ar.Map(ar.Void()))([[0, 0], []]).tolist() == [[None, None], []]
-    assert ar.compile(ar.Void() & ar.Void())([0]) == (None, None)
-    assert ar.compile(ar.OneOf(lambda x: x, {1: ar.Void(), 2: ar.Void()}))([1, 2]) is None
-    assert ar.compile(ar.Fold(ar.Void(), ar.Void()))([[1, 2]]) is None
-    countdown = ar.InputTransform(lambda x: x - 1)
-    block = ar.fix(lambda me: ar.OneOf(lambda x: x == 0, {True: ar.Void(), False: countdown >> me}))
-    assert ar.compile(block)([3, 0]) is None
-
-
-@everywhere
-def test_constant_results(device: str, schedule: str) -> None:
-    block = ar.Zeros(([2], "int32")) & ar.Constant(np.arange(3.0)) & ar.Map(ar.Constant(5, "int32"))
-    (zeros, number), array, rows = ar.compile(block, device=device, schedule=schedule)([[1, 2], []])
-    assert host(zeros).tolist() == [[0, 0], [0, 0]] and host(number).tolist() == [0, 0]
-    assert host(array).tolist() == [[0, 1, 2]] * 2
-    assert rows.tolist() == [[5, 5], []]
 
 
 @everywhere
@@ -366,39 +273,6 @@ def test_gradients_stay_as_they_are_and_never_alias(device: str, schedule: str) 
             assert not np.shares_memory(one, other)
 
 
-@everywhere
-def test_one_gradient_for_two_names_is_two_arrays(device: str, schedule: str) -> None:
-    """`x + a + b`: the gradients of both biases are the same sum."""
-    a, b = ar.FC(2, name="a"), ar.FC(2, name="b")
-    both = ar.Vector(2) >> ar.Function(lambda x: (a(x) + b(x)).sum())
-    model = ar.compile(both, device=device, schedule=schedule)
-    _, grads = model.value_and_grad([[1, 2], [3, 4]])
-    grads["a/bias"] *= 0
-    grads["a/weight"] *= 0
-    assert host(grads["b/bias"]).tolist() == [1, 1]
-    assert host(grads["b/weight"]).tolist() == [[2, 2], [3, 3]]
-
-
-@everywhere
-def test_gradients_of_named_inputs(device: str, schedule: str) -> None:
-    @ar.arrow
-    def block(x: Any) -> Any:
-        xs = ar.Map(ar.Vector(2, name="v"))(x["vs"])
-        s = ar.Scalar(name="s")(x["s"])
-        return ar.Function(lambda vs, s: (ar.ops.segment_sum(vs * vs) * s).sum())(xs, s)
-
-    model = ar.compile(block, device=device, schedule=schedule)
-    batch = [{"vs": [[1, 2], [3, 4]], "s": 2}, {"vs": [], "s": 1}, {"vs": [[5, 6]], "s": 3}]
-    value, grads = model.value_and_grad(batch, inputs=["v", "s"])
-    assert float(ar.to_numpy(value)) == pytest.approx((60 + 183) / 3)
-    found = [[(3 * np.array(x)).tolist() for x in row] for row in grads["v"].tolist()]
-    assert np.allclose(found[0], [[4, 8], [12, 16]]) and found[1] == [] and np.allclose(found[2], [[30, 36]])
-    assert np.allclose(ar.to_numpy(grads["s"]).values * 3, [30, 0, 61])
-    reversed_batch = model.prepare(batch)[::-1]
-    _, other = model.value_and_grad(reversed_batch, inputs=["s"])
-    assert np.allclose(ar.to_numpy(other["s"]).values * 3, [61, 0, 30]) and "v" not in other
-
-
 def test_named_inputs_that_cannot_be() -> None:
     block = ar.Record(
         {"i": ar.Scalar("int32", name="i"), "x": ar.Scalar(name="x"), "v": ar.Vector(2, name="x")}
@@ -414,21 +288,6 @@ def test_named_inputs_that_cannot_be() -> None:
         ar.compile(ar.Scalar()).value_and_grad([], inputs=["x"])
     with pytest.raises(ar.ArrowTypeError, match="list of names"):
         ar.compile(ar.Scalar(name="xy")).value_and_grad([], inputs="xy")
-
-
-@everywhere
-def test_an_input_that_the_loss_does_not_depend_on(device: str, schedule: str) -> None:
-    block = ar.GetItem(0) >> ar.Scalar(name="x") & ar.GetItem(1) >> ar.Scalar(name="y")
-    model = ar.compile(block >> ar.Function(lambda x, y: x * 2.0), device=device, schedule=schedule)
-    _, grads = model.value_and_grad([(1, 2), (3, 4)], inputs=["x", "y"])
-    assert grads["x"].tolist() == [[1], [1]] and grads["y"].tolist() == [[0], [0]]
-
-
-@everywhere
-def test_a_loss_without_anything_to_learn(device: str, schedule: str) -> None:
-    model = ar.compile(ar.Scalar() >> ar.Metric("m"), loss="m", device=device, schedule=schedule)
-    value, grads = model.value_and_grad([1, 5])
-    assert float(ar.to_numpy(value)) == 3 and grads == {}
 
 
 def test_a_block_without_a_loss() -> None:
@@ -563,84 +422,7 @@ def test_a_prepared_set_belongs_to_models_that_read_alike() -> None:
         assert two(foreign).tolist() == [1] and len(two.prepare(foreign)) == 1
 
 
-def test_a_batch_is_prepared_as_a_set_of_its_own() -> None:
-    model = ar.compile(total)
-    part = model.prepare(model.prepare([[1], [2], [3]])[[2, 0]])
-    assert len(part) == 2 and model(part[[1, 0]]).tolist() == [1, 3]
-
-
-def test_preparing_remembers_what_functions_said() -> None:
-    calls = []
-
-    def seen(x: Any) -> Any:
-        calls.append(x)
-        return x
-
-    model = ar.compile(ar.InputTransform(seen) >> ar.Scalar())
-    prepared = model.prepare([1, 2, 3])
-    for _ in range(3):
-        assert model(prepared[[0, 2]]).tolist() == [1, 3]
-    assert calls == [1, 2, 3]
-
-
-def test_more_examples_than_are_lowered_at_once() -> None:
-    model = ar.compile(ar.Map(ar.Scalar("int64") >> (ar.Metric("m") & ar.Identity()) >> ar.GetItem(1)))
-    examples = [[i] * (i % 3) for i in range(3_000)]
-    assert model(examples).tolist() == examples
-    prepared = model.prepare(examples)
-    order = np.random.default_rng(0).permutation(3_000)
-    assert model(prepared[order]).tolist() == [examples[i] for i in order]
-    assert model.metrics["m"].tolist() == [examples[i] for i in order]
-    examples[2_500] = [1, "two"]
-    with pytest.raises(ar.InputError, match=r"example 2500: \[1\]"):
-        model(examples)
-
-
 # ------------------------------------------------------------------------------------------ users' functions
-
-
-@pytest.mark.nightly
-@everywhere
-def test_a_function_that_uses_the_same_model(device: str, schedule: str) -> None:
-    """A user's function may call the model that is being lowered."""
-    models: list[ar.Model] = []
-    results = []
-
-    def again(x: Any) -> Any:
-        if isinstance(x, list) and x:
-            model = models[0]
-            results.append(host(model([x[1:]])).tolist())
-            model.prepare([x[1:], []])
-            model.eval(x[1:])
-            model.value_and_grad([x[1:]])
-            with pytest.raises(ar.InputError):
-                model(["text"])
-            return [len(x), *x[1:]]
-        return x
-
-    models.append(ar.compile(ar.InputTransform(again) >> total, device=device, schedule=schedule))
-    assert host(models[0]([[1, 2], []])).tolist() == [2 + 2, 0]
-    assert host(models[0]([[5, 5]])).tolist() == [2 + 5]
-    assert results
-
-
-def test_two_threads() -> None:
-    model = ar.compile(total)
-    wrong = []
-
-    def work(number: int) -> None:
-        for i in range(50):
-            prepared = model.prepare([[number] * (i % 5), [i]])
-            if len(prepared) != 2:
-                wrong.append(number)
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-    assert model([[1, 2]]).tolist() == [3]
 
 
 def test_what_users_functions_raise_is_chained() -> None:
@@ -674,52 +456,8 @@ def test_a_function_that_fails_only_once() -> None:
     assert model([1, 2, 3]).tolist() == [1, 2, 3]
 
 
-@everywhere
-def test_an_interrupt_leaves_the_model_usable(device: str, schedule: str) -> None:
-    def stopped(x: Any) -> Any:
-        if x == "stop":
-            raise KeyboardInterrupt
-        return x
-
-    @ar.fix
-    def tree(me: Any) -> Any:
-        leaf = ar.InputTransform(stopped) >> ar.Scalar()
-        return ar.OneOf(lambda t: isinstance(t, list), {True: ar.Map(me) >> ar.Sum(), False: leaf})
-
-    model = ar.compile(
-        ar.shared(tree) >> ar.AllOf(ar.Metric("m"), ar.Identity()), device=device, schedule=schedule
-    )
-    batch = [[1, [2, 3]], 4]
-    model(batch)
-    for bad in ([[1, ["stop"]]], [1, [2, "stop"]]):
-        for call in (model, model.prepare, model.eval):
-            with pytest.raises(KeyboardInterrupt):
-                call(bad)
-        assert model.metrics["m"].tolist() == [[6], [4]]
-        assert host(model(batch)[1]).tolist() == [6, 4]
-
-
 def test_train_step_takes_an_optimizer() -> None:
     model = ar.compile(ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda y: y.sum()))
     for other in ("adam", None, dict):
         with pytest.raises(ar.ArrowTypeError, match="optimizer must be one such as"):
             model.train_step([[1.0, 2.0]], other)  # type: ignore[arg-type]
-
-
-def test_train_step() -> None:
-    class Steps:
-        def step(self, model: Any, grads: Any) -> None:
-            for name, gradient in grads.items():
-                model.params[name][...] -= 0.1 * host(gradient)
-
-    model = ar.compile(
-        ar.Record({"x": ar.Vector(2) >> ar.FC(1), "y": ar.Vector(1)})
-        >> ar.Function(lambda x, y: ((x - y) * (x - y)).sum())
-    )
-    batch = [{"x": [1, 0], "y": [1]}, {"x": [0, 1], "y": [-1]}]
-    losses = [float(model.train_step(batch, Steps())) for _ in range(100)]
-    assert losses[-1] < 1e-3 < losses[0]
-
-
-def test_a_model_prints_in_one_line() -> None:
-    assert "8 parameters" in repr(ar.compile(ar.Vector(3) >> ar.FC(2)))

@@ -11,8 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.planning import ApplyOperation
-from arrows.engine.scheduling import merge
-from tests.agree import SETTINGS, agree
+from tests.agree import SETTINGS
 
 SIZE = 3
 
@@ -87,30 +86,6 @@ def scalar(block: Any) -> Any:
     return block >> ar.Function(lambda h: (h * h).sum())
 
 
-@pytest.mark.parametrize("declare", [False, True])
-def test_batched_is_one_by_one(declare: bool) -> None:
-    statement, _ = language(declare)
-    agree(scalar(statement), PROGRAMS)
-
-
-def test_losses_at_the_nodes_of_one_kind() -> None:
-    statement, _ = language()
-    agree(statement, PROGRAMS, loss="size", inputs=["number"])
-
-
-def test_entered_by_either_and_by_both() -> None:
-    statement, expression = language()
-    read = ar.GetItem(0) >> statement & ar.GetItem(1) >> expression & ar.GetItem(0) >> statement
-    pairs = [(PROGRAMS[i], PROGRAMS[j]["to"]) for i, j in ((0, 1), (3, 1), (2, 1))]
-    block = read >> ar.Function(lambda a, b, c: (a * b).sum() + (c * c).sum())
-    agree(block, pairs)
-
-
-def test_nothing_but_one_kind() -> None:
-    _, expression = language()
-    agree(scalar(expression), [{"number": 2.0}, {"name": 1}])
-
-
 @pytest.mark.parametrize(("device", "schedule"), SETTINGS)
 def test_a_layer_of_both_kinds_is_one_operation(device: str, schedule: str) -> None:
     statement, _ = language()
@@ -118,24 +93,6 @@ def test_a_layer_of_both_kinds_is_one_operation(device: str, schedule: str) -> N
     names = [one.name for one in model.plan.operations if isinstance(one, ApplyOperation)]
     assert names.count("Embedding") == 1 and names.count("Concat >> FC") == 1
     assert list(model.params) == ["Embedding_1/weight", "FC_1/weight", "FC_1/bias"]
-
-
-def test_a_knot_is_written_once_an_entry() -> None:
-    statement, _ = language()
-    once = ar.compile(scalar(statement)).reader.source
-    assert once.count("def knot") == 2
-    twice = ar.compile((statement & statement) >> ar.Function(lambda a, b: (a * b).sum())).reader.source
-    assert twice.count("def knot") == 4
-
-
-def test_steps_follow_the_deepest_path_and_not_the_number_of_nodes() -> None:
-    statement, _ = language()
-    model = ar.compile(scalar(statement))
-
-    def steps(examples: list[Any]) -> int:
-        return len(merge(model.plan, model.prepare(examples)[:].wired).steps)
-
-    assert steps(PROGRAMS * 5) == steps(PROGRAMS)
 
 
 # ---------------------------------------------------------------------------------- graphs without cycles
@@ -170,24 +127,6 @@ def diamonds(depth: int) -> Any:
     for _ in range(depth):
         node = {"a": node, "b": node}
     return node
-
-
-def test_shared_nodes_of_two_kinds_are_visited_once() -> None:
-    red, blue = dag(shared=True)
-    both = (ar.shared(red) & ar.shared(blue)) >> ar.Function(lambda a, b: (a * b).sum())
-    model = ar.compile(both)
-    model([diamonds(30), diamonds(1)])
-    assert model.metrics["red"].lengths.tolist() == [31, 2]
-    assert model.metrics["blue"].lengths.tolist() == [31, 2]
-    agree(both, [diamonds(4), diamonds(0), {"a": diamonds(1), "b": diamonds(2)}], inputs=["x"])
-    agree(both, [diamonds(4), diamonds(3)], loss="red")
-
-
-def test_shared_or_not_the_numbers_are_the_same() -> None:
-    total = ar.Function(lambda h: (h * h).sum())
-    examples = [diamonds(3), {"a": diamonds(1), "b": diamonds(2)}]
-    values = [ar.compile(dag(shared)[0] >> total)(examples) for shared in (True, False)]
-    np.testing.assert_allclose(values[0], values[1], rtol=1e-6)
 
 
 @pytest.mark.nightly
@@ -232,25 +171,6 @@ def test_recursion_that_goes_nowhere_ends() -> None:
 
 
 # ------------------------------------------------------------------------------------------ deep
-
-
-@pytest.mark.parametrize("schedule", ["strata", "depth"])
-def test_deep_data(schedule: str) -> None:
-    even, odd = ar.fix(
-        lambda even, odd: (
-            ar.OneOf(bool).case(False, ar.Constant(1.0)).case(True, ar.GetItem(0) >> odd >> halve),
-            ar.OneOf(bool).case(False, ar.Constant(2.0)).case(True, ar.GetItem(0) >> even >> halve),
-        )
-    )
-    deep: list[Any] = []
-    for _ in range(10_001):
-        deep = [deep]
-    model = ar.compile(even, schedule=schedule)
-    values = model([deep, [[]], []])
-    assert values.tolist() == [0.0, 1.0, 1.0]
-    assert float(model.eval(deep)) == 0.0
-    assert float(ar.compile(odd).eval([[]])) == 0.5
-    assert float(model.value_and_grad([deep, []])[0]) == 0.5
 
 
 halve = ar.Function(lambda x: x * 0.5)

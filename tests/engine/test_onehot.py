@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.scheduling import merge
 from tests.profile import sampled
 
 SETTINGS = [
@@ -48,40 +45,6 @@ def test_places_of_values(block: Any, data: Any, rows: Any, device: str, schedul
 
 
 @everywhere
-def test_a_product_with_unit_vectors_is_a_table(device: str, schedule: str) -> None:
-    """Values and gradients of OneHot >> Linear are those of Embedding."""
-    linear, table = ar.Linear(3, name="weights"), ar.Embedding(4, 3, name="weights")
-    head = ar.Function(lambda x: ar.ops.tanh(x).sum())
-    words = [[0, 3], [], [1, 1, 1]]
-
-    def model(word: Any) -> ar.Model:
-        return ar.compile(
-            ar.Map(word >> head) >> ar.Sum(), device=device, schedule=schedule, float_type="float64"
-        )
-
-    product, lookup = model(ar.OneHot(4) >> linear), model(ar.Scalar("int32") >> table)
-    product.params["weights/weight"] = lookup.params["weights/weight"]
-    one, grads = product.value_and_grad(words)
-    other, sparse = lookup.value_and_grad(words)
-    assert np.allclose(ar.to_numpy(one), ar.to_numpy(other))
-    dense = ar.to_numpy(sparse["weights/weight"]).to_dense(np)
-    assert np.allclose(ar.to_numpy(grads["weights/weight"]), dense)
-    assert np.allclose(ar.to_numpy(product(words)), [product.eval(x) for x in words])
-
-
-def test_float_type_is_that_of_the_vector() -> None:
-    model = ar.compile(ar.OneHot(2) & ar.OneHot(2, dtype="int8"), float_type="float64")
-    assert [x.dtype.name for x in model([1])] == ["float64", "int8"]
-
-
-def test_equal_sizes_are_one_operation() -> None:
-    block = ar.GetItem(0) >> ar.OneHot(3) & ar.GetItem(1) >> ar.OneHot(5, 8)
-    model = ar.compile(block >> ar.Function(lambda a, b: a * b))
-    chosen = model.prepare([(0, 7), (2, 5), (1, 6)])[:].wired
-    assert len(merge(model.plan, chosen).steps) == 2
-
-
-@everywhere
 def test_what_is_not_among_them_is_named(device: str, schedule: str) -> None:
     block = ar.Record({"n": ar.OneHot(2, 5), "tag": ar.OneHotFromList(["noun", "verb"])})
     model = ar.compile(block, device=device, schedule=schedule)
@@ -104,20 +67,3 @@ def test_what_is_not_among_them_is_named(device: str, schedule: str) -> None:
         with pytest.raises(ar.InputError, match=f"^{reason}"):
             model.eval(good | change)
     assert ar.to_numpy(model([good]))["tag"].tolist() == [[1, 0]]
-
-
-def test_long_lists_are_not_printed_whole() -> None:
-    many = ar.OneHotFromList(range(10_000))
-    assert repr(many) == "OneHotFromList([0, 1, 2, 3, 4, 5, 6, 7, ...])"
-    with pytest.raises(ar.InputError, match=r"10000 is not among the elements \[0, .*, 7, \.\.\.\]"):
-        many.eval(10_000)
-    assert many.eval(9_999).sum() == 1
-
-
-def test_copies_are_alike() -> None:
-    pair = ar.OneHot(1, 4) & ar.OneHotFromList(["a", "b"], strict=False, name="letters")
-    for again in (pickle.loads(pickle.dumps(pair)), copy.deepcopy(pair)):
-        assert repr(again) == repr(pair)
-    again = ar.compile(pickle.loads(pickle.dumps(ar.OneHot(1, 4))))
-    assert again([3]).tolist() == [[0, 0, 1]]
-    assert not (ar.OneHot(3).effects or ar.OneHotFromList([1]).effects)

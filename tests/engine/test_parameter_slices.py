@@ -57,35 +57,6 @@ def test_slices(name: str, device: str) -> None:
     agrees(model, examples[:1])  # what the first batch left is not there any more
 
 
-RANGES = [((0, 2), (2, 4)), ((0, 2), (1, 3)), ((0, 2), (0, 2))]
-
-
-@pytest.mark.parametrize("ranges", RANGES)
-def test_operations_that_read_parts_of_one_parameter(ranges: Any) -> None:
-    """A batch in which one of them does not take part has zeros in its place."""
-    (a, b), (c, d) = ranges
-
-    def read(x: Any, way: Any, w: Any) -> Any:
-        # Which rows are read is known from the constant, which is folded away at each place.
-        return ops.tanh(x @ w[a:b]) * way[0] + ops.tanh(x @ w[c:d]) * way[1]
-
-    layer = Reads(read, "reads")
-    word = ar.GetItem("x") >> ar.Vector(2)
-    one = (word & ar.Constant(np.array([1.0, 0.0]))) >> layer
-    other = (word & ar.Constant(np.array([0.0, 1.0]))) >> layer
-    model = ar.compile(ar.OneOf(lambda d: d["kind"], {"one": one, "other": other}), float_type="float64")
-    for kinds in (["one", "other"], ["one"], ["other", "other"], ["other", "one"]):
-        agrees(model, [{"kind": kind, "x": [0.3, -0.7]} for kind in kinds])
-
-
-def test_gradients_handed_out_stay() -> None:
-    model = ar.compile(ar.Vector(2) >> ar.FC(3, name="dense") >> ar.Function(lambda y: y.sum()))
-    _, first = model.value_and_grad([[1.0, 2.0]])
-    kept = {name: np.array(value) for name, value in first.items()}
-    model.value_and_grad([[5.0, -3.0], [1.0, 1.0]])
-    assert all((first[name] == kept[name]).all() for name in kept)
-
-
 def test_each_piece_is_written_in_place() -> None:
     model = ar.compile(ar.Vector(2) >> Reads(READS["rows"], "reads"), float_type="float64")
     agrees(model, [[1.0, 2.0]])

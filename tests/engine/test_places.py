@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from tests.agree import agree
 
 NUMBERS = ar.Map(ar.Scalar())
-VECTORS = ar.Map(ar.Vector(3))
 LENGTHS = (4, 0, 1, 7, 2, 4)
 
 
@@ -22,46 +20,6 @@ def sentences(width: int = 3) -> list[list[list[float]]]:
 
 def floats(values: Any) -> list[float]:
     return [float(value) for value in values]
-
-
-@pytest.mark.parametrize("by", [1, -1, 2, 0, 9, -9])
-def test_shifts(by: int) -> None:
-    wanted = [float(i - by + 1) if 0 <= i - by < 4 else 0.0 for i in range(4)]
-    assert floats((NUMBERS >> ar.Shift(by)).eval([1, 2, 3, 4])) == wanted
-    agree(NUMBERS >> ar.Shift(by), [[1, 2, 3], [], [7], [1, 2, 3, 4, 5]], loss="-")
-
-
-def test_a_shift_may_bring_in_a_default() -> None:
-    words = ar.Map(ar.Scalar("int32")) >> ar.Shift(2, default=-1)
-    assert [int(x) for x in words.eval([5, 6, 7])] == [-1, -1, 5]
-    block = ar.Map(ar.Vector(2)) >> ar.Shift(-1, default=[0.5, 1.5])
-    assert [x.tolist() for x in block.eval([[1, 2], [3, 4]])] == [[3, 4], [0.5, 1.5]]
-    agree(block >> ar.Sum(), [[[1, 2], [3, 4]], [], [[5, 6]]], loss="-")
-
-
-@pytest.mark.parametrize("dilation", [1, 2])
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("padding", ["same", "causal", "valid", 0, 1])
-@pytest.mark.parametrize("size", [3, 4])
-def test_windows(size: int, padding: Any, stride: int, dilation: int) -> None:
-    span = dilation * (size - 1)
-    ends = {
-        "same": (span // 2, span - span // 2),
-        "causal": (span, 0),
-        "valid": (0, 0),
-        0: (0, 0),
-        1: (1, 1),
-    }[padding]
-    block = NUMBERS >> ar.Window(size, padding=padding, stride=stride, dilation=dilation, default=-1)
-    for count in range(9):
-        numbers = np.concatenate([[-1.0] * ends[0], np.arange(1.0, count + 1), [-1.0] * ends[1]])
-        starts = range(0, max(len(numbers) - span, 0), stride) if count else range(0)
-        wanted = [numbers[start : start + span + 1 : dilation].tolist() for start in starts]
-        assert [window.tolist() for window in block.eval(list(range(1, count + 1)))] == wanted, count
-
-
-def test_windows_batch() -> None:
-    agree(VECTORS >> ar.Window(2, padding="causal") >> ar.Sum(), sentences(), loss="-")
 
 
 def convolution(padding: Any, stride: int, dilation: int, device: str = "cpu") -> ar.Model:
@@ -102,38 +60,6 @@ def test_convolutions_are_those_of_pytorch(padding: Any, stride: int, dilation: 
     for got, x in zip(grads["x"], inputs, strict=True):
         wanted = np.zeros(x.shape) if x.grad is None else x.grad.numpy()
         np.testing.assert_allclose(np.reshape(got, (-1, 3)), wanted, atol=1e-9)
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
-def test_a_convolution_is_a_window_and_a_layer(device: str) -> None:
-    model = convolution("same", 1, 1, device)
-    flat = ar.Function(lambda x: ar.ops.reshape(x, (9,)))
-    plain = ar.Map(ar.Vector(3)) >> ar.Window(3) >> ar.Map(flat >> ar.FC(5, name="filters"))
-    weight, bias = (ar.to_numpy(model.params[f"filters/{part}"]) for part in ("weight", "bias"))
-    params = {"filters/weight": np.asarray(weight).reshape(9, 5), "filters/bias": np.asarray(bias)}
-    other = ar.compile(plain, float_type="float64", params=params)
-    rows, _ = model(sentences())
-    for got, wanted in zip(rows.tolist(), other(sentences()).tolist(), strict=True):
-        np.testing.assert_allclose(got, wanted, atol=1e-12)
-
-
-def test_a_convolution_learns() -> None:
-    layer = ar.Conv1d(2, 3, padding="same", activation=ar.ops.tanh)
-    agree(VECTORS >> layer >> ar.Sum(), sentences(), loss="-")
-
-
-def test_the_element_at_a_computed_place() -> None:
-    place = ar.Scalar("int32") >> ar.Function(lambda i: i * 2)
-    block = (ar.GetItem(0) >> VECTORS & ar.GetItem(1) >> place) >> ar.At(default=0.25)
-    examples = [(sentences()[0], 1), (sentences()[1], 0), (sentences()[3], 3), (sentences()[3], 4), ([], -1)]
-    values = agree(block, examples, loss="-")
-    wanted = [sentences()[0][2], [0.25] * 3, sentences()[3][6], [0.25] * 3, [0.25] * 3]
-    np.testing.assert_allclose(np.asarray(values), wanted, rtol=1e-6)
-    pairs = (
-        ar.Map(ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Scalar("int32")) & ar.Constant(1, "int64")
-    ) >> ar.At()
-    x, i = pairs.eval([([1, 2, 3], 7), ([4, 5, 6], 8)])
-    assert (x.tolist(), int(i)) == ([4, 5, 6], 8)
 
 
 def test_a_place_beyond_the_ends_is_refused() -> None:

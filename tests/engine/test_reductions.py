@@ -13,19 +13,12 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.scheduling import merge
-from arrows.typesys import types as T
 from tests.agree import agree
 
 NUMBERS = ar.Map(ar.Scalar(name="x"))
 VECTORS = ar.Map(ar.Vector(2, name="x"))
-TOTAL = ar.Function(lambda v: v.sum())
 LISTS: list[Any] = [[1.5, -2, 0.25], [], [4], [3, 8, -1, 2, 0.5, 7, 6]]
-SOME = [x for x in LISTS if x]
 ROWS = [np.random.default_rng(n).normal(size=(n, 2)).tolist() for n in (3, 1, 6)]
-
-
-def floats(values: Any) -> list[float]:
-    return [float(value) for value in values]
 
 
 def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
@@ -37,34 +30,6 @@ def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------ Reduce
-
-
-def test_neighbours_pair_up_and_an_odd_last_one_goes_on() -> None:
-    tree = ar.Reduce(ar.InputTransform(lambda pair: f"({pair[0]}{pair[1]})"))
-    texts = ["a", "(ab)", "((ab)c)", "((ab)(cd))", "(((ab)(cd))e)", "(((ab)(cd))(ef))", "(((ab)(cd))((ef)g))"]
-    assert [tree.eval("abcdefg"[:n]) for n in range(1, 8)] == texts
-    assert tree.eval(["one"]) == "one"
-    of_tuple = (ar.GetItem(0) & ar.GetItem(1)) >> tree
-    assert of_tuple.eval("ab") == "(ab)"
-
-
-def test_reduce_of_tensors() -> None:
-    combine = ar.Function(lambda x, y: ops.tanh(x * 2.0 + y))
-    agree(NUMBERS >> ar.Reduce(combine), LISTS, inputs=["x"])
-    assert floats(agree(NUMBERS >> ar.Reduce(combine), [[], [7]])) == [0, 7]
-    assert floats(agree(NUMBERS >> ar.Reduce(combine, ar.Constant(5.0)), [[], [7]])) == [5, 7]
-    layer = ar.Concat() >> ar.FC(2, activation=ops.tanh)
-    agree(VECTORS >> ar.Reduce(layer) >> TOTAL, ROWS, inputs=["x"])
-    pair = ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> ar.Scalar()
-    assert floats(agree(pair >> ar.Reduce(ar.Function(lambda x, y: x - y)), [(5, 3)])) == [2]
-
-
-def test_reduce_of_tuples_sequences_and_integers() -> None:
-    states = ar.Map(ar.Scalar() & ar.Scalar("int64"))
-    both = states >> ar.Reduce(ar.Function(lambda x, y: (x[0] * y[0], x[1] + y[1])))
-    assert [tuple(floats(v)) for v in agree(both, [[2, 3, 4], []], loss="-")] == [(24, 9), (0, 0)]
-    nested = ar.Map(NUMBERS) >> ar.Reduce(ar.Zip(strict=False) >> ar.Map(ar.Function(lambda x, y: x + y)))
-    assert [floats(v) for v in agree(nested, [[[1, 2], [3], [4, 5]], []], loss="-")] == [[8], []]
 
 
 def test_a_reduce_visits_its_pairs_in_order() -> None:
@@ -82,27 +47,7 @@ def test_a_reduce_takes_about_log_n_steps(n: int) -> None:
     assert len(steps(NUMBERS >> ar.Reduce(combine), [[1.0] * n, [2.0]])) == math.ceil(math.log2(n))
 
 
-def test_a_reduce_calls_a_recursive_block() -> None:
-    @ar.fix
-    def tree(me: Any) -> Any:
-        leaf = ar.GetItem("leaf") >> ar.Scalar()
-        node = ar.GetItem("kids") >> ar.Map(me) >> ar.Reduce(ar.Function(lambda x, y: x * y - 1.0))
-        return ar.OneOf(lambda t: "leaf" in t, {True: leaf, False: node})
-
-    leaf = [{"leaf": x} for x in (2.0, 3.0, 5.0)]
-    agree(tree, [{"kids": leaf}, leaf[0], {"kids": [{"kids": leaf[:2]}, leaf[2], {"kids": []}]}])
-
-
 # ------------------------------------------------------------------------------------------ Min, Max, Mean
-
-
-def test_extremes_and_means() -> None:
-    assert floats(agree(NUMBERS >> ar.Max(), SOME, inputs=["x"])) == [1.5, 4, 8]
-    assert floats(agree(NUMBERS >> ar.Min(), SOME, inputs=["x"])) == [-2, 4, -1]
-    assert floats(agree(NUMBERS >> ar.Mean(), [[1, 2, 6], [4]], inputs=["x"])) == [3, 4]
-    assert agree(VECTORS >> ar.Max(), [[[1, 5], [3, 2]]], loss="-")[0].tolist() == [3, 5]
-    for reduction in (ar.Max, ar.Min, ar.Mean):
-        agree(VECTORS >> reduction() >> TOTAL, ROWS, inputs=["x"])
 
 
 @pytest.mark.parametrize("reduction", [ar.Max, ar.Min, ar.Mean])
@@ -160,35 +105,7 @@ def test_every_element_type(dtype: str) -> None:
     assert float((read >> ar.Max()).eval([plain(2), plain(5)])) == 5
 
 
-@pytest.mark.parametrize("reduction", [ar.Sum, ar.Max, ar.Min, ar.Mean])
-def test_a_tuple_may_stand_for_the_sequence(reduction: Any) -> None:
-    pair = ar.GetItem(0) >> ar.Vector(2) & ar.GetItem(1) >> ar.Vector(2) & ar.GetItem(2) >> ar.Vector(2)
-    over = VECTORS >> reduction()
-    row = [[1, 2], [0, 7], [5, -3]]
-    assert agree(pair >> reduction(), [row], loss="-")[0].tolist() == over.eval(row).tolist()
-    states = ar.AllOf(ar.AllOf(ar.Vector(2), ar.Vector(2)), ar.AllOf(ar.Vector(2), ar.Vector(2)))
-    assert [v.tolist() for v in (states >> reduction()).eval([1, 2])] == [
-        (ar.Vector(2) >> (ar.Identity() & ar.Identity()) >> reduction()).eval([1, 2]).tolist()
-    ] * 2
-
-
 # ------------------------------------------------------------------------------------------ Stack
-
-
-def test_stack() -> None:
-    assert ar.infer(VECTORS >> ar.Stack(3)).output == T.Tensor((3, 2))
-    assert ar.infer(NUMBERS >> ar.Stack(1)).output == T.Tensor((1,))
-    weights = np.array([[1.0, 2.0], [3.0, -4.0], [0.5, 0.25]], "float32")
-    scored = VECTORS >> ar.Stack(3) >> ar.Function(lambda m: (m * m * weights).sum())
-    agree(scored, [[[1, 2], [3, 4], [5, 6]], [[0, 1], [2, 0], [1, 1]]], inputs=["x"])
-    assert agree(NUMBERS >> ar.Stack(2), [[1, 2], [3, 4]], loss="-")[1].tolist() == [3, 4]
-    states = ar.Map(ar.GetItem(0) >> ar.Scalar("int32") & ar.Vector(2)) >> ar.Stack(2)
-    a, b = agree(states, [[[1, 2], [3, 4]]], loss="-")[0]
-    assert (a.tolist(), b.tolist()) == ([1, 3], [[1, 2], [3, 4]])
-    pair = ar.GetItem(0) >> ar.Vector(2) & ar.GetItem(1) >> ar.Vector(2)
-    assert agree(pair >> ar.Stack(2), [[[1, 2], [3, 4]]], loss="-")[0].tolist() == [[1, 2], [3, 4]]
-    matrix = ar.Map(NUMBERS >> ar.Stack(2)) >> ar.Stack(2)
-    assert ar.compile(matrix)([[[1, 2], [3, 4]]]).tolist() == [[[1, 2], [3, 4]]]
 
 
 @pytest.mark.parametrize("given", [[], [1], [1, 2, 3]])
@@ -198,43 +115,6 @@ def test_another_length_is_refused(given: list[float]) -> None:
         with pytest.raises(ar.InputError) as caught:
             call({"of": given})
         assert f"of: expected 2 elements, got {len(given)}\n  in  Stack(2)" in str(caught.value)
-
-
-# ------------------------------------------------------------------------------------------ Attention
-
-
-def test_attention_is_what_it_says() -> None:
-    score = ar.FC(1)
-    block = VECTORS >> ar.Attention(score)
-
-    def by_hand(scores: Any, rows: Any) -> Any:
-        weights = ops.segment_softmax(scores.reshape())
-        return ops.segment_sum(rows * weights.reshape(1))
-
-    pairs = VECTORS >> ar.Map(score & ar.Identity()) >> ar.Function(lambda pairs: by_hand(*pairs))
-    for one, other in zip(agree(block, ROWS, loss="-"), agree(pairs, ROWS, loss="-"), strict=True):
-        assert np.allclose(one, other, atol=1e-12)
-    agree(block >> TOTAL, ROWS, inputs=["x"])
-
-
-def test_attention_with_values_weights_and_a_query() -> None:
-    value = ar.FC(3, activation=ops.tanh)
-    block = VECTORS >> ar.Attention(ar.FC(1), value, weights=True)
-    assert str(ar.infer(block).output) == "(float32[3], Sequence(float32))"
-    for pooled, weights in agree(block, ROWS, loss="-"):
-        assert pooled.shape == (3,) and abs(sum(floats(weights)) - 1) < 1e-12
-    query = ar.GetItem("query") >> ar.Vector(2, name="q") >> ar.Broadcast()
-    beside = (ar.GetItem("keys") >> VECTORS & query) >> ar.Zip()
-    asked = beside >> ar.Attention(ar.Function(lambda k, q: k @ q), ar.GetItem(0)) >> TOTAL
-    agree(asked, [{"keys": rows, "query": [1, -0.5]} for rows in ROWS], inputs=["x", "q"])
-    states = ar.Map(ar.GetItem(0) >> ar.Scalar() & ar.Vector(2))
-    both = states >> ar.Attention(ar.GetItem(0), default=(1.0, [2.0, 3.0]))
-    assert [v.tolist() for v in agree(both, [ROWS[0], []], loss="-")[1]] == [1, [2, 3]]
-    empty = VECTORS >> ar.Attention(ar.FC(1), default=0.5, weights=True)
-    pooled, weights = agree(empty, [[], ROWS[0]], loss="-")[0]
-    assert pooled.tolist() == [0.5, 0.5] and weights == []
-    of_objects = ar.Attention(ar.Vector(2) >> ar.FC(1), ar.Vector(2, name="x"))
-    agree(of_objects >> TOTAL, ROWS, inputs=["x"])
 
 
 # ------------------------------------------------------------------------------------------ steps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -49,19 +48,6 @@ def test_a_bad_number_of_an_iterator_is_an_input_error(leaf: str, bad: float) ->
     model = ar.compile(ar.Map(ar.Scalar(leaf)) >> ar.Sum())
     with pytest.raises(ar.InputError, match="example 1"):
         model([[1], iter([bad])])
-
-
-def test_one_model_in_several_threads() -> None:
-    hidden = ar.Map(ar.Vector(64) >> ar.FC(64, activation=ar.ops.tanh))
-    model = ar.compile(hidden >> ar.Sum() >> ar.FC(1) >> ar.Function(lambda v: v[0]))
-    rng = np.random.default_rng(0)
-    batches = [
-        model.prepare([rng.normal(size=(n, 64)).tolist() for n in rng.integers(1, 9, 64)]) for _ in range(4)
-    ]
-    wanted = [model(batch) for batch in batches]
-    with ThreadPoolExecutor(4) as pool:
-        for k, found in enumerate(pool.map(lambda k: model(batches[k % 4]), range(200))):
-            assert np.allclose(found, wanted[k % 4], atol=1e-4)
 
 
 def test_a_prepared_set_is_pickled_for_models_of_the_same_expression() -> None:
@@ -147,28 +133,6 @@ class _Table(ar.Layer[Any, Any]):
         return parameters["w"]
 
 
-def test_a_table_is_looked_up_and_read_whole_in_two_operations() -> None:
-    """The rows of one operation used to take the place of the array that the other wrote later."""
-    table = _Table("table")
-    row = ar.Function(lambda i: ops.sum(ops.tanh(ops.lookup(table(ops.cast(i, "float32")), i))))
-    dense = ar.Function(lambda x: ops.sum(ops.tanh(table(x))) * x)
-    looked_up = ar.GetItem(0) >> ar.Scalar("int32") >> row
-    read_whole = ar.GetItem(1) >> ar.Scalar() >> dense
-    for block in (looked_up & read_whole, read_whole & looked_up):
-        agree(block >> ar.Sum(), [(0, 10.0), (2, -3.0), (0, 0.5)])
-
-
-def test_a_table_is_looked_up_twice_in_one_operation() -> None:
-    """Skip-gram: the gradient of the table stays row-sparse."""
-    embed = ar.Embedding(5, 4, name="embed")
-    pair = ar.GetItem(0) >> ar.Scalar("int32") & ar.GetItem(1) >> ar.Scalar("int32")
-    block = pair >> ar.Function(lambda i, j: ops.dot(embed(i), embed(j)))
-    examples = [(0, 1), (3, 3), (1, 4)]
-    agree(block, examples)
-    _, gradients = ar.compile(block).value_and_grad(examples)
-    assert isinstance(gradients["embed/weight"], ar.ops.RowSparse)
-
-
 @pytest.mark.parametrize(
     "read",
     [
@@ -186,13 +150,6 @@ def test_what_is_looked_up_is_no_bare_parameter(read: Any) -> None:
     table = _Table("table", (3, 3))
     block = ar.Tensor([3], "int32") >> ar.Function(lambda i: read(table(ops.cast(i, "float32")), i))
     agree(block, [[0, 1, 1], [1, 0, 0], [0, 0, 1]])
-
-
-def test_two_operations_read_the_same_named_inputs_at_two_depths() -> None:
-    """Under `depth` a component has several steps of one operation; each used to write over the other's."""
-    elements = ar.Map(ar.Scalar(name="x"))
-    both = elements >> (ar.Sum() & ar.Max(default=0)) >> ar.Function(lambda s, m: s * m)
-    agree(both, [[1.0, 5.0, 2.0], [], [3.0]], inputs=["x"])
 
 
 _LEVELS = {

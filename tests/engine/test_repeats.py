@@ -73,26 +73,6 @@ def test_what_stands_twice_gives_the_numbers_of_each_place(data: st.DataObject) 
     both_ways(data.draw(cases(production=production, depth=2)))
 
 
-def rounds(count: int, step: Any = None) -> Any:
-    """A graph network: each state is read twice in every round."""
-    gather = ar.Function(lambda state, spread: ar.ops.tanh(state * 0.5 + spread))
-    state = ar.Map(ar.Scalar())
-    for _ in range(count):
-        spread = state >> ar.Sum() >> ar.Broadcast()
-        state = (state & spread) >> ar.Zip() >> ar.Map(gather if step is None else gather >> step)
-    return state >> ar.Sum()
-
-
-def test_nodes_of_a_network_grow_with_its_rounds() -> None:
-    sizes = []
-    for count in (4, 8, 12):
-        model = ar.compile(rounds(count))
-        prepared = model.prepare([[1, 2, 3], []])
-        sizes.append(len(prepared.wirings.site.values))
-        assert np.allclose(model(prepared), [model.eval([1, 2, 3]), 0])
-    assert sizes[2] - sizes[1] == sizes[1] - sizes[0]
-
-
 def test_a_named_input_on_one_value_is_read_once() -> None:
     """Its gradient is the sum over the places; another block of that name is another read."""
     x = ar.Vector(2, name="x")
@@ -127,16 +107,6 @@ def test_masks_stay_what_they_are() -> None:
     model = ar.compile((read >> drop & read >> drop) >> ar.Function(lambda a, b: ar.ops.stack([a, b])))
     for a, b in model([[1.0] * 8] * 9, training=True).tolist():
         assert a != b  # each place has a mask of its own
-
-
-def test_with_dropout_too_what_doubles_is_written_once() -> None:
-    drop = ar.Function(lambda x: ar.ops.drop(x, 0.5))
-    for block in (rounds(40) >> drop, rounds(5, step=drop)):
-        typed = ar.infer(block)
-        model = ar.compile(block)
-        assert np.allclose(model([[1, 2, 3]]), model.eval([1, 2, 3]))
-        assert sum(1 for _ in typed.walk()) < 1000
-        assert all(t.places == 1 for t in typed.walk() if t.form is drop)
 
 
 @pytest.mark.parametrize("where", ["repeated", "in a chain", "fanned out", "zipped", "of the example"])

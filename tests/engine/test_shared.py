@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from tests.agree import agree
 
 
 def dag_block() -> ar.Block:
@@ -61,35 +60,7 @@ def test_cycles_through_shared_end_in_an_error():
         model([example])
 
 
-def child_sum(children: int | None, *, once: bool) -> ar.Block:
-    """Tai et al.'s cells over {"x": vector, "below": [...]}, of any number of children or of so many."""
-    cell = ar.TreeLSTM(3, children=children)
-
-    def tree(me):
-        again = ar.shared(me) if once else me
-        if children is None:
-            below = ar.GetItem("below") >> ar.Map(again)
-        else:
-            item = ar.Optional(again, ar.Zeros(cell.state))
-            below = ar.AllOf(
-                *(
-                    ar.InputTransform(lambda t, i=i: (t["below"] + [None] * 9)[i]) >> item
-                    for i in range(children)
-                )
-            )
-        return (ar.GetItem("x") >> ar.Vector(2, name="x") & below) >> cell
-
-    return ar.fix(tree) >> ar.Function(lambda h, c: (h * h).sum() + c.sum())
-
-
 def graphs() -> list:
     leaf = {"x": [1.0, 0.5], "below": []}
     other = {"x": [0.0, 2.0], "below": [leaf, leaf, {"x": [1.0, 1.0], "below": [leaf]}]}
     return [{"x": [0.5, -1.0], "below": [other, leaf, other]}, leaf, {"x": [2.0, 0.0], "below": [other]}]
-
-
-@pytest.mark.parametrize("children", [None, 3])
-def test_trees_and_graphs_of_any_number_of_children(children):
-    values = agree(child_sum(children, once=True), graphs(), inputs=["x"])
-    # what is shared has the numbers of what is computed again
-    np.testing.assert_allclose(agree(child_sum(children, once=False), graphs()), values)

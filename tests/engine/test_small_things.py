@@ -12,8 +12,6 @@ import pytest
 import arrows as ar
 from tests.agree import agree
 
-NUMBERS = ar.Map(ar.Scalar())
-
 
 def test_results_of_arrows_nest_dicts_as_those_of_functions_do() -> None:
     @ar.arrow
@@ -47,23 +45,6 @@ def test_items_with_keys_are_attributes() -> None:
         assert again.word.tolist() == [1]
 
 
-def test_a_slice_of_a_ragged_value_is_one() -> None:
-    result = ar.compile(NUMBERS)([[1, 2], [], [3], [4, 5, 6]])
-    assert result[0:1].tolist() == [[1, 2]]
-    assert result[1:].tolist() == [[], [3], [4, 5, 6]]
-    assert result[-1:].tolist() == [[4, 5, 6]]
-    assert result[3:1].tolist() == [] and len(result[9:]) == 0
-    assert result[:].tolist() == result.tolist()
-    assert np.shares_memory(result[2:].values, result.values)
-    nested = ar.compile(ar.Map(NUMBERS))([[[1], []], [], [[2, 3]]])
-    assert nested[0:2].tolist() == [[[1], []], []]
-    assert nested[2:].tolist() == [[[2, 3]]]
-    pairs = ar.compile(ar.Map(ar.Record((ar.Scalar(), ar.Scalar()))))([[(1, 2)], [(3, 4)]])
-    assert pairs[1:].tolist() == [[(3, 4)]]
-    with pytest.raises(IndexError, match="not by steps of 2"):
-        _ = result[::2]
-
-
 def failing(generator: Any, shape: Any, dtype: Any) -> Any:
     raise ZeroDivisionError("no")
 
@@ -89,13 +70,3 @@ def test_an_initializer_that_fails_names_its_parameter(initializer: Any, text: s
     first, second = str(caught.value).splitlines()[:2]
     assert first == "cannot make parameter 'FC_1/weight'"
     assert second.startswith("  FC(2") and "test_small_things.py:" in second
-
-
-def test_slices_are_keys_of_a_record() -> None:
-    halves = ar.Record([(slice(0, 2), NUMBERS), (slice(2, None), NUMBERS), ("n", ar.Constant(1.0))][:2])
-    assert ar.infer(halves).output.labels == ("0:2", "2:")
-    model = ar.compile(halves)
-    first, rest = model([[1, 2, 3]])
-    assert (first.tolist(), rest.tolist()) == ([[1, 2]], [[3]])
-    with pytest.raises(ar.ArrowValueError, match="a key appears twice"):
-        ar.Record([(slice(1), NUMBERS), (slice(1), NUMBERS)])

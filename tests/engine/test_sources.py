@@ -120,16 +120,6 @@ def test_every_source_gives_what_a_list_gives(source: str) -> None:
     assert one.train_step(make(RECORDS), SGD(0.0)) == one.train_step(RECORDS, SGD(0.0))
 
 
-@pytest.mark.parametrize("source", [*SOURCES, "prepared", "batch"])
-def test_training_on_every_source_is_training_on_a_list(source: str) -> None:
-    one, other = model(), model()
-    examples = {"prepared": one.prepare, "batch": lambda items: one.prepare(items)[:]} | SOURCES
-    arguments: dict[str, Any] = {"epochs": 3, "batch_size": 2, "progress": False}
-    found = train(one, examples[source](RECORDS), SGD(0.01), **arguments)
-    wanted = train(other, RECORDS, SGD(0.01), **arguments)
-    assert [epoch.loss for epoch in found] == [epoch.loss for epoch in wanted]
-
-
 def test_a_dataset_is_asked_for_each_item_once() -> None:
     dataset = Dataset(RECORDS)
     train(model(), dataset, SGD(0.01), epochs=3, progress=False)
@@ -230,23 +220,6 @@ def test_what_is_no_batch(call: str, given: Any, words: str) -> None:
     with pytest.raises(ar.ArrowTypeError, match="(?s)" + words):
         calls.get(call, lambda: getattr(one, call)(given))()
     assert one.step == 0
-
-
-@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow", "datasets"])
-def test_rows_of_tables_are_examples(package: str) -> None:
-    library = pytest.importorskip(package)
-    columns = {"x": [[1.0, 2.0], [0.5, 0.0], [3.0, 1.0]], "n": [1, 2, 3]}
-    tables = {
-        "pandas": lambda: library.DataFrame(columns),
-        "polars": lambda: library.DataFrame(columns),
-        "pyarrow": lambda: library.table(columns),
-        "datasets": lambda: library.Dataset.from_dict(columns),
-    }
-    rows = [{"x": x, "n": n} for x, n in zip(*columns.values(), strict=True)]
-    one = ar.compile((ar.GetItem("x") >> ar.Vector(2)) & (ar.GetItem("n") >> ar.Scalar("int32")))
-    for expected, got in zip(one(rows), one(tables[package]()), strict=True):
-        np.testing.assert_array_equal(expected, got)
-    assert len(one.prepare(tables[package]())) == 3
 
 
 def test_large_tables_are_read_some_rows_at_a_time(tmp_path: Any) -> None:

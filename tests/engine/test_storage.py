@@ -16,19 +16,16 @@ from arrows.engine.device import STORED_TYPES, Arena, Device, StoredType
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.program.instructions import Downcast
-from arrows.engine.program.pipeline import without_passes
 from arrows.engine.program.text import parse_program
 from arrows.engine.running.executors import arena_sizes
 from arrows.engine.scheduling import DropoutSeed
 from arrows.models import sentiment
 from arrows.training import Adam, train
 from tests.agree import programs
-from tests.engine.running.test_batch_memory import need
 from tests.engine.test_batching import check, models, order_of
-from tests.engine.test_switched_off import PASSES
 from tests.generate import Case, cases
 from tests.profile import draws
-from tests.training.test_launches import LAUNCHES_OF_A_CELL_STEP, WORDS, chain, counted, random_tree
+from tests.training.test_launches import WORDS, random_tree
 
 SST = Path(__file__).resolve().parents[3] / "shared" / "data" / "sst"
 KERNELS = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -103,18 +100,6 @@ def test_random_models_whose_storage_rounds_nothing(backwards: bool) -> None:
 
 
 @KERNELS
-@pytest.mark.usefixtures("exact")
-def test_random_models_without_other_passes() -> None:
-    @draws(4, 200)
-    @given(data=st.data())
-    def one_by_one(data: st.DataObject) -> None:
-        with without_passes(*PASSES):
-            compare(data, "exact", 1e-4, 1e-6)
-
-    one_by_one()
-
-
-@KERNELS
 @pytest.mark.parametrize("storage", ROUNDING)
 def test_random_models(storage: str) -> None:
     """Away from where rounding decides on which side of a kink a number lies."""
@@ -128,18 +113,6 @@ def test_random_models(storage: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- models
-
-
-@KERNELS
-@pytest.mark.usefixtures("exact")
-def test_a_tree_lstm_stored_exactly() -> None:
-    """The same kernels and products, in another type of the same numbers."""
-    (value, gradients), (same, others) = (
-        trees(storage).value_and_grad(some_trees()) for storage in ("float32", "exact")
-    )
-    assert np.isclose(ar.to_numpy(value), ar.to_numpy(same), rtol=1e-6)
-    for name in gradients:
-        np.testing.assert_allclose(dense(others[name]), dense(gradients[name]), 1e-4, 1e-6)
 
 
 @KERNELS
@@ -162,46 +135,12 @@ def test_a_tree_lstm_in_16_bits(storage: str) -> None:
 
 
 @KERNELS
-@pytest.mark.parametrize("storage", ROUNDING)
-def test_attention_in_16_bits(storage: str) -> None:
-    mix = ar.MultiHeadAttention(4, name="mix")
-    score = ar.FC(3, activation=ar.ops.tanh) >> ar.Function(lambda v: (v * v).sum()) >> ar.Metric("loss")
-    block = ar.Map(ar.Vector(8) >> ar.FC(64)) >> mix >> ar.Map(score)
-    examples = list(3 * np.random.default_rng(0).normal(size=(4, 6, 8)))
-    (value, gradients), (near, others) = (
-        ar.compile(block, loss="loss", device="fake-kernels", storage=each).value_and_grad(examples)
-        for each in ("float32", storage)
-    )
-    assert np.isclose(ar.to_numpy(value), ar.to_numpy(near), rtol=8 * ROUNDING[storage])
-    greatest = max(np.abs(dense(gradient)).max() for gradient in gradients.values())
-    for name, gradient in gradients.items():
-        error = np.abs(dense(others[name]) - dense(gradient)).max()
-        assert error <= 16 * ROUNDING[storage] * greatest, name
-
-
-@KERNELS
-def test_without_the_pass_nothing_is_rounded() -> None:
-    with without_passes("halve"):
-        model = trees("bfloat16")
-        value, _ = model.value_and_grad(some_trees())
-    assert ar.to_numpy(value) == ar.to_numpy(trees("float32").value_and_grad(some_trees())[0])
-
-
-@KERNELS
 def test_what_users_read_is_float32() -> None:
     model = trees("bfloat16")
     _, gradients = model.value_and_grad(some_trees())
     arrays = [*map(dense, gradients.values()), *(ar.to_numpy(model.params[name]) for name in model.params)]
     assert {str(array.dtype) for array in arrays} == {"float32"}
     assert str(ar.to_numpy(model.metrics["loss"]).values.dtype) == "float32"
-
-
-@KERNELS
-def test_a_cell_step_is_four_launches() -> None:
-    """Rows that later steps read together are delivered in 16 bits."""
-    model = trees("bfloat16")
-    shallow, deep = counted(model, [chain(3)]), counted(model, [chain(13)])
-    assert deep.launches - shallow.launches == 10 * LAUNCHES_OF_A_CELL_STEP
 
 
 # ------------------------------------------------------------------------------------------------- memory
@@ -225,21 +164,6 @@ def test_memory_is_less_and_as_estimated() -> None:
         taken[storage] = model.executors.arena.bytes + fixed
         assert 0.95 <= expected / taken[storage] <= 1.01  # less a few small arrays
     assert 0.6 < taken["bfloat16"] / taken["float32"] < 0.8
-
-
-@KERNELS
-def test_a_limit_that_16_bits_meet() -> None:
-    batch = some_trees(64)
-    needs, sizes = {}, {}
-    for storage in ("float32", "bfloat16"):
-        model = trees(storage, size=32)
-        needs[storage], sizes[storage] = need(model, batch, gradients=True), estimate(model, batch)
-    limit = (needs["float32"] + needs["bfloat16"]) // 2
-    for storage, size in sizes.items():
-        model = trees(storage, size=32, memory_limit=limit)
-        model.value_and_grad(batch)
-        in_parts = model.executors.arena.bytes < 0.7 * size
-        assert in_parts == (storage == "float32")
 
 
 # ----------------------------------------------------------------------------------------------- training
@@ -298,12 +222,6 @@ def test_a_model_does_not_move_to_such_a_device() -> None:
     sharing.to("cpu")
     with pytest.raises(ar.ArrowValueError, match=r"'cpu' stores float32 as it is"):
         model([[1, 2, 3, 4]])
-
-
-@KERNELS
-def test_a_model_without_float32_is_refused() -> None:
-    with pytest.raises(ar.ArrowValueError, match=r"is for values of float32, and the block has none"):
-        layer(storage="float16", device="fake-kernels", float_type="float64")
 
 
 @KERNELS

@@ -11,7 +11,6 @@ import pytest
 import arrows as ar
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam
-from arrows.training.optimizers.steps import Steps
 
 BATCHES = [[[1, 2, 0], [3]], [[0]], [[2, 2], []], [[], [1]], [[3, 0, 1]]]
 
@@ -97,53 +96,6 @@ def test_an_optimizer_may_keep_what_it_is_handed() -> None:
             np.testing.assert_allclose(dense(grads[name]), wanted, atol=1e-6, err_msg=name)
 
 
-class Overwriting(SGD):
-    """One of ours, but for the step."""
-
-    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
-        super().step(model, grads)
-        for gradient in grads.values():
-            makes_nan(values(gradient))
-
-
-class Delegating:
-    """Looks like one of ours in all but the step."""
-
-    def __init__(self) -> None:
-        self.inner = SGD(0.1)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
-        self.inner.step(model, grads)
-        for gradient in grads.values():
-            adds_one(values(gradient))
-
-
-def replaced() -> Any:
-    optimizer = SGD(0.1)
-    original = optimizer.step
-
-    def step(model: Any, grads: Any) -> None:
-        original(model, grads)
-        for gradient in grads.values():
-            adds_one(values(gradient))
-
-    optimizer.step = step  # type: ignore[method-assign]
-    return optimizer
-
-
-@pytest.mark.parametrize("make", [lambda: Overwriting(0.1), Delegating, replaced])
-def test_what_looks_like_an_optimizer_of_ours_gets_copies_too(make: Any) -> None:
-    model, twin, optimizer, ours = compiled(), compiled(), make(), SGD(0.1)
-    for batch in BATCHES * 2:
-        loss = model.train_step(batch, optimizer)
-        assert np.isclose(loss, twin.train_step(batch, ours), atol=1e-6)
-    for name, array in model.params.items():
-        np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
-
-
 class Searches:
     """Computes other gradients, and results, before it uses those that it was handed."""
 
@@ -167,17 +119,6 @@ def asking(model: Any) -> Any:
         return 0.1
 
     return SGD(rate)
-
-
-@pytest.mark.parametrize("make", [lambda model: Searches(), asking])
-def test_calls_within_a_step_leave_its_gradients_alone(make: Any) -> None:
-    model, twin, ours = compiled(), compiled(), SGD(0.1)
-    optimizer = make(model)
-    for batch in BATCHES * 2:
-        model.train_step(batch, optimizer)
-        twin.train_step(batch, ours)
-    for name, array in model.params.items():
-        np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("make", [lambda model: Searches(), lambda model: SGD(0.1)])
@@ -293,22 +234,3 @@ def test_what_shows_values_comes_when_all_has_happened() -> None:
 def twin_state(twin: Any, batch: Any) -> Any:
     twin(batch)
     return twin.taps["state"].tolist()
-
-
-def test_what_shows_values_may_call_the_model() -> None:
-    def show(value: Any) -> None:
-        nonlocal busy
-        if not busy:
-            busy = True
-            for batch in BATCHES:
-                model.value_and_grad(batch)
-                model(batch * 40)
-            busy = False
-
-    busy = False
-    model, twin, optimizer, other = compiled(show=show), compiled(), SGD(0.1), SGD(0.1)
-    for batch in BATCHES:
-        assert np.isclose(model.train_step(batch, optimizer), twin.train_step(batch, other))
-        model.value_and_grad(batch)
-    for name, array in model.params.items():
-        np.testing.assert_allclose(array, twin.params[name], atol=1e-6)
