@@ -392,15 +392,6 @@ def test_circles() -> None:
     assert digest(rings([6])) != digest(rings([3, 3])) == digest(rings([3, 3]))
 
 
-def test_what_two_roots_share_is_part_of_their_content() -> None:
-    """A vocabulary that one function fills and another reads."""
-    table, other = {"a": 0}, {"a": 0}
-    shared, apart = (digests([("", table.get), ("", second.get)]) for second in (table, other))
-    assert shared[0] == apart[0] and shared[1] != apart[1]
-    changed = digests([("", {"b": 1}.get), ("", other.get)])
-    assert changed[1] == apart[1]  # a message names only the function that changed
-
-
 def test_depth_is_no_limit() -> None:
     def nested(depth: int, inner: Any) -> Any:
         for _ in range(depth):
@@ -424,18 +415,6 @@ def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     words = {f"word {number}": number for number in range(100_000)}
     monkeypatch.setattr(content_digest, "MOST", 60)
     digests([("table", words.get), ("counts", Node(words)), ("words", list(words))])
-
-
-def test_a_name_without_a_value() -> None:
-    def outer(bound: bool) -> Any:
-        def inner() -> Any:
-            return later, nowhere  # type: ignore[name-defined]  # noqa: F821
-
-        if bound:
-            later = 0
-        return inner
-
-    assert digest(outer(False)) == digest(outer(False)) != digest(outer(True))
 
 
 # ----------------------------------------------------------------------- what cannot be told

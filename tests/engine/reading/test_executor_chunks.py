@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -83,20 +82,6 @@ class Inline(Executor):
         return future
 
 
-def test_an_executor_of_the_users_own(tmp_path: Path) -> None:
-    check(Inline(), tmp_path)
-
-
-def test_a_worker_compiles_a_block_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    reader = executor_chunks.ReaderRecipe.reader
-    monkeypatch.setattr(executor_chunks.ReaderRecipe, "reader", lambda self: made.append(1) or reader(self))
-    executor_chunks._latest.clear()
-    executor = Inline()
-    make_model().prepare(make_examples(1000), executor=executor)
-    assert len(executor.sent) == 4 and len(made) == 1
-
-
 def test_few_chunks_are_under_way_at_a_time(tmp_path: Path) -> None:
     taken = 0
 
@@ -125,18 +110,6 @@ def test_few_chunks_are_under_way_at_a_time(tmp_path: Path) -> None:
     assert taken == 256 * 40 and max(seen) <= 2 * executor_chunks._FEWEST_PENDING
 
 
-def test_what_cannot_be_pickled_is_said() -> None:
-    lock = threading.Lock()
-    model = ar.compile(ar.InputTransform(lambda x: x if lock else 0) >> ar.Scalar())
-    with pytest.raises(ar.ArrowTypeError, match=r"(?s)the block cannot be pickled: .*lock.*let them"):
-        model.prepare([1, 2], executor=Inline())
-    model = ar.compile(ar.InputTransform(lambda x: 1) >> ar.Scalar())
-    with pytest.raises(ar.ArrowTypeError, match=r"one of the examples 0 to 1 cannot be pickled: .*lock"):
-        model.prepare([1, lock], executor=Inline())
-    with ThreadPoolExecutor(1) as threads:  # which need not pickle
-        assert len(model.prepare([1, lock], executor=threads)) == 2
-
-
 def test_without_cloudpickle_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ar.ArrowTypeError, match=r"(?s)cannot be pickled: .*arrows\[cloudpickle\]"):
@@ -152,15 +125,6 @@ def test_a_worker_that_dies_is_said() -> None:
             ar.ArrowValueError, match=r"(?s)examples 0 to 1 in the executor.*BrokenProcessPool"
         ):
             model.prepare([1, 2], executor=executor)
-
-
-@pytest.mark.parametrize("made", [ThreadPoolExecutor, lambda n: ProcessPoolExecutor(n, get_context("spawn"))])
-def test_an_executor_that_takes_no_work_is_said(made: Any, tmp_path: Path) -> None:
-    executor = made(1)
-    executor.shutdown()
-    with pytest.raises(ar.ArrowValueError, match=r"(?s)examples 0 to 1 in the executor.*after shutdown"):
-        make_model().prepare([["w1"], ["w2"]], executor=executor, cache=tmp_path / "set")
-    assert not [*tmp_path.iterdir()]
 
 
 class Dying(Inline):
@@ -185,13 +149,6 @@ def test_an_executor_that_breaks_on_the_way_is_said(most: int, tmp_path: Path) -
             model.prepare(examples, executor=Dying(most), **arguments)  # type: ignore[arg-type]
     assert not [*tmp_path.iterdir()]
     assert len(model.prepare(examples[:9])) == 9
-
-
-def test_a_worker_with_another_version_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make_model()
-    monkeypatch.setattr(model.reader, "description", "another")
-    with pytest.raises(ar.ArrowValueError, match="another version of arrows"):
-        model.prepare([["w1"]], executor=Inline())
 
 
 def test_arguments(tmp_path: Path) -> None:

@@ -61,18 +61,6 @@ def test_a_key_of_the_data_that_cannot_be_hashed_is_told(bad: type[Any]) -> None
         assert model([(0, 1)]).tolist() == [1]
 
 
-def test_what_is_no_key_need_not_be_hashed() -> None:
-    label = (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1)) >> ar.Metric("m")
-    model = ar.compile(label, loss="m")
-    thing = Unhashable()
-    model([(1, thing)])
-    assert model.labels["m"][0][0] is thing
-    keyed = ar.compile(ar.GetItem("x") >> ar.Scalar())
-    assert keyed([{"x": 1, "other": thing}]).tolist() == [1]
-    with pytest.raises(ar.InputError, match="expected a number"):
-        keyed([{"x": thing}])
-
-
 MANY = range(10**9)
 OVER: dict[str, tuple[Any, Any]] = {
     "map": (ar.Map(ar.Scalar()) >> ar.Sum(), MANY),
@@ -96,11 +84,3 @@ def test_more_elements_than_nodes_are_refused_before_they_are_read(block: Any, e
     for run in (lambda: model([example]), lambda: model.eval(example), lambda: model.prepare([example])):
         with pytest.raises(ar.InputError, match="more than 1,000 elements; raise max_nodes if it is meant"):
             run()
-
-
-def test_a_long_column_beside_a_short_one_is_read() -> None:
-    block = ar.Zip(strict=False) >> ar.Map(ar.GetItem(0) >> ar.Scalar("int64")) >> ar.Sum()
-    model = ar.compile(block, max_nodes=100)
-    example = (MANY, [1, 2, 3])
-    assert model([example]).tolist() == [3] and int(model.eval(example)) == 3
-    assert ar.compile(ar.Length())([MANY]).tolist() == [10**9]

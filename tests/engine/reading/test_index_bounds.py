@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,12 +195,6 @@ def test_every_device_gives_the_same_numbers_or_the_same_error(
                     np.testing.assert_allclose(a, b, 1e-5, 1e-6)
 
 
-def test_a_set_on_disk_is_checked_when_it_is_made(tmp_path: Path) -> None:
-    for device, model in models("a vector", "an embedding").items():
-        with pytest.raises(ar.InputError, match="example 1"):
-            model.prepare([[1, 2, 3], [1, 9, 1]], cache=tmp_path / device)
-
-
 def test_a_set_that_was_checked_against_another_table_is_read_again() -> None:
     def model(rows: int) -> ar.Model:
         table = ar.Embedding(rows, WIDE, name="table")
@@ -210,9 +203,3 @@ def test_a_set_that_was_checked_against_another_table_is_read_again() -> None:
     prepared = model(10).prepare([[1, 2, 9]])
     with pytest.raises(ar.ArrowValueError):
         model(4)(prepared[:])
-
-
-def test_an_index_that_depends_on_parameters_is_not_computed_when_examples_are_read() -> None:
-    layer, table = ar.FC(3), ar.Embedding(3, WIDE)
-    model = ar.compile(ar.Vector(2) >> ar.Function(lambda x: table(ops.argmax(layer(x)))))
-    assert model.reader.indices == []

@@ -167,10 +167,3 @@ def test_the_hint_is_about_what_the_user_hands_in_not_about_a_part_of_it(
     with pytest.raises(ar.InputError) as caught:
         ways[way](copy(batch))
     assert caught.value.details.hint == wanted
-
-
-def test_a_table_of_columns_as_a_batch() -> None:
-    with pytest.raises(
-        ar.ArrowTypeError, match=r"(?s)Frame, which is a table of columns.*as a list of dicts"
-    ):
-        ar.compile(WORD)(type("Frame", (Frame,), {"__iter__": lambda self: iter(["word"])})())

@@ -148,55 +148,6 @@ def stream_into(stream: Iterator[Any], got: list[Any]) -> list[Any]:
     return []
 
 
-@pytest.mark.parametrize("bad", [[1, "x"], [2, 100]])
-def test_processes_refuse_iterators_as_one_process_does(model: ar.Model, bad: list[Any]) -> None:
-    def examples() -> list[Any]:
-        return [iter([n % 9]) for n in range(700)] + [iter(bad), iter([1])]
-
-    texts = []
-    for processes in (1, 2):
-        with pytest.raises(ar.InputError, match=r"^example 700: \[1\]: ") as caught:
-            model.prepare(examples(), processes=processes)
-        texts.append(str(caught.value))
-    assert texts[0] == texts[1]
-
-
-def test_an_index_computed_of_an_iterator_is_refused_with_its_example() -> None:
-    row = ar.Map(ar.Scalar("int32")) >> ar.Sum() >> ar.Function(lambda i: i * 2) >> ar.Embedding(7, 2)
-    model = ar.compile(row)
-    rows = model.predict([iter([1, 2]), iter([2, 3]), iter([0]), iter([9])], errors="return")
-    assert [isinstance(row, ar.InputError) for row in rows] == [False, True, False, True]
-    assert "example 1: " in str(rows[1]) and "index 10 is out of range" in str(rows[1])
-    assert rows[0].tolist() == model.predict([[3]])[0].tolist()
-
-
-def test_a_function_is_not_blamed_for_an_iterator_that_was_used_up() -> None:
-    model = ar.compile(ar.InputTransform(lambda xs: [next(xs), next(xs)]) >> ar.Map(ar.Scalar()) >> ar.Sum())
-    with pytest.raises(ar.InputError, match=r"^example 1: .*got 'bad'"):
-        model([iter([1, 2]), iter([1, "bad"])])
-
-
-def test_an_error_of_an_iterator_is_what_the_message_says() -> None:
-    def broken() -> Iterator[int]:
-        yield 1
-        raise OSError("the line is dead")
-
-    model = ar.compile(NUMBERS >> ar.Max())
-    with pytest.raises(ar.InputError, match=r"example 1: .*the line is dead"):
-        model([iter([1]), broken()])
-
-
-def test_predictions_compare_with_labels() -> None:
-    model = ar.compile(NUMBERS >> ar.Sum())
-    assert (model.predict([[1, 2], [3], []], batch_size=2) == [3, 3, 1]).tolist() == [True, True, False]
-    assert model.predict([]).shape == (0,) and model.predict([]).dtype == np.float32
-    wide = ar.compile(ar.Vector(2))
-    assert wide.predict(iter([[1, 2], [3, 4], [5, 6]]), batch_size=2).shape == (3, 2)
-    assert wide.predict(wide.prepare([[1, 2]])).tolist() == [[1.0, 2.0]]
-    pairs = ar.compile(ar.arrow(lambda xs: {"sum": (NUMBERS >> ar.Sum())(xs)})).predict([[1], [2]])
-    assert pairs == [{"sum": 1.0}, {"sum": 2.0}]
-
-
 def test_the_first_epoch_on_the_fly_trains_on_iterators_and_a_second_refuses_them() -> None:
     def losses(make: Callable[[list[float]], Any], epochs: int) -> list[float]:
         net, layer = ar.OnTheFly(seed=1), ar.FC([], name="f")

@@ -16,7 +16,6 @@ import pytest
 
 import arrows as ar
 from arrows.engine.reading.process_pool import map_chunks
-from arrows.engine.scheduling import merge
 
 COUNT = 1400
 forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -66,20 +65,6 @@ def test_an_example_that_does_not_fit_is_named_as_ever() -> None:
 
 
 @forks
-def test_labels_that_cannot_be_pickled_are_made_here() -> None:
-    @ar.arrow
-    def block(x: Any) -> Any:
-        number = (ar.GetItem("x") >> ar.Scalar())(x)
-        ar.Metric("x")(number, ar.GetItem("f")(x))
-        return number
-
-    labelled = ar.compile(block)
-    some = [{"x": n, "f": lambda: None} for n in range(COUNT)]
-    labelled(labelled.prepare(some, processes=2))
-    assert labelled.labels["x"] == [[one["f"]] for one in some]
-
-
-@forks
 def test_a_process_that_is_killed_loses_nothing() -> None:
     here = os.getpid()
 
@@ -89,13 +74,6 @@ def test_a_process_that_is_killed_loses_nothing() -> None:
         return chunk.stop
 
     assert map_chunks(task, COUNT, 280, processes=2) == [233, 466, 700, 933, 1166, 1400]
-
-
-@forks
-def test_there_are_no_more_processes_than_chunks() -> None:
-    found = map_chunks(lambda chunk: (chunk.stop, os.getpid()), 600, 1024, processes=64)
-    assert [stop for stop, _ in found] == [200, 400, 600]
-    assert os.getpid() not in {process for _, process in found}
 
 
 @forks
@@ -152,20 +130,6 @@ def _runs(process: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-@pytest.mark.nightly
-@forks
-@pytest.mark.parametrize("count", [129, 770, 1025, 2050])
-def test_equal_nodes_are_found_in_chunks_of_any_size(count: int) -> None:
-    model = ar.compile(ar.Map(ar.Vector(2)) >> ar.Map(ar.FC(2)) >> ar.Sum())
-    nodes = []
-    for processes in (1, 2):
-        prepared = model.prepare([[[1, 2], [3, 4]] * 9] * count, processes=processes)
-        merged = merge(model.plan, prepared[:].wired)
-        nodes.append([rows.count for rows in merged.operations])
-    assert nodes[0] == nodes[1]
-    assert max(nodes[0]) < 9
 
 
 def test_few_examples_and_none_stay_here() -> None:

@@ -64,68 +64,12 @@ def test_equal_subtrees_are_one() -> None:
         assert np.allclose(found, sum(dense) / 3), name
 
 
-def test_sequences_that_are_split_elsewhere_are_not_equal() -> None:
-    """Two sequences with the same elements in a row: where one ends and the other begins counts."""
-
-    def split(k: int) -> Any:
-        return ar.GetItem(0) >> (ar.GetItem(slice(0, k)) & ar.GetItem(slice(k, None)))
-
-    @ar.arrow
-    def block(x: Any) -> Any:
-        rows = ar.Map(ar.Scalar())(x["rows"])
-        parts = ar.OneOf(ar.GetItem(1), {k: split(k) for k in range(4)})(rows, x["k"])
-        return ar.Function(lambda a, b: ops.segment_sum(a) - ops.segment_sum(b))(parts)
-
-    model = ar.compile(block)
-    assert model([{"rows": [1, 2, 4], "k": k} for k in range(4)]).tolist() == [-7, -5, -1, 7]
-
-
 def test_values_that_differ_in_a_bit_are_not_equal() -> None:
     model = ar.compile(ar.Vector(3) >> ar.Function(lambda x: x.sum()), float_type="float64")
     one = np.array([1.0, 2.0, 3.0])
     other = np.array([1.0, 2.0, np.nextafter(3.0, 4)])
     assert nodes(model, [one, one.copy(), other, one[[1, 0, 2]]]) == 6
     assert nodes(model, [one, one + 0]) == 2
-
-
-def test_a_shared_metric_counts_once_a_visit() -> None:
-    block = ar.Map(ar.Scalar(name="x") >> (ar.Metric("m") & ar.Identity()) >> ar.GetItem(1)) >> ar.Sum()
-    model = ar.compile(block, loss="m")
-    batch = [[2, 2, 3], [2], []]
-    value, grads = model.value_and_grad(batch, inputs=["x"])
-    assert float(value) == pytest.approx(9 / 3)
-    assert model.metrics["m"].tolist() == [[2, 2, 3], [2], []]
-    assert [len(row) for row in grads["x"].tolist()] == [3, 1, 0]
-    assert np.allclose(grads["x"].values, 1 / 3)
-
-
-def test_gradients_of_named_inputs_are_those_of_each_visit() -> None:
-    """What was read twice has two gradients, however much is shared."""
-
-    @ar.arrow
-    def block(x: Any) -> Any:
-        a = ar.Map(ar.Scalar(name="x"))(x)
-        return ar.Function(lambda rows: ops.segment_sum(rows * rows * rows))(a)
-
-    model = ar.compile(block)
-    _, grads = model.value_and_grad([[1, 1], [1], [2, 1]], inputs=["x"])
-    assert np.allclose(grads["x"].values * 3, [3, 3, 3, 12, 3])
-
-
-def test_more_examples_than_are_lowered_at_once() -> None:
-    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
-    examples = [[i % 3, i % 2] for i in range(2_500)]
-    assert model(examples).tolist() == [sum(example) for example in examples]
-    assert nodes(model, examples) < 20
-
-
-def test_an_error_names_an_example() -> None:
-    table = ar.Embedding(5, 2)
-    model = ar.compile(ar.Scalar("int32") >> ar.Function(lambda i: i + 3) >> table)
-    with pytest.raises(ar.InputError, match=r"^example 2: .*index 5 is out of range"):
-        model([1, 1, 2, 1, 2])
-    with pytest.raises(ar.InputError, match=r"^example 2: .*index 5 is out of range"):
-        model(model.prepare([1, 1, 2, 1, 2]))
 
 
 @given(
