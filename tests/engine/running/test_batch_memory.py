@@ -18,7 +18,6 @@ from arrows.engine.running.batch_runner import BatchRunner
 from arrows.engine.running.executors import arena_sizes, bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
-from arrows.training import Adam, train
 from tests.compare import close
 from tests.engine.test_batching import plain
 from tests.generate import cases
@@ -160,34 +159,6 @@ def test_random_models_in_parts(device: str, data: st.DataObject) -> None:
                 assert close(dense(ar.to_numpy(grads)[name]), dense(gradient), 1e-3), name
 
 
-@devices
-def test_gradients_of_inputs_in_parts(device: str) -> None:
-    squares = ar.Map(ar.Scalar(name="x") >> ar.Function(lambda x: x * x * x)) >> ar.Sum()
-    whole, cut = (ar.compile(squares, device=device) for _ in range(2))
-    batch = [[1, 2, 3], [], [4], [5, 6]]
-    executor = whole.executors.get(("x",), training=True, gradients=True)
-    wired, seeds = whole.prepare(batch[:1])[:].wired, whole._runner._seeds(1)
-    planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(1)), seeds)
-    sizes = arena_sizes(executor, planned)
-    cut.memory_limit = Arena(whole.device).bytes_with(sizes) + planned.upload.bytes
-    cut.memory_limit += bytes_beside(executor, planned, sizes)
-    got, wanted = (model.value_and_grad(batch, inputs=["x"])[1]["x"] for model in (cut, whole))
-    assert isinstance(got, ar.Ragged) and isinstance(wanted, ar.Ragged)
-    assert got.tolist() == wanted.tolist() and got.offsets.tolist() == wanted.offsets.tolist()
-
-
-@devices
-def test_training_within_a_limit(device: str) -> None:
-    whole = ar.compile(block(), loss="loss", device=device)
-    batch = examples()
-    limit = need(whole, batch, gradients=True) // 2
-    cut = ar.compile(block(), loss="loss", device=device, memory_limit=limit)
-    for model in (whole, cut):
-        train(model, batch, Adam(0.01), batch_size=6, epochs=2, progress=False)
-    for name, array in ar.to_numpy(dict(whole.params)).items():
-        np.testing.assert_allclose(ar.to_numpy(cut.params[name]), array, rtol=1e-3, atol=1e-4)
-
-
 def test_a_batch_within_the_limit_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ar.compile(block(), loss="loss")
     model.memory_limit = need(model, examples(), gradients=True)
@@ -291,19 +262,6 @@ def test_out_of_memory_says_for_what_and_loses_nothing(small: Device, gradients:
     call(examples(900))
 
 
-def test_memory_that_runs_out_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A temporary array of NumPy has no name."""
-    model = ar.compile(ar.Vector(3) >> ar.FC(2))
-
-    def run(*_: Any) -> Any:
-        raise MemoryError
-
-    executor = model.executors.get()
-    monkeypatch.setattr(type(executor), "forward", run)
-    with pytest.raises(BatchMemoryError, match=r"(?s)a temporary array.*this example alone is too"):
-        model([[1, 2, 3]])
-
-
 def test_memory_that_runs_out_before_a_batch_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ar.compile(block(), loss="loss", device="fake")
     expected, _ = model.value_and_grad(examples())
@@ -322,14 +280,3 @@ def test_memory_that_runs_out_before_a_batch_runs(monkeypatch: pytest.MonkeyPatc
     assert model.step == 0
     again, _ = model.value_and_grad(examples())
     assert np.array_equal(ar.to_numpy(again), ar.to_numpy(expected))
-
-
-def test_a_part_is_sent_when_it_runs() -> None:
-    """The batch that is too large, and is cut, is not sent before."""
-    whole, cut = (ar.compile(block(), loss="loss", device="fake", seed=0) for _ in range(2))
-    need_of_all = need(whole, examples(), gradients=True)
-    cut.value_and_grad(examples()[:1])  # what is sent once
-    cut.memory_limit = int(need_of_all * 0.7)
-    before = cut.device.counts
-    cut.value_and_grad(examples())
-    assert (cut.device.counts - before).uploads == len(cut._records.latest.counts) > 1

@@ -42,19 +42,6 @@ def launches(model: ar.Model, examples: Any) -> int:
     return (model.device.counts - before).launches
 
 
-@pytest.mark.parametrize("activation", [True, False])
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
-def test_gradients_are_those_of_numpy(activation: bool, schedule: str) -> None:
-    block = folded(activation)
-    model = ar.compile(block, device="fake-kernels", schedule=schedule)
-    other = ar.compile(block, params={name: ar.to_numpy(model.params[name]) for name in model.params})
-    value, gradients = model.value_and_grad(SEQUENCES)
-    expected, others = other.value_and_grad(SEQUENCES)
-    assert close(ar.to_numpy(value), expected, 1e-6)
-    for name in model.params:
-        assert close(ar.to_numpy(gradients[name]), others[name], 1e-6)
-
-
 def test_a_step_delivers_what_its_kernel_computes() -> None:
     model = ar.compile(folded(True), device="fake-kernels")
     assert planned(model, SEQUENCES).deliveries.count

@@ -174,15 +174,3 @@ def test_the_peak_of_a_call_stays_below_the_limit(name: str) -> None:
             ran += not refused
             assert most <= limit + SMALL, (kind, share, most, limit)
     assert ran, "all calls were refused"
-
-
-@pytest.mark.parametrize("name", ["attention of 2 heads", "normalized elements"])
-def test_a_larger_batch_takes_no_more(name: str) -> None:
-    block, examples, loss = MODELS[name]()
-    model = ar.compile(block, loss=loss, jit=False)
-    prepared = model.prepare(examples * 12)
-    model.value_and_grad(prepared[:2])
-    model.executors.arena.clear()
-    model.memory_limit = 3_000_000
-    most, refused = peak(lambda: model.value_and_grad(prepared[:]))
-    assert not refused and most <= model.memory_limit + SMALL, most

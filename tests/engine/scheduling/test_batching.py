@@ -56,15 +56,6 @@ def test_a_bucket_has_examples_of_like_size(sizes: list[int], size: int, pool: i
     assert sum(length < size for length in lengths) <= 1 and all(length <= size for length in lengths)
 
 
-def test_epochs_differ_and_come_back() -> None:
-    sizes = np.random.default_rng(0).integers(1, 50, 500).tolist()
-    for rule in (16, ar.ByNodes(200), ar.Bucketed(16, pool=5), ar.Bucketed(ar.ByNodes(200), pool=5)):
-        assert drawn(rule, sizes, (0, 1)) == drawn(rule, sizes, (0, 1)) != drawn(rule, sizes, (0, 2))
-    wide = [np.ptp([sizes[n] for n in batch]) for batch in drawn(16, sizes)]
-    narrow = [np.ptp([sizes[n] for n in batch]) for batch in drawn(ar.Bucketed(16), sizes)]
-    assert np.mean(narrow) < 0.1 * np.mean(wide)
-
-
 def test_by_count_is_the_order_that_it_always_was() -> None:
     epoch = epoch_batches(4, None, 10, (7, 3))
     assert epoch.order.tolist() == np.random.default_rng((7, 3)).permutation(10).tolist()

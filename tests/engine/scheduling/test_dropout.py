@@ -83,22 +83,6 @@ def test_the_gradient_is_that_of_the_masked_function():
         assert (slopes[0] - slopes[1]) / 2e-6 == pytest.approx(gradient[place], rel=1e-5, abs=1e-8)
 
 
-def test_equal_nodes_are_not_shared_under_dropout():
-    model = ar.compile(ar.Vector(40) >> ar.Function(lambda x: ops.drop(x, 0.5)))
-    prepared = model.prepare([[1.0] * 40] * 200)
-    assert prepared.wirings.same is not None
-    assert len({row.tobytes() for row in model(prepared, training=True)}) == 200
-    assert (model(prepared) == 1).all()
-
-
-@pytest.mark.parametrize(("ids", "error"), [([1], ValueError), ("ab", TypeError), ([0.5, 1], TypeError)])
-def test_ids_that_cannot_be(ids, error):
-    model = ar.compile(ar.Vector(2) >> ar.Function(lambda x: ops.drop(x, 0.5)))
-    with pytest.raises(error):
-        model([[1, 2], [3, 4]], training=True, ids=ids)
-    assert model.step == 0
-
-
 @pytest.mark.parametrize("ids", [[], (), np.zeros(0, np.int32), np.zeros(0, np.float64)])
 def test_a_batch_without_examples_has_no_ids(ids):
     model = ar.compile(ar.Vector(2) >> ar.Dropout(0.5))

@@ -55,13 +55,6 @@ def merged_batch(schedule: str, block: Any = tree, examples: Any = EXAMPLES) -> 
     return model.plan, merge(model.plan, model.prepare(examples)[:].wired)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_what_is_merged_passes(schedule: str) -> None:
-    verify(*merged_batch(schedule))
-    verify(*merged_batch(schedule, examples=[]))
-    verify(*merged_batch(schedule, ar.Void() & ar.Zeros([2]), [0, 1]))
-
-
 @settings(max_examples=30)
 @given(case=cases(), schedule=st.sampled_from(SCHEDULES), data=st.data())
 def test_every_batch_of_random_blocks_passes(case: Case, schedule: str, data: st.DataObject) -> None:
@@ -208,53 +201,3 @@ def test_what_is_tampered_with_is_refused(schedule: str, change: Change, match: 
     verify(plan, merged)  # the change was made to a copy
     with pytest.raises(ScheduleError, match=match):
         verify(plan, tampered)
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_an_order_is_accepted_only_if_it_gives_the_same_numbers(schedule: str) -> None:
-    """Some orders of the steps are fine; those that pass compute what the given order computes."""
-    model = ar.compile(tree, schedule=schedule, float_type="float64")
-    plan, merged = model.plan, merge(model.plan, model.prepare(EXAMPLES)[:].wired)
-    executor = model.executors.get()
-
-    def computed(batch: Merged) -> np.ndarray:
-        executor.refresh()
-        run = executor.forward(executor.plan_batch(batch))
-        return run.gather(plan.results[0], batch.outputs.results[0].values)
-
-    wanted, refused = computed(merged), 0
-    for i, j in itertools.combinations(range(len(merged.steps)), 2):
-        steps = list(merged.steps)
-        steps[i], steps[j] = steps[j], steps[i]
-        other = replace(merged, steps=steps)
-        try:
-            verify(plan, other)
-        except ScheduleError:
-            refused += 1
-        else:
-            assert np.array_equal(computed(other), wanted)
-    assert refused
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_sequences_of_uneven_length_read_ranges(reverse):
-    """The largest examples come first in every step, so what goes on is a range of what was."""
-    cell = ar.LSTMCell(3)
-    words = ar.Map(ar.Vector(2)) >> ar.RNN(cell, reverse=reverse) >> ar.GetItem(0)
-    plan = ar.compile(words).plan
-    generator = np.random.default_rng(0)
-    examples = [generator.normal(size=(n, 2)).tolist() for n in (3, 7, 1, 5, 7, 2)]
-    model = ar.compile(words)
-    merged = merge(model.plan, model.prepare(examples)[:].wired)
-    verify(model.plan, merged)
-    (index,) = [o.index for o in plan.operations if o.name == "LSTMCell"]
-    steps = merged.operations[index].bounds
-    assert np.diff(steps).tolist() == [6, 5, 4, 3, 3, 2, 2]
-    states = [
-        port
-        for planned, port in zip(plan.operations[index].ports, merged.operations[index].ports, strict=True)
-        if planned.slab in plan.operations[index].slabs
-    ]
-    assert len(states) == 2
-    for port in states:
-        assert all(first >= 0 for first in port.views(steps)[1:])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.planning import ApplyOperation
 from arrows.engine.reading import structural_hash
 from arrows.engine.scheduling import WiredBatch, merge
 from arrows.engine.scheduling.node_table import node_table
@@ -81,14 +80,6 @@ def test_an_example_that_is_chosen_twice_has_its_own_dropout() -> None:
     assert np.array_equal(again, rows[[2, 0]])
 
 
-def test_input_gradients_of_an_example_that_is_chosen_twice() -> None:
-    model = ar.compile(ar.Map(ar.Scalar(name="x") >> ar.Function(lambda x: x * x)) >> ar.Sum())
-    prepared = model.prepare([[1.0, 2.0], [3.0]])
-    _, grads = model.value_and_grad(prepared[[1, 0, 1]], inputs=["x"])
-    assert [len(found) for found in grads["x"]] == [1, 2, 1]
-    np.testing.assert_allclose(np.concatenate(list(grads["x"])), [2, 2 / 3, 4 / 3, 2], rtol=1e-6)
-
-
 def test_the_table_is_made_once_and_not_pickled() -> None:
     model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
     prepared = model.prepare([[1.0], [2.0, 3.0]])
@@ -98,70 +89,6 @@ def test_the_table_is_made_once_and_not_pickled() -> None:
     assert list(prepared.tables.values()) == [table]
     loaded = pickle.loads(pickle.dumps(prepared))
     assert loaded.tables == {} and model(loaded).tolist() == [1.0, 5.0]
-
-
-def test_what_reads_every_node_once_reads_a_range() -> None:
-    """The output layer of a tree, and the loss after it, whatever batch is chosen."""
-
-    @ar.fix
-    def tree(me: Any) -> Any:
-        pair = (ar.GetItem(0) >> me & ar.GetItem(1) >> me) >> ar.Concat() >> ar.FC(3, ops.tanh)
-        leaf = ar.Scalar("int32") >> ar.Embedding(40, 3)
-        state = ar.OneOf(lambda t: isinstance(t, tuple), {True: pair, False: leaf})
-        return (
-            state >> (ar.Identity() & ar.FC(2) >> ar.Function(ops.sum) >> ar.Metric("loss")) >> ar.GetItem(0)
-        )
-
-    generator = np.random.default_rng(0)
-
-    def example(words: int) -> Any:
-        if words == 1:
-            return int(generator.integers(0, 40))
-        left = int(generator.integers(1, words))
-        return example(left), example(words - left)
-
-    model = ar.compile(tree, loss="loss", float_type="float64")
-    prepared = model.prepare([example(n) for n in (9, 2, 14, 1, 6, 11)])
-    for indices in ([0, 1, 2, 3, 4, 5], [4, 2], [5], [3, 0, 3, 1]):
-        merged = merge(model.plan, prepared[indices].wired)
-        verify(model.plan, merged)
-        outer = [
-            o for o in model.plan.operations if isinstance(o, ApplyOperation) and len(o.early) == len(o.ports)
-        ]
-        (layer,) = [o for o in outer if o.outputs[0].shape == ()]
-        (port,) = merged.operations[layer.index].ports
-        assert port.whole >= 0, indices
-
-
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
-def test_a_node_that_reads_one_of_many_constants(schedule: str) -> None:
-    ones, twos = ar.Constant(np.ones(2, "float32")), ar.Constant(np.full(2, 2, "float32"))
-    which = ar.OneOf(lambda x: x, {0: ar.Zeros([2]), 1: ones, 2: twos})
-    model = ar.compile(which >> ar.Function(lambda x: x.sum()), schedule=schedule)
-    assert [float(model([x])[0]) for x in (0, 1, 2)] == [0, 2, 4]
-    assert model([2, 0, 1, 2]).tolist() == [4, 0, 2, 4]
-
-
-@pytest.mark.parametrize("schedule", ["strata", "none"])
-def test_a_prepared_set_is_numbered_at_once(schedule: str) -> None:
-    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum(), schedule=schedule)
-    prepared = model.prepare([[1.0, 2.0], [2.0]])
-    tables = dict(prepared.tables)
-    assert list(tables) == [schedule != "none"]
-    assert model(prepared[[1, 0]]).tolist() == [2.0, 3.0]
-    assert prepared.tables == tables  # and a batch makes no other
-    part = model.prepare(prepared[[1]])
-    assert len(part.tables) == 1 and model(part).tolist() == [2.0]
-
-
-def test_with_dropout_the_first_batch_of_each_use_numbers_the_set() -> None:
-    model = ar.compile(ar.Vector(2) >> ar.FC(2) >> ar.Dropout(0.5) >> ar.Function(lambda x: x.sum()))
-    prepared = model.prepare([[1.0, 2.0], [1.0, 2.0]])
-    assert not prepared.tables
-    model(prepared[:])
-    assert list(prepared.tables) == [True]
-    model.value_and_grad(prepared[:])
-    assert list(prepared.tables) == [True, False]
 
 
 def test_a_set_says_how_many_nodes_each_example_has() -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import errno
-import gc
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,18 +123,6 @@ def trees(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         yield parts[0]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_training_gives_the_same_parameters(schedule: str, tmp_path: Path) -> None:
-    """Shuffled, with dropout whose masks depend on the place in the set."""
-    ends = []
-    for cache in (None, tmp_path / "set"):
-        model = tree_model(schedule=schedule)
-        prepared = model.prepare(list(trees(20)), cache=cache)
-        train(model, prepared, SGD(0.1), epochs=3, batch_size=6, progress=False)
-        ends.append({name: ar.to_numpy(value) for name, value in model.params.items()})
-    same(*ends, 1e-5)
-
-
 def test_a_run_goes_on_from_a_mapped_set(tmp_path: Path) -> None:
     def run(epochs: int, resume: bool, name: str) -> dict[str, Any]:
         model = tree_model()
@@ -209,16 +194,6 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     tree_model().prepare(trees(5), cache=named, data="May")
     assert "it was made of data='May'" in refused(named, trees(5), data="June")
     assert "it was made of data='May'" in refused(named)
-
-
-def test_functions_that_hold_other_data_are_named(tmp_path: Path) -> None:
-    def model(numbers: dict[str, int]) -> ar.Model:
-        return ar.compile(ar.InputTransform(numbers.get) >> ar.Scalar("int32"))
-
-    path = tmp_path / "set"
-    model({"a": 1}).prepare(["a"], cache=path)
-    text = refused(path, ["a"], model({"a": 2}))
-    assert "what it reads examples with holds other data, or did so then: " in text
 
 
 def test_a_vocabulary_that_grows_counts_as_it_was_in_the_end(tmp_path: Path) -> None:
@@ -439,27 +414,6 @@ def test_examples_that_cannot_be_told_want_a_name(tmp_path: Path) -> None:
         model.prepare(model.prepare([1]), cache=tmp_path / "set")
 
 
-def test_arrays_tables_and_datasets_are_written_too(tmp_path: Path) -> None:
-    model = ar.compile(ar.Vector(2) >> ar.Function(lambda v: v[0] + v[1]))
-    array = np.arange(8.0).reshape(4, 2)
-    assert model(model.prepare(array, cache=tmp_path / "array")).tolist() == [1.0, 5.0, 9.0, 13.0]
-    assert model.prepare(array.tolist(), cache=tmp_path / "lists").nodes.tolist() == [2, 2, 2, 2]
-    with pytest.raises(ar.ArrowValueError, match="of other content"):
-        model.prepare(array + 1, cache=tmp_path / "array")
-
-    class Dataset:
-        def __len__(self) -> int:
-            return 4
-
-        def __getitem__(self, number: int) -> Any:
-            return array[number]
-
-    prepared = model.prepare(Dataset(), cache=tmp_path / "dataset", data="rows")
-    assert model(prepared).tolist() == [1.0, 5.0, 9.0, 13.0]
-    with pytest.raises(ar.ArrowValueError, match="it has 4 examples, and there are 3 now"):
-        model.prepare([1, 2, 3], cache=tmp_path / "dataset", data="rows")
-
-
 def test_no_examples_and_parts_of_a_set(tmp_path: Path) -> None:
     model = tree_model()
     empty = model.prepare([], cache=tmp_path / "empty")
@@ -471,22 +425,6 @@ def test_no_examples_and_parts_of_a_set(tmp_path: Path) -> None:
     assert repr(mapped) == repr(model.prepare(examples))
     with pytest.raises(ar.ArrowTypeError, match="they are in a file"):
         mapped.__reduce__()
-
-
-def test_labels_and_taps_come_back(tmp_path: Path) -> None:
-    labelled = ar.Record({"x": ar.Scalar(), "name": ar.Identity()}) >> ar.Metric("loss")
-    model = ar.compile(labelled)
-    examples = [{"x": 1.0, "name": {"id": [1, None, "é"]}}, {"x": 2.0, "name": "b"}]
-    model(model.prepare(examples, cache=tmp_path / "set")[[1, 0]])
-    assert model.labels["loss"] == [["b"], [{"id": [1, None, "é"]}]]
-    with pytest.raises(ar.ArrowTypeError, match=r"a label of a metric is a value of the type tuple"):
-        model.prepare([{"x": 1.0, "name": (1, 2)}], cache=tmp_path / "tuple")
-    assert not (tmp_path / "tuple").exists()
-    model(model.prepare([{"x": 1.0, "name": [10**3000]}], cache=tmp_path / "long"))
-    assert model.labels["loss"] == [[[10**3000]]]
-    with pytest.raises(ar.ArrowTypeError, match=r"a number of 16,610 bits, too long to be written"):
-        model.prepare([{"x": 1.0, "name": [-(10**5000)]}], cache=tmp_path / "longer")
-    assert not (tmp_path / "longer").exists()
 
 
 def test_numbers_of_numpy_keep_their_type_in_labels_and_taps(tmp_path: Path) -> None:
@@ -517,44 +455,10 @@ class Tree(list[Any]):
     label = 0.0
 
 
-class Swapped(NamedTuple):
-    y: float
-    x: float
-
-
-class Pair(NamedTuple):
-    x: float
-    y: float
-
-
 def tree(label: float) -> Tree:
     made = Tree([1])
     made.label = label
     return made
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (tree(1.0), tree(2.0)),
-        (Pair(1, 2), Swapped(1, 2)),
-        ({1: 5}, {"1": 5}),
-        ({1: 5}, {True: 5}),
-        ([1], (1,)),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
-        (0.0, -0.0),
-        (1, True),
-        (1, np.int64(1)),
-        (np.zeros(2), np.zeros(2, ">f8")),
-        (dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)),  # noqa: DTZ001
-    ],
-)
-def test_a_set_of_one_list_is_never_taken_for_another(one: Any, other: Any, tmp_path: Path) -> None:
-    model = ar.compile(ar.InputTransform(lambda x: 1.0) >> ar.Scalar())
-    model.prepare([one, [one]], cache=tmp_path / "set")
-    assert len(model.prepare([one, [one]], cache=tmp_path / "set")) == 2
-    for examples in ([other, [one]], [one, [other]]):
-        assert "of other content" in refused(tmp_path / "set", examples, model)
 
 
 def test_a_table_of_pandas_may_have_dates(tmp_path: Path) -> None:
