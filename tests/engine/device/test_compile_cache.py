@@ -7,8 +7,6 @@ import pickle
 import random
 import shutil
 import stat
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,16 +78,6 @@ def test_a_folder_is_made_for_the_user_alone_and_code_is_found_again(place: Path
         assert stat.S_IMODE(only(place).stat().st_mode) == 0o600
 
 
-@posix
-def test_under_any_umask(place: Path) -> None:
-    before = os.umask(0o002)
-    try:
-        assert [start(), start()] == ["compiled", "loaded"]
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
-
-
 def other_versions(content: bytes) -> bytes:
     return pickle.dumps("0.1") + pickle.dumps(("another numba", {}))
 
@@ -150,16 +138,6 @@ def test_no_flipped_bit_and_no_lost_end_is_used(filled: Path, place: Path) -> No
     assert ask() is not None
 
 
-@pytest.mark.parametrize("damage", ["empty", "half", "planted behind the hash"])
-def test_what_is_damaged_is_made_anew_and_the_next_start_finds_it(
-    damage: str, filled: Path, place: Path
-) -> None:
-    shutil.copytree(filled, place)
-    file = only(place)
-    file.write_bytes(DAMAGES[damage](file.read_bytes()))
-    assert [start(), start()] == ["compiled", "loaded"]
-
-
 def test_code_of_another_function_is_not_used(filled: Path, place: Path) -> None:
     """A whole file under the name of another: its hash is of what it is for, too."""
     ask = question(filled, place)
@@ -170,20 +148,6 @@ def test_code_of_another_function_is_not_used(filled: Path, place: Path) -> None
     name = compile_cache._name(cache._key(signature, target.codegen()))
     shutil.copy(only(place), place / name)
     assert ask(cache) is None
-
-
-def test_what_numba_cannot_rebuild_is_made_anew(
-    filled: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from numba.core.compiler import CompileResult
-
-    ask = question(filled, place)
-
-    def fail(*_: Any) -> Any:
-        raise AttributeError("of another version")
-
-    monkeypatch.setattr(CompileResult, "_rebuild", fail)
-    assert ask() is None
 
 
 def types() -> tuple[Any, Any]:
@@ -220,36 +184,6 @@ def test_a_full_disk(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "replace", full)
     refused(place, "No space left on device")
     assert not list(place.iterdir())
-
-
-PROGRAM = """
-import resource, sys
-import arrows as ar
-model = ar.compile(ar.Vector(3) >> ar.Function(lambda x: ar.ops.relu(x) * x + 1.0), jit=True)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-print(model([[1, 2, 3]]).tolist(), model([[1, 2, 3]]).tolist())
-"""
-
-
-@posix
-def test_a_disk_that_fills_up_while_it_is_written(place: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=dict(os.environ), capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[[2.0, 5.0, 10.0]] [[2.0, 5.0, 10.0]]\n"
-    assert done.stderr.count("RuntimeWarning") == 1 and str(place) in done.stderr
-    assert not list(place.iterdir())
-
-
-def test_a_folder_that_is_a_file(place: Path) -> None:
-    place.parent.mkdir()
-    place.write_text("", encoding="utf-8")
-    refused(place, "File exists")
-
-
-def test_a_folder_below_a_file(place: Path) -> None:
-    place.parent.write_text("", encoding="utf-8")
-    refused(place, "Not a directory")
 
 
 @posix
@@ -319,31 +253,6 @@ def test_what_is_no_file_is_replaced(kind: str, filled: Path, place: Path, tmp_p
         file.symlink_to(elsewhere)
     assert [start(), start()] == ["compiled", "loaded"]
     assert not file.is_symlink() and file.is_file()
-
-
-def test_a_folder_in_the_place_of_a_file(filled: Path, place: Path) -> None:
-    shutil.copytree(filled, place)
-    file = only(place)
-    file.unlink()
-    file.mkdir()
-    refused(place, "s a directory")
-    assert only(place) == file
-
-
-@posix
-def test_the_folder_of_an_earlier_version_is_closed_to_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The default folder was made under the umask; nobody else could write there, so it can be used on."""
-    monkeypatch.delenv("ARROWS_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    where = tmp_path / "arrows"
-    where.mkdir(mode=0o755)
-    where.chmod(0o755)
-    assert [start(), start()] == ["compiled", "loaded"]
-    assert stat.S_IMODE(where.stat().st_mode) == 0o700
-    where.chmod(0o775)
-    refused(where, f"chmod 700 {where}")
 
 
 @posix

@@ -39,52 +39,12 @@ def test_transfers(device: Device) -> None:
         device.to_numpy([1, 2])
 
 
-def test_fake_transfers_copy() -> None:
-    fake, array = get_device("fake"), np.zeros(3)
-    there = fake.to_device(array)
-    array[0] = 1
-    there[1] = 2
-    down = fake.to_numpy(there)
-    down[2] = 3
-    assert array.tolist() == [1, 0, 0]
-    assert fake.to_numpy(there).tolist() == [0, 2, 0]
-    with pytest.raises(TypeError):
-        fake.to_device(there)
-    with pytest.raises(TypeError):
-        get_device("cpu").to_numpy(there)
-
-
 def test_host_takes_numbers_and_refuses_the_rest() -> None:
     assert host_array(3) == 3
     assert host_array(np.float32(2)).dtype == np.float32
     assert isinstance(host_array(FakeArray(np.ones(2))), np.ndarray)
     with pytest.raises(TypeError, match="expected an array, got str"):
         host_array("a")
-
-
-@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 2), (5, 0)])
-@pytest.mark.parametrize("rows", [[], [4], [1, 1, 0, 4]])
-def test_take(device: Device, shape: tuple[int, ...], rows: list[int]) -> None:
-    values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
-    index = np.array(rows, device.index_dtype)
-    there, where = device.to_device(values), device.to_device(index)
-    np.testing.assert_array_equal(device.to_numpy(device.take(there, where)), values[index])
-    out = device.empty((len(rows), *shape[1:]), "float32")
-    assert device.take(there, where, out) is out
-    np.testing.assert_array_equal(device.to_numpy(out), values[index])
-    if len(shape) == 2:
-        wide = device.zeros((len(rows), 2 * shape[1]), "float32")
-        device.take(there, where, wide[:, shape[1] :])
-        np.testing.assert_array_equal(
-            device.to_numpy(wide), np.concatenate([np.zeros_like(values[index]), values[index]], 1)
-        )
-
-
-def test_add_at_unique(device: Device) -> None:
-    target, values = np.ones((4, 2)), np.array([[1.0, 2], [3, 4]])
-    there = device.to_device(target.copy())
-    device.scatter_add_unique(there, device.to_device(np.array([3, 0])), device.to_device(values))
-    assert device.to_numpy(there).tolist() == [[4, 5], [1, 1], [1, 1], [2, 3]]
 
 
 def reduced(device: Device, target: Any, readers: Any, values: Any, **options: Any) -> Any:
@@ -133,12 +93,6 @@ def test_add_reduced_ignores_other_segments(device: Device) -> None:
     assert result[1] == 3
     assert np.isinf(result[0])
     assert np.isnan(result[2])
-
-
-def test_add_reduced_of_a_long_float32_segment_is_exact_enough(device: Device) -> None:
-    values = np.random.default_rng(0).random((100_000, 2)).astype("float32")
-    result = reduced(device, np.zeros((1, 2), "float32"), np.zeros(len(values), np.intp), values)
-    np.testing.assert_allclose(result[0], values.sum(axis=0, dtype="float64"), rtol=2e-6)
 
 
 def test_unknown_device() -> None:

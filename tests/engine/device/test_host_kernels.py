@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arrows.engine.device import KernelSource, ProductLayout, get_device, kernel_source
+from arrows.engine.device import KernelSource, get_device, kernel_source
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 
@@ -40,36 +40,6 @@ def test_a_launch_is_a_line_of_words() -> None:
     assert not device.to_numpy(y)[3].any()
     kernels[three.name].bind(words)(0)
     np.testing.assert_array_equal(device.to_numpy(y)[0], [0, 3, 6])
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("a_transposed", [False, True])
-@pytest.mark.parametrize("b_transposed", [False, True])
-@pytest.mark.parametrize("accumulate", [False, True])
-def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate: bool) -> None:
-    device, rng = get_device("fake-kernels"), np.random.default_rng(0)
-    m, n, k = 2, 3, 4
-    a, b = (
-        rng.normal(size=(k, m) if a_transposed else (m, k)),
-        rng.normal(size=(n, k) if b_transposed else (k, n)),
-    )
-    wide = [np.hstack([matrix, np.full((len(matrix), 2), np.nan)]).astype(dtype) for matrix in (a, b)]
-    on_device = [device.to_device(matrix) for matrix in wide]
-    c = device.to_device(np.ones((m, n + 1), dtype))
-    layout = ProductLayout(
-        dtype=dtype,
-        a_stride=wide[0].shape[1],
-        b_stride=wide[1].shape[1],
-        c_stride=n + 1,
-        a_transposed=a_transposed,
-        b_transposed=b_transposed,
-        accumulate=accumulate,
-    )
-    words = np.array([[m, n, k, *(device.address(array) for array in (*on_device, c))]])
-    device.products(layout, words)(0)
-    expected = (a.T if a_transposed else a) @ (b.T if b_transposed else b) + accumulate
-    np.testing.assert_allclose(device.to_numpy(c)[:, :n], expected, 1e-6)
-    assert (device.to_numpy(c)[:, n] == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -130,13 +130,6 @@ def test_arguments_that_cannot_be(jit: Any, device: str, text: str) -> None:
         ar.compile(ar.Scalar(), jit=jit, device=device)
 
 
-def test_numba_is_asked_for_by_its_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "available", lambda: False)
-    with pytest.raises(ar.ArrowValueError, match=r"pip install 'arrows\[jit\]'"):
-        ar.compile(ar.Scalar(), jit=True)
-    ar.compile(ar.Scalar(), jit=None)
-
-
 def test_left_out_it_is_used_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "available", lambda: True)
     monkeypatch.delenv("ARROWS_JIT", raising=False)

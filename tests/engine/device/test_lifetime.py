@@ -117,19 +117,6 @@ def test_how_much_is_held() -> None:
     assert model.held_memory < 0.1 * held and model.held_memory < parameters + 10 * size * 4
 
 
-def test_what_was_read_is_not_kept(no_collector: None) -> None:
-    class Word(str):
-        __slots__ = ("__weakref__",)
-
-    model = ar.compile(tree())
-    word = Word("a")
-    held = weakref.ref(word)
-    model([[word]])
-    model.prepare([word])
-    del word
-    assert held() is None
-
-
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 def test_memory_that_is_replaced_lives_as_long_as_launches_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An operation asks for more scratch than the one before, and takes its place in the arena."""
@@ -165,62 +152,3 @@ def test_memory_that_is_replaced_lives_as_long_as_launches_name_it(monkeypatch: 
 
 
 # ---------------------------------------------------------------------------------- the inputs of gradients
-
-
-def pair() -> Any:
-    a, b = ar.GetItem(0) >> ar.Scalar(name="a"), ar.GetItem(1) >> ar.Scalar(name="b")
-    return ar.compile((a & b) >> ar.Function(lambda a, b: a * b))
-
-
-def test_named_inputs_in_any_order_are_one_executor() -> None:
-    model = pair()
-    examples = [(2, 3), (4, 5)]
-    wanted = {"a": [[1.5], [2.5]], "b": [[1.0], [2.0]]}
-    for names in (("a", "b"), ("b", "a"), ["a", "b", "a"], iter(["b", "a"]), {"a": 0, "b": 0}.keys()):
-        _, grads = model.value_and_grad(examples, inputs=names)
-        assert {name: grads[name].tolist() for name in ("a", "b")} == wanted
-    assert len(model.executors.kept) == 1
-    _, grads = model.value_and_grad(examples, ["b"])
-    assert grads["b"].tolist() == wanted["b"] and "a" not in grads and len(model.executors.kept) == 2
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake"])
-def test_what_shows_a_parameter_is_not_held_besides(device: str) -> None:
-    """Backwards, a layer reads its matrix transposed: a view."""
-    size = 200
-    block = ar.Vector(size) >> ar.FC(size) >> ar.FC(size) >> ar.Function(lambda v: v.sum())
-    model = ar.compile(block, device=device)
-    model.value_and_grad(np.ones((1, size)))
-    gradients = sum(array.nbytes for array in model.params.values())
-    assert model.held_memory < gradients + size * size * 4
-
-
-@pytest.mark.parametrize("inputs", ["a", None, 3, [3], [None], [["a"]]])
-def test_inputs_that_are_no_names(inputs: Any) -> None:
-    with pytest.raises(ar.ArrowTypeError, match="inputs must be a list of names"):
-        pair().value_and_grad([(2, 3)], inputs)
-
-
-def test_gradients_do_not_gather_results_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from arrows.engine.running import Run
-
-    gathered: list[int] = []
-    for name in ("result_values", "metric_values"):
-        gather = getattr(Run, name)
-
-        def watched(run: Run, number: int, gather: Any = gather) -> Any:
-            values = gather(run, number)
-            gathered.append(len(values))
-            return values
-
-        monkeypatch.setattr(Run, name, watched)
-    words = ar.Map(ar.Vector(8) >> ar.FC(8, name="fc") >> ar.Tap("word"))
-    loss = ar.Sum() >> ar.Function(lambda v: v.sum()) >> ar.Metric("loss")
-    model = ar.compile(words >> (words.__class__(ar.Identity()) & loss), loss="loss")
-    batch = [np.ones((length, 8)).tolist() for length in (30, 10, 3)]
-    model.value_and_grad(batch)
-    assert sorted(gathered) == [3, 43]  # the metric, of which the loss is the sum, and what was tapped
-    assert model.taps["word"].offsets.tolist() == [0, 30, 40, 43]
-    gathered.clear()
-    model(batch)
-    assert sorted(gathered) == [3, 43, 43]

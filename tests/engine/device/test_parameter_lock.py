@@ -74,18 +74,6 @@ def test_a_thread_reads_the_metrics_of_its_own_call() -> None:
         sys.setswitchinterval(before)
 
 
-def test_a_thread_without_a_call_reads_those_of_any() -> None:
-    model = ar.compile(block())
-    model(batches()[2])
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: len(model.metrics["loss"])).result() == 3
-        pool.submit(model, batches()[4]).result()
-        assert pool.submit(lambda: len(model.metrics["loss"])).result() == 5
-    assert len(model.metrics["loss"]) == 3
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: len(model.metrics["loss"])).result() == 5
-
-
 class Halfway:
     """Changes parameters, and while it does, they must not be seen."""
 
@@ -252,20 +240,6 @@ def test_parameters_that_were_half_changed_when_a_process_was_forked() -> None:
     thread.join()
     assert said == "True", said
     assert in_a_fork(lambda: np.isfinite(model(batch)).all()) == "True"
-
-
-@forks
-def test_a_function_of_a_model_may_fork() -> None:
-    """The thread that forks holds the lock itself, and goes on in the new process."""
-    said: list[str] = []
-
-    def show(value: Any) -> None:
-        said.append(in_a_fork(lambda: model([2])))
-
-    model = ar.compile(ar.Scalar() >> ar.Tap("x"))
-    model = ar.compile(ar.Scalar() >> ar.Tap("x", show=lambda x: show(x) if x == 1 else None))
-    assert model([1]).tolist() == [1]
-    assert said == ["[2.]"]
 
 
 # -------------------------------------------------------------------------------------------------- Ctrl-C

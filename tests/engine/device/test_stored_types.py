@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import PRELUDE, STORED_TYPES, Arena, ProductLayout, get_device
+from arrows.engine.device import PRELUDE, STORED_TYPES, Arena, get_device
 from arrows.engine.device.host_compiler import HostLibrary, host_compiler
 
 KERNELS = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -105,50 +105,6 @@ def test_c_stores_what_arrays_store(name: str) -> None:
     in_16_bits, expected = in_c(f"store_all_{name}", x, "uint16"), STORED_TYPES[name].store(x)
     np.testing.assert_array_equal(in_16_bits[~np.isnan(x)], expected[~np.isnan(x)])
     assert np.isnan(STORED_TYPES[name].load(in_16_bits[np.isnan(x)])).all()
-
-
-@KERNELS
-@types
-@pytest.mark.parametrize("result", [False, True])
-@pytest.mark.parametrize("a_transposed", [False, True])
-@pytest.mark.parametrize("b_transposed", [False, True])
-@pytest.mark.parametrize("accumulate", [False, True])
-def test_products(name: str, result: bool, a_transposed: bool, b_transposed: bool, accumulate: bool) -> None:
-    device, rng, stored = get_device("fake-kernels"), np.random.default_rng(0), STORED_TYPES[name]
-    m, n, k = 2, 3, 4
-    a, b = (
-        stored.store(rng.normal(size=shape).astype("float32"))
-        for shape in ((k, m) if a_transposed else (m, k), (n, k) if b_transposed else (k, n))
-    )
-    wide = [np.hstack([matrix, np.full((len(matrix), 2), 0xFFFF, np.uint16)]) for matrix in (a, b)]
-    ones = np.ones((m, n + 1), "float32")
-    c = device.to_device(stored.store(ones) if result else ones)
-    arrays = [*map(device.to_device, wide), c]
-    layout = ProductLayout(
-        dtype="float32",
-        a_stride=wide[0].shape[1],
-        b_stride=wide[1].shape[1],
-        c_stride=n + 1,
-        a_transposed=a_transposed,
-        b_transposed=b_transposed,
-        accumulate=accumulate,
-        precision="tf32",
-        stored=name,
-        c_stored=name if result else None,
-    )
-    device.products(layout, np.array([[m, n, k, *map(device.address, arrays)]]))(0)
-    left, right = (
-        stored.load(matrix.T if turned else matrix)
-        for matrix, turned in ((a, a_transposed), (b, b_transposed))
-    )
-    expected = left @ right + accumulate
-    there = device.to_numpy(c)
-    if result:
-        np.testing.assert_array_equal(there[:, :n], stored.store(expected.astype("float32")))
-        there = stored.load(there)
-    else:
-        np.testing.assert_allclose(there[:, :n], expected, 1e-6)
-    assert (there[:, n] == 1).all()
 
 
 @types

@@ -45,17 +45,6 @@ def test_arrays_of_any_type(device: Device) -> None:
         assert uploaded.get(number) is uploaded.get(number)
 
 
-def test_addresses() -> None:
-    device = get_device("fake-kernels")
-    upload = Upload(device)
-    numbers = [upload.add_values(array) for array in ARRAYS]
-    uploaded = upload.send()
-    for number in numbers:
-        assert uploaded.address(number) % 16 == uploaded.address(numbers[0]) % 16
-        if uploaded.get(number).size:
-            assert uploaded.address(number) == device.address(uploaded.get(number))
-
-
 def test_one_copy() -> None:
     fake = get_device("fake")
     upload, before = Upload(fake), fake.counts
@@ -77,12 +66,3 @@ def test_nothing_is_sent_if_there_is_nothing(device: Device, arrays: list[Any]) 
         assert uploaded.get(number).shape == (0, 2)
     if before is not None:
         assert device.counts == before
-
-
-def test_the_cpu_copies_nothing() -> None:
-    upload = Upload(get_device("cpu"))
-    index = np.arange(3)
-    numbers = [upload.add(index), *(upload.add_values(array) for array in ARRAYS)]
-    uploaded = upload.send()
-    for number, array in zip(numbers, [index, *ARRAYS], strict=True):
-        assert uploaded.get(number) is array
