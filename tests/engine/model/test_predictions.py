@@ -47,10 +47,6 @@ def test_results_are_those_of_the_examples_in_order(kind, batch_size):
     )
 
 
-def test_no_examples():
-    assert list(ar.compile(SUM).predict_stream([])) == [] == list(ar.compile(SUM).predict(iter(())))
-
-
 def test_an_endless_stream_is_read_a_batch_ahead():
     read = 0
 
@@ -95,16 +91,6 @@ def test_an_error_has_its_number_in_the_stream_and_comes_after_what_was_before_i
         assert [next(rows) for _ in range(17)] == [float(sum(x)) for x in examples[:17]]
         with pytest.raises(ar.InputError, match=r"^example 17: "):
             next(rows)
-
-
-def test_errors_that_show_when_the_batch_runs_are_numbered_too():
-    row = ar.GetItem(0) >> ar.Scalar("int32") >> ar.Function(lambda i: i * 2)
-    model = ar.compile(row >> ar.Embedding(7, 2, name="table"))
-    examples = [(0,), (1,), (2,), (0,), (5,), (1,)]
-    rows = model.predict_stream(examples, batch_size=3)
-    assert [next(rows).shape for _ in range(4)] == [(2,)] * 4
-    with pytest.raises(ar.InputError, match=r"example 4: .*index 10 is out of range"):
-        next(rows)
 
 
 def test_errors_may_be_results():
@@ -170,28 +156,6 @@ def test_rows_fit_a_frame():
 def test_wrong_arguments_are_refused_at_once(arguments, error):
     with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=error):
         ar.compile(SUM).predict_stream([[1]], **arguments)
-
-
-def test_what_a_tap_shows_is_shown_once_and_its_errors_are_no_examples():
-    shown: list[float] = []
-
-    def show(total: Any) -> None:
-        shown.append(float(total))
-        if total == 3:
-            ar.compile(SUM)([None])
-
-    model = ar.compile(SUM >> ar.Tap("total", show=show))
-    for errors in ("stop", "return"):
-        shown.clear()
-        with pytest.raises(ar.InputError, match="got None"):
-            model.predict([[1], [2], [3], [4]], errors=errors)
-        assert shown == [1.0, 2.0, 3.0]
-
-
-def test_a_batch_may_be_as_large_as_one_likes():
-    model = ar.compile(SUM)
-    for examples in ([[1], [2]], model.prepare([[1], [2]])):
-        assert model.predict(examples, batch_size=10**30).tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("examples", [3, "text", {"a": 1}, None, np.float32(1)])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.layers import initializers
 
 devices = pytest.mark.parametrize("device", ["cpu", "fake"])
 
@@ -59,40 +56,6 @@ def test_numbers_go_by_the_order_of_the_expression() -> None:
     assert [array.shape for array in model.params.values()] == [(5, 1), (1,), (6, 1), (1,)]
 
 
-def test_a_layer_in_several_places_is_one() -> None:
-    dense = ar.FC(2)
-    block = (ar.GetItem(0) >> ar.Vector(2) >> dense >> dense & ar.GetItem(1) >> ar.Vector(2)) >> ar.Function(
-        lambda a, b: (a * dense(b)).sum()
-    )
-    model = ar.compile(block)
-    assert list(model.params) == ["FC_1/weight", "FC_1/bias"]
-    model.params["FC_1/weight"][...] = np.eye(2)
-    value, grads = model.value_and_grad([([1, 2], [3, 4])])
-    assert float(value) == 11
-    # a . b with both through the same identity: 2 a b^T + b a^T by the product rule.
-    a, b = np.array([1, 2]), np.array([3, 4])
-    assert np.allclose(grads["FC_1/weight"], np.outer(a, b) * 2 + np.outer(b, a))
-    # A copy keeps which places share.
-    for other in (copy.deepcopy(ar.Vector(2) >> dense >> dense), ar.Vector(2) >> dense >> dense):
-        assert len(ar.compile(other).params) == 2
-    again = pickle.loads(pickle.dumps(ar.Vector(2) >> ar.FC(2, initializer=initializers.zeros)))
-    assert list(ar.compile(again).params) == ["FC_1/weight", "FC_1/bias"]
-
-
-def test_two_layers_of_one_name() -> None:
-    with pytest.raises(
-        ar.ArrowTypeError, match=r"two layers 'out'(.|\n)*test_parameters.py(.|\n)*give one another"
-    ):
-        ar.compile(ar.Vector(2) >> ar.FC(2, name="out") >> ar.FC(2, name="out"))
-    with pytest.raises(ar.ArrowTypeError, match="two layers 'FC_1'"):
-        ar.compile(ar.Vector(2) >> ar.FC(2) >> ar.FC(2, name="FC_1"))
-    with pytest.raises(ar.ArrowTypeError, match="two layers 'FC_1'"):
-        ar.compile(ar.Vector(2) >> ar.FC(2, name="FC_1") >> ar.FC(2))
-    # The same layer twice, or one name for the block around it, is fine.
-    layer = ar.FC(2, name="out")
-    assert list(ar.compile(ar.Vector(2) >> layer >> layer).params) == ["out/weight", "out/bias"]
-
-
 def test_unknown_names() -> None:
     model = ar.compile(ar.Vector(2) >> ar.FC(2))
     with pytest.raises(KeyError, match="no parameter 'FC_2/weight'; there are FC_1/weight, FC_1/bias"):
@@ -102,18 +65,6 @@ def test_unknown_names() -> None:
     assert "FC_1/weight" in model.params and "nothing" not in model.params
     with pytest.raises(KeyError, match="there are none"):
         ar.compile(ar.Scalar()).params["x"]
-
-
-@devices
-def test_assigning_to_a_name_keeps_the_array(device: str) -> None:
-    model = ar.compile(ar.Vector(2) >> ar.FC(2), device=device)
-    live = model.params["FC_1/bias"]
-    model.params["FC_1/bias"] = model.device.to_device(np.array([1, 2], "float32"))
-    assert model.params["FC_1/bias"] is live and ar.to_numpy(live).tolist() == [1, 2]
-    for wrong in (np.zeros(3, "float32"), np.zeros(2), np.zeros((1, 2), "float32"), 1.0, [1.0, 2.0], None):
-        with pytest.raises(ar.ArrowValueError, match=r"'FC_1/bias' is float32\[2\], and .* does not fit"):
-            model.params["FC_1/bias"] = wrong
-    assert ar.to_numpy(live).tolist() == [1, 2]
 
 
 # ------------------------------------------------------------------------------------------ sharing
@@ -229,29 +180,3 @@ def test_initializers() -> None:
             ar.ArrowValueError, match=r"the initializer of 'FC_1/weight' gave .* not \[2, 3\]"
         ):
             ar.compile(ar.Vector(2) >> ar.FC(3, initializer=made))
-
-
-def test_what_an_initializer_keeps_is_not_shared() -> None:
-    kept = np.ones((2, 3), "float32")
-    block = ar.Vector(2) >> ar.FC(3, initializer=lambda g, s, d: kept)
-    one, two = ar.compile(block), ar.compile(block)
-    one.params["FC_1/weight"][...] = 5
-    assert kept.tolist() == np.ones((2, 3)).tolist() == host(two, "FC_1/weight").tolist()
-
-
-def test_a_float_type_is_that_of_the_parameters_too() -> None:
-    model = ar.compile(tree, float_type="float64")
-    assert {array.dtype.name for array in model.params.values()} == {"float64"}
-
-
-def test_parameters_of_another_layer_object_are_not_called_missing() -> None:
-    def block() -> Any:
-        return ar.Vector(2) >> ar.FC(1, name="fc")
-
-    model = ar.compile(block())
-    with pytest.raises(
-        ar.ArrowValueError, match=r"'fc/weight': of another layer object; dict\(params\) copies"
-    ):
-        ar.compile(block(), params=model.params)
-    copied = ar.compile(block(), params=dict(model.params))
-    assert copied([[1.0, 2.0]]).tolist() == model([[1.0, 2.0]]).tolist()

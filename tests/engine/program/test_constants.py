@@ -73,15 +73,6 @@ def test_one_block_is_one_parameter_and_copies_keep_that() -> None:
     )
 
 
-def test_models_share_it_by_block() -> None:
-    constant = ar.Constant([1.0, 2.0], trainable=True, name="c")
-    one = ar.compile(scored(constant))
-    other = ar.compile(constant, params=one.params)
-    one.params["c/value"][...] = 7
-    assert other([None]).tolist() == [[7, 7]]
-    assert ar.compile(constant, params={"c/value": np.float32([3, 4])})([0]).tolist() == [[3, 4]]
-
-
 def test_what_is_changed_afterwards_is_not_the_first_value() -> None:
     array = np.ones(2, "float32")
     constant = ar.Constant(array, trainable=True)
@@ -104,12 +95,3 @@ def test_zeros_of_an_empty_tuple_are_an_empty_tuple() -> None:
     for schedule in ("strata", "depth", "agenda", "none"):
         assert ar.compile(block, schedule=schedule)([None, {}]) == ()
     assert ar.compile(ar.Map(ar.Zeros(())))([[1, 2], []]).tolist() == [[(), ()], []]
-
-
-def test_zeros_of_every_kind() -> None:
-    block = ar.Zeros(([2], "int32", ar.types.Sequence(ar.types.Tensor([3])), ar.types.Void(), ()))
-    vector, number, rows, nothing, empty = block.eval("anything")
-    assert vector.tolist() == [0, 0] and number.dtype == "int32"
-    assert (rows, nothing, empty) == ([], None, ())
-    found = ar.compile(block)([1, 2])
-    assert found[0].tolist() == [[0, 0], [0, 0]] and found[2].tolist() == [[], []] and found[3:] == (None, ())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine import reference
-from arrows.engine.reference import evaluate, parameters, value_and_grad
+from arrows.engine.reference import evaluate, value_and_grad
 from arrows.engine.values import Labelled, collate
 from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
@@ -151,90 +151,11 @@ def test_results_as_users_see_them() -> None:
     assert outcome.value["d"][1].dtype == np.int32
 
 
-def test_inputs_come_out_as_they_are() -> None:
-    thing = object()
-    assert run(ar.Identity(), thing).value is thing
-    assert run(ar.Map(ar.Identity()), "ab").value == ["a", "b"]
-
-
-def test_constants() -> None:
-    assert run(ar.Constant([1.5, 2.5]), None).value.tolist() == [1.5, 2.5]
-    wide = evaluate(
-        ar.infer(ar.Constant(0.5), float_type="float64"), None, no_parameters, float_type="float64"
-    )
-    assert wide.value.dtype == np.float64
-    empty = run(ar.Zeros((ar.types.Sequence(ar.types.Tensor((2,))), [])), None).value
-    assert empty[0] == []
-    assert empty[1].tolist() == 0.0
-
-
-def test_metrics_and_labels() -> None:
-    @ar.arrow
-    def block(x: Any) -> Any:
-        v = ar.Scalar()(x[0])
-        ar.Metric("m")(v, x[1])
-        ar.Metric("plain")(v)
-        return ar.Void()(x)
-
-    outcome = run(ar.Map(block), [(1, "a"), (2, "b")])
-    assert [float(m) for m in outcome.metrics["m"]] == [1, 2]
-    assert outcome.labels == {"m": ["a", "b"], "plain": [None, None]}
-    assert outcome.value == [None, None]
-
-
-def test_functions_on_sequences() -> None:
-    block = ar.Map(ar.Vector(2)) >> ar.Function(lambda rows: (rows * 2.0, ar.ops.segment_sum(rows)))
-    doubled, total = run(block, [[1, 2], [3, 4]]).value
-    assert [v.tolist() for v in doubled] == [[2, 4], [6, 8]]
-    assert total.tolist() == [4, 6]
-    doubled, total = run(block, []).value
-    assert doubled == []
-    assert total.tolist() == [0, 0]
-
-
-def test_a_function_of_parameters_alone_may_be_gathered_in_a_sequence() -> None:
-    constant = ar.Function(lambda x: np.array([1.0, 2.0], "float32"))
-    block = ar.Map(ar.Scalar() >> constant) >> ar.Function(lambda rows: ar.ops.segment_sum(rows))
-    assert run(block, [1, 2, 3]).value.tolist() == [3, 6]
-
-
-def test_named_inputs() -> None:
-    block = ar.Map(ar.Scalar(name="x")) >> ar.Function(lambda rows: ar.ops.segment_sum(rows * rows))
-    typed = ar.infer(block)
-    gradient = value_and_grad(typed, [[1, 2], []], no_parameters, inputs=["x"])
-    assert gradient.value == 2.5
-    assert [[float(g) for g in example["x"]] for example in gradient.inputs] == [[1, 2], []]
-    assert [float(x) for x in run(block, [3, 4]).inputs["x"]] == [3, 4]
-
-
 def test_an_empty_batch_has_loss_0_and_zero_gradients() -> None:
     typed = ar.infer(ar.Vector(2) >> ar.FC(1) >> ar.Function(ar.ops.sum))
     gradient = value_and_grad(typed, [], random_parameters())
     assert gradient.value == 0
     assert [g.tolist() for g in gradient.parameters.values()] == [[[0], [0]], [0]]
-
-
-def test_a_result_that_cannot_be_a_loss() -> None:
-    for block in (ar.Vector(2), ar.Scalar("int32"), ar.Void()):
-        with pytest.raises(ValueError, match=r"no floating scalar; name a Metric"):
-            value_and_grad(ar.infer(block), [], no_parameters)
-
-
-def test_parameters_in_the_order_of_first_use_and_once() -> None:
-    first, second = ar.FC(2, name="first"), ar.FC(2, name="second")
-    nested = ar.fix(
-        lambda me: (
-            (ar.GetItem(0) >> ar.Vector(2) >> second & ar.GetItem(1) >> ar.Optional(me, ar.Zeros([2])))
-            >> ar.Sum()
-        )
-    )
-    typed = ar.infer((ar.GetItem(0) >> ar.Vector(2) >> first >> first & ar.GetItem(1) >> nested) >> ar.Sum())
-    assert [(owner.name, spec.name) for owner, spec in parameters(typed)] == [
-        ("first", "weight"),
-        ("first", "bias"),
-        ("second", "weight"),
-        ("second", "bias"),
-    ]
 
 
 def test_numbers_that_do_not_fit_are_an_error_of_the_input() -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 
 import arrows as ar
 from arrows.combinators import CORE_FORMS
-from arrows.engine.reference import MEANINGS, Endless, interpret
+from arrows.engine.reference import MEANINGS, interpret
 from arrows.engine.values import ExamplePath, LeafError
-from arrows.typesys import types as T
 from arrows.typesys.errors import InputError
 
 
@@ -56,7 +54,6 @@ def refused(block: Any, example: Any, **options: Any) -> InputError:
 
 
 READ = ar.Scalar("int32")
-twice = ar.Function(lambda x: x * 2)
 
 
 @ar.fix
@@ -64,63 +61,6 @@ def tree(me: Any) -> Any:
     pair = ar.GetItem("left") >> me & ar.GetItem("right") >> me
     node = pair >> ar.Function(lambda x, y: x + y)
     return ar.OneOf(lambda t: "word" in t).case(True, ar.GetItem("word") >> READ).case(False, node)
-
-
-def test_pipe_fan_item() -> None:
-    block = ar.GetItem("a") >> (ar.GetItem(0) & ar.GetItem(-1) >> ar.InputTransform(len) & ar.Identity())
-    assert walk(block, {"a": [1, "xyz"]}) == (1, 3, [1, "xyz"])
-    assert walk(ar.Identity(), "x") == "x"
-
-
-def test_items_of_tuples_and_sequences() -> None:
-    record = ar.Record({"l": READ, "r": ar.Map(READ)})
-    assert walk(record >> ar.GetItem("r") >> ar.GetItem(-1), {"l": 1, "r": [2, 3]}) == 3
-    assert walk(record >> ar.GetItem(slice(0, 1)), {"l": 1, "r": [2, 3]}) == (1,)
-    assert walk(record >> ar.GetItem(1) >> ar.GetItem(slice(1, None)), {"l": 1, "r": [2, 3, 4]}) == [3, 4]
-
-
-def test_constants_ignore_their_input() -> None:
-    assert walk(ar.Record({"x": ar.Zeros([2])}), {}) == ("constant",)
-
-
-def test_choice() -> None:
-    block = ar.OneOf(ar.GetItem("kind")).case("n", ar.GetItem("v") >> READ).case(None, ar.Zeros("int32"))
-    assert walk(block, {"kind": "n", "v": 3}) == 3
-    assert walk(block, {"kind": None}) == "constant"
-    assert walk(ar.Optional(READ), 0) == 0
-    assert walk(ar.Optional(READ), None) == "constant"
-
-
-def test_map_and_fold() -> None:
-    assert walk(ar.Map(ar.InputTransform(str)), (1, 2)) == ["1", "2"]
-    assert walk(ar.Map(READ), range(3)) == [0, 1, 2]
-    assert walk((READ & READ) >> ar.Map(twice), 1) == [("applied", 1), ("applied", 1)]
-    fold = ar.Fold(ar.GetItem(0), ar.Zeros("int32"))
-    assert walk(ar.Map(READ) >> fold, []) == "constant"
-    assert walk(ar.Map(READ) >> fold, [1, 2]) == "constant"
-    last = ar.Fold(ar.GetItem(1), ar.Zeros("int32"))
-    assert walk(ar.Map(READ) >> last, [1, 2]) == 2
-
-
-def test_a_map_over_an_endless_sequence_stays_endless() -> None:
-    result = walk(ar.Map(twice), Endless(3), T.Broadcast(T.Tensor((), "int32")))
-    assert isinstance(result, Endless)
-    assert result.element == ("applied", 3)
-
-
-def test_graph() -> None:
-    @ar.arrow
-    def graph(x: Any) -> Any:
-        a = READ(x["a"])
-        ar.Metric("first")(a, x["b"])
-        b = twice(a)
-        return {"nested": (a, (b, a)), "plain": x}
-
-    assert walk(graph, {"a": 1, "b": "label"}) == (
-        (1, (("applied", 1), 1)),
-        {"a": 1, "b": "label"},
-    )
-    assert log(graph, {"a": 1, "b": "label"}) == [1, ("first", 1, "label"), 1]
 
 
 def test_metrics_come_in_the_order_of_visits() -> None:
@@ -143,11 +83,6 @@ def test_metrics_come_in_the_order_of_visits() -> None:
         4,
         ("n", 4, None),
     ]
-
-
-def test_inputs_become_python_tuples_and_lists_again() -> None:
-    block = ar.Record({"a": ar.Identity(), "b": ar.Map(ar.Identity())}) >> ar.InputTransform(repr)
-    assert walk(block, {"a": 1, "b": "xy"}) == "(1, ['x', 'y'])"
 
 
 def test_shared_runs_once_for_an_object() -> None:
@@ -268,11 +203,6 @@ def test_iterators_of_the_user_may_fail() -> None:
     assert line(str(refused(ar.Map(READ), numbers()))) == "RuntimeError: torn"
 
 
-def test_a_fold_places_its_elements() -> None:
-    fold = ar.Fold(ar.GetItem(1) >> READ, ar.Zeros("int32"))
-    assert line(str(refused(ar.GetItem("xs") >> fold, {"xs": [1, "a"]}))) == "xs > [1]: expected int, got 'a'"
-
-
 # Depth, and its end
 
 
@@ -381,22 +311,6 @@ def test_an_endless_iterator() -> None:
     assert "endless: more than 100 elements" in str(refused(ar.Map(ar.Identity()), repeat(1), max_nodes=100))
 
 
-def test_max_nodes_lets_pass_what_fits() -> None:
-    assert len(walk(ar.Map(READ), range(50), max_nodes=50)) == 50
-    with pytest.raises(InputError, match="more than 49 elements"):
-        walk(ar.Map(READ), range(50), max_nodes=49)
-
-
-def test_expressions_may_be_deep() -> None:
-    block: Any = READ
-    for _ in range(5_000):
-        block = ar.Pipe(block, name="step") & ar.Void()
-    result = walk(block, 1)
-    for _ in range(5_000):
-        result = result[0]
-    assert result == 1
-
-
 def test_example_path() -> None:
     place = ExamplePath().named("tree").child("a").child(0)
     assert str(ExamplePath()) == ""
@@ -406,11 +320,6 @@ def test_example_path() -> None:
     assert str(both.child(1)) == "tree > a > [0] > y"
     assert str(both.child("k")) == "tree > a > [0] > k"
     assert str(both.child(2)) == "tree > a > [0] > [2]"
-
-
-def test_numpy_keys_select_cases() -> None:
-    block = ar.OneOf(lambda x: np.bool_(x > 0), {True: READ, False: ar.Zeros("int32")})
-    assert walk(block, 3) == 3
 
 
 def test_every_core_form_has_a_meaning() -> None:

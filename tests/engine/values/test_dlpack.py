@@ -83,17 +83,6 @@ def learner(device: str) -> ar.Model:
 
 
 @devices
-@pytest.mark.parametrize("wrap", [Foreign, np.asarray])
-def test_gradients_that_an_optimizer_takes(device: str, wrap: Any) -> None:
-    model, plain = learner(device), learner("cpu")
-    _, grads = plain.value_and_grad([[1.0, 2.0]])
-    SGD(0.1).step(plain, grads)
-    SGD(0.1).step(model, {name: wrap(gradient) for name, gradient in grads.items()})
-    for name, array in plain.params.items():
-        assert np.array_equal(ar.to_numpy(model.params[name]), array)
-
-
-@devices
 def test_row_sparse_gradients_from_the_host(device: str) -> None:
     table = ar.Scalar("int32") >> ar.Embedding(4, 2, name="table") >> ar.Function(ar.ops.sum)
     model, plain = ar.compile(table, device=device), ar.compile(table)
@@ -137,13 +126,6 @@ def handed_out() -> dict[str, Any]:
         "gradient": grads["FC_1/weight"],
         "parameter": model.params["FC_1/weight"],
     }
-
-
-@pytest.mark.parametrize("name", ["loss", "result", "metric", "gradient", "parameter"])
-def test_what_a_model_hands_out(name: str) -> None:
-    array = np.asarray(handed_out()[name])  # a loss on the CPU is a number of NumPy
-    borrowed = np.from_dlpack(array)
-    assert np.shares_memory(borrowed, array) and np.array_equal(borrowed, array)
 
 
 def test_torch_reads_it_without_a_copy() -> None:

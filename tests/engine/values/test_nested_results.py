@@ -34,43 +34,6 @@ def test_a_sequence_of_sequences_of_records() -> None:
     assert found[0][0]["id"].tolist() == [1, 2]
 
 
-def test_sequences_stand_in_tuples_and_tuples_in_sequences() -> None:
-    numbers = ar.Map(ar.Map(ar.Scalar(name="x")))
-    both = numbers >> ar.Map(
-        (ar.Sum() & ar.Identity() & ar.NGrams(2)) >> ar.AllOf(ar.Identity(), ar.Length())
-    )
-    block = (ar.Length("float64") & both) >> ar.AllOf(ar.GetItem(1), ar.GetItem(0))
-    examples = [[[1, 2, 3], []], [], [[4]]]
-    agree(block, examples, loss="-")
-    found, lengths = ar.compile(block)(examples)
-    assert lengths.tolist() == [2, 0, 1] and lengths.dtype == np.float64
-    assert found.tolist()[0] == [
-        ((6.0, [1.0, 2.0, 3.0], [(1.0, 2.0), (2.0, 3.0)]), 3),
-        ((0.0, [], []), 3),
-    ]
-    assert found.tolist()[1:] == [[], [((4.0, [4.0], []), 3)]]
-
-
-def test_results_of_networks_choices_and_recursion_nest_too() -> None:
-    cell = ar.GRUCell(2)
-    states = ar.Map(ar.Map(ar.Vector(2)) >> ar.RNN(cell) >> ar.GetItem(0))
-    agree(states, [[[[1, 2]], []], [], [[[1, 2], [3, 4]]]], loss="-")
-    either = ar.OneOf(len, {0: ar.Zeros(ar.types.Sequence(ar.types.Tensor(()))), 1: ar.Map(ar.Scalar())})
-    agree(ar.Map(either), [[[], [1]], []], loss="-")
-
-    @ar.fix
-    def leaves(me: Any) -> Any:
-        """The leaves of each child, one after another, as far as the longest child goes."""
-        inner = ar.Map(me) >> ar.Reduce(ar.Zip() >> ar.Map(ar.Sum()))
-        return ar.OneOf(
-            lambda t: isinstance(t, list),
-            {True: inner, False: ar.AllOf(ar.Scalar()) >> ar.Map(ar.Identity())},
-        )
-
-    found = agree(leaves, [[1.0, [2.0, 3.0]], 4.0, []], loss="-")
-    assert [[float(x) for x in one] for one in found] == [[6], [4], []]
-
-
 def test_every_element_type_comes_out_of_a_nested_sequence() -> None:
     for dtype in (
         "bool",

@@ -35,11 +35,6 @@ def test_labelled() -> None:
         Labelled((1, 2), ("a",))
 
 
-def test_labelled_by_numbers_goes_by_the_key_first() -> None:
-    swapped = Labelled(("a", "b"), (1, 0))
-    assert swapped[0] == "b"
-
-
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_labelled_is_copied_with_its_keys(duplicate: Any) -> None:
     pair = duplicate(Labelled((1, [2]), ("left", "right")))
@@ -65,46 +60,6 @@ def test_ragged() -> None:
     for wrong in ("x", 1.0, True, [0, 1], np.array([True, False, True]), None):
         with pytest.raises(TypeError, match="indexed by the number of a sequence or a slice of them"):
             r[wrong]
-
-
-def test_ragged_of_tuples_of_raggeds_and_nothing() -> None:
-    inner = Ragged(np.arange(3), np.array([0, 1, 3, 3]))
-    r = Ragged(Labelled((inner, None, ()), ("deep", "void", "empty")), np.array([0, 1, 3]))
-    assert r.tolist() == [[([0], None, ())], [([1, 2], None, ()), ([], None, ())]]
-    second = r[1]
-    assert second["deep"].tolist() == [[1, 2], []]
-    assert second["deep"].offsets.tolist() == [0, 2, 2]
-    assert second["void"] is None
-    assert Ragged(None, np.array([0, 2, 2])).tolist() == [[None, None], []]
-    assert Ragged(None, np.array([0])).tolist() == []
-
-
-def test_assemble_and_collate_agree() -> None:
-    output = T.Tuple(
-        (VECTOR, T.Sequence(T.Tuple((INDEX, T.Sequence(VECTOR)), ("n", "v"))), T.Void(), T.Sequence(T.Void()))
-    )
-    one: Any = (np.ones(2, "f4"), [(np.int32(1), [np.zeros(2, "f4")]), (np.int32(2), [])], None, [None, None])
-    two: Any = (np.zeros(2, "f4"), [], None, [])
-    collated = collate(output, [one, two])
-    assembled = unflatten(
-        output,
-        [np.array([[1, 1], [0, 0]], "f4"), np.array([1, 2], "i4"), np.zeros((1, 2), "f4")],
-        [np.array([0, 2, 2]), np.array([0, 1, 1]), np.array([0, 2, 2])],
-    )
-    for result in (collated, assembled):
-        assert result[0].tolist() == [[1, 1], [0, 0]]
-        assert result[1].tolist() == [[(1, [[0, 0]]), (2, [])], []]
-        assert isinstance(result[1].values, Labelled)
-        assert result[1].values["v"].values.dtype == np.float32
-        assert result[2] is None
-        assert result[3].tolist() == [[None, None], []]
-
-
-def test_collate_of_an_empty_batch_keeps_shapes_and_types() -> None:
-    result = collate(T.Tuple((VECTOR, T.Sequence(INDEX))), [])
-    assert (result[0].shape, result[0].dtype) == ((0, 2), np.float32)
-    assert (result[1].values.shape, result[1].values.dtype) == ((0,), np.int32)
-    assert len(result[1]) == 0
 
 
 @pytest.mark.parametrize("output", [T.Input(), T.Sequence(T.Input()), T.Broadcast(VECTOR)])

@@ -134,27 +134,6 @@ def test_an_integer_too_long_to_print() -> None:
         convert(10**5000, Tensor((), "int32"))
 
 
-def test_results_are_copies() -> None:
-    array = np.zeros(2, "float32")
-    one, many = convert(array, Tensor((2,))), convert_many([array], Tensor((2,)))
-    array[0] = 1
-    assert one.tolist() == [0, 0]
-    assert many.tolist() == [[0, 0]]
-
-
-def test_bulk_of_nothing() -> None:
-    assert convert_many([], Tensor((2, 3), "int8")).shape == (0, 2, 3)
-
-
-def test_an_array_like_is_taken() -> None:
-    class Like:
-        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-            return np.array([1.5, 2.5], dtype)
-
-    assert convert(Like(), Tensor((2,))).tolist() == [1.5, 2.5]
-    assert convert_many([Like(), [1, Fraction(1, 2)]], Tensor((2,))).tolist() == [[1.5, 2.5], [1, 0.5]]
-
-
 numbers = st.one_of(
     st.integers(-(2**66), 2**66),
     st.floats(width=64),
