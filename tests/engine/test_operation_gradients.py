@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows import ops
 from arrows.engine import reference
 from arrows.engine.program.program import Held
-from arrows.layers import initializers
-from arrows.ops import Parameter
-from arrows.typesys import types as T
-from tests.agree import agrees, programs
+from tests.agree import programs
 from tests.compare import close
 
 # ------------------------------------------------------------------------------------------ slices
@@ -65,38 +61,3 @@ def test_no_gradient_no_program() -> None:
 
 
 # ------------------------------------------------------------------------------------------ prologue
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake"])
-def test_a_parameter_used_in_many_ways(device: str) -> None:
-    """By rows, by its transpose, by slices, elementwise, in a sequence, and not at all by some examples."""
-    table = ar.Embedding(4, 3)
-
-    class Odd(ar.Layer[Any, Any]):
-        def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-            return (Parameter("w", (3, 3), "float32", initializers.glorot_uniform),)
-
-        def forward(self, parameters: Any, *args: Any) -> Any:
-            x, rows = args
-            w = parameters["w"]
-            y = (
-                (x @ w) * w[0]
-                + w.T @ x
-                - (w * w).sum()
-                + ops.segment_sum(rows @ w[:, ::-1])
-                + w[1:2].reshape((3,))
-            )
-            return (y * (x @ w[:, :2])[:1]).sum() + w[2, 1]
-
-    x = ar.GetItem("x") >> ar.OneOf(
-        lambda x: isinstance(x, int), {True: ar.Scalar("int32") >> table, False: ar.Vector(3)}
-    )
-    block = (x & ar.GetItem("rows") >> ar.Map(ar.Vector(3))) >> Odd()
-    model = ar.compile(block, device=device, float_type="float64")
-    batch = [
-        {"x": [1, -1, 2], "rows": [[1, 2, 3], [0, 1, 0]]},
-        {"x": 2, "rows": []},
-        {"x": 2, "rows": [[1, 1, 1]]},
-    ]
-    for some in (batch, batch[:1], batch[1:2], [batch[1], batch[1]]):
-        agrees(model, some)

@@ -19,8 +19,6 @@ from tests.compare import close, meets_kink, random_parameters
 from tests.generate import Case, cases
 from tests.profile import NIGHTLY
 
-NOTHING = ar.Zeros([])
-
 
 def no_parameters(owner: Any, parameter: Any) -> Any:
     raise AssertionError("there are none")
@@ -168,21 +166,3 @@ def test_numbers_that_do_not_fit_are_an_error_of_the_input() -> None:
 def test_overflow_is_silent() -> None:
     block = ar.Scalar() >> ar.Function(lambda x: ar.ops.exp(x * 1000.0))
     assert np.isinf(run(block, 1).value)
-
-
-@pytest.mark.nightly
-def test_a_chain_20_000_deep_is_differentiated() -> None:
-    chain = ar.fix(
-        lambda me: (
-            (ar.GetItem(0) >> ar.Scalar(name="x") & ar.GetItem(1) >> ar.Optional(me, NOTHING))
-            >> ar.Function(lambda x, rest: ar.ops.tanh(x + rest))
-        )
-    )
-    data: Any = None
-    for _ in range(20_000):
-        data = (0.25, data)
-    gradient = value_and_grad(ar.infer(chain), [data], no_parameters, inputs=["x"])
-    assert gradient.value == pytest.approx(0.25, abs=1.0)
-    assert len(gradient.inputs[0]["x"]) == 20_000
-    while data is not None:  # a tuple this deep is taken apart by hand; Python would recurse
-        data = data[1]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from arrows import ops
-from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse import fuse
 from arrows.engine.program.text import parse_program
 from tests.engine.program.emitters.traced import program_of
@@ -24,15 +23,6 @@ step
 
 def fused(body: str, dtype: str = "float32") -> str:
     return renumbered(fuse(parse_program(HEAD + body), dtype=dtype)).removeprefix(HEAD)
-
-
-def kinds(function: Any, input: Any = ([6],)) -> list[str]:
-    """The instructions of a function's step, by kind."""
-    program = fuse(program_of(function, input[0] if isinstance(input, tuple) else input, gradients=False))
-    return [
-        f"map of {len(made.equations)}" if isinstance(made, RowMap) else type(made).__name__
-        for made in program.region("step")
-    ]
 
 
 def test_a_run_of_neighbours() -> None:
@@ -85,15 +75,6 @@ def test_views_that_others_read_follow_the_map() -> None:
   result 1 = %6
   result 2 = %4"""
     )
-
-
-def test_products_and_sums_stand_between() -> None:
-    def function(x: Any) -> Any:
-        y = ops.tanh(x) * 2.0
-        z = (y * y).sum()
-        return ops.relu(y * z) + y
-
-    assert [kind for kind in kinds(function) if kind.startswith("map")] == ["map of 3", "map of 4"]
 
 
 @pytest.mark.parametrize("slabs", ["float64[4]", "int32[4]", "float32[2, 2]"])

@@ -89,40 +89,6 @@ def test_lanes_take_few_reductions() -> None:
     assert len(sizes) == 2 and len(kinds(function, 10)) == 1
 
 
-LEVELS = """\
-program example
-for kernels
-operand 0: float32[5] elements 0 of slab 0
-result 0: float32[5] row
-"""
-
-
-def test_what_a_sequence_gives_joins_what_reads_it() -> None:
-    assert (
-        fused(
-            """\
-  %0: float32[5] elements 0 = gather 0
-  %1: float32[5] elements 0 = tanh(%0)
-  %2: float32[5] elements 0 = negative(%1)
-  %3: float32[5] row = segment_sum(%2)
-  %4: float32[5] row = exp(%3)
-  result 0 = %4""",
-            LEVELS,
-        )
-        == """\
-  %0: float32[5] elements 0 = gather 0
-  map
-    %1: float32[5] elements 0 = tanh(%0)
-    %2: float32[5] elements 0 = negative(%1)
-  -> %2
-  map
-    %3: float32[5] row = segment_sum(%2)
-    %4: float32[5] row = exp(%3)
-  -> %4
-  result 0 = %4"""
-    )
-
-
 PRODUCTS = """\
 program example
 for kernels

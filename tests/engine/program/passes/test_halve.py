@@ -104,26 +104,6 @@ def test_a_factor_beside_one_in_float32_stays_so() -> None:
     assert "matmul(%2, %0)" in str(program) and "matmul(%6, %12)" in str(program)
 
 
-def test_what_the_array_module_touches_stays_in_float32() -> None:
-    """A step's products of rows with rows are calls, and so is what a kernel does not know."""
-    text = """\
-step
-  %2: float32[4] row = gather 0
-  %3: float32[4] row = tanh(%2)
-  %4: float32[4] row = exp(%2)
-  %5: float32[4, 4] row = outer(%3, %2)
-  %6: float32[4] row = sum(%5, axes=(-1,), keepdims=False)
-  %7: float32[3] row = index(%6, key=((0, 3, 1),))
-  result 0 = %7
-step_back
-  %8: float32[3] row = gradient 0
-  %9: float32[4] row = multiply(%3, %4)
-  scatter 0 += %9"""
-    program = halved(HEAD + text)
-    assert "%3: float32[4] row in kept 0 = tanh(%2)" in str(program)
-    assert "%4: float32[4] row in kept 1 as bfloat16 = exp(%2)" in str(program)
-
-
 def test_logarithms_of_sums_stay() -> None:
     """Rounding 80 to 8 bits would change its exponential by a sixth."""
     text = """\

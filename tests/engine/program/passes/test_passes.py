@@ -153,32 +153,6 @@ late
 + scatter 0 += %8""",
     ),
     Case(
-        defer,
-        "a view that stands with the sums",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[1, 3] row
-once
-  %0: float32[3] = parameter Bias_1/bias
-step
-  %1: float32[3] row = gather 0
-  %2: float32[3] row = add(%1, %0)
-  %3: float32[1, 3] row = reshape(%2, shape=(1, 3))
-  result 0 = %3
-step_back
-  %4: float32[1, 3] row = gradient 0
-  %5: float32[1, 3] row = tanh(%4)
-deferred
-  %6: float32[3] row = reshape(%5, shape=(3,))
-  %7: float32[3] = sum %6
-  gradient of Bias_1/bias[0:3] += %7""",
-        """\
-step_back
-- %5: float32[1, 3] row = tanh(%4)
-deferred
-+ %5: float32[1, 3] row = tanh(%4)""",
-    ),
-    Case(
         differentiated,
         "the matrix's gradient is a sum over rows",
         """\
@@ -253,30 +227,6 @@ step
 + result 0 = %5""",
     ),
     Case(
-        fold,
-        "sums and products with zeros",
-        """\
-operand 0: float32[2] row of slab 0
-result 0: float32[2] row
-result 1: float32[2] row
-once
-  %0: float32[2] = constant 0.0
-step
-  %1: float32[2] row = gather 0
-  %2: float32[2] row = add(%1, %0)
-  %3: float32[2] row = multiply(%2, %0)
-  result 0 = %2
-  result 1 = %3""",
-        """\
-step
-- %2: float32[2] row = add(%1, %0)
-- %3: float32[2] row = multiply(%2, %0)
-- result 0 = %2
-- result 1 = %3
-+ result 0 = %1
-+ result 1 = %0""",
-    ),
-    Case(
         join,
         "one gather makes the joined value",
         """\
@@ -292,28 +242,6 @@ step
         """\
 step
 - %0: float32[3] row = gather 0
-- %1: float32[3] row = gather 1
-- %2: float32[6] row = concat(%0, %1, axis=-1)
-+ %2: float32[6] row = gather 0, 1""",
-    ),
-    Case(
-        join,
-        "an operand that is read alone too",
-        """\
-operand 0: float32[3] row of slab 0
-operand 1: float32[3] row of slab 0
-result 0: float32[3] row
-result 1: float32[6] row
-step
-  %0: float32[3] row = gather 0
-  %1: float32[3] row = gather 1
-  %2: float32[6] row = concat(%0, %1, axis=-1)
-  %3: float32[6] row = tanh(%2)
-  %4: float32[3] row = tanh(%0)
-  result 0 = %4
-  result 1 = %3""",
-        """\
-step
 - %1: float32[3] row = gather 1
 - %2: float32[6] row = concat(%0, %1, axis=-1)
 + %2: float32[6] row = gather 0, 1""",
@@ -375,35 +303,6 @@ step
 + %4: float32[2] row = matmul(%2, %3)
 + %6: float32[2] row = add(%4, %5)
 + result 0 = %6""",
-    ),
-    Case(
-        narrow,
-        "the range that covers all slices",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[1] row
-result 1: float32[1] row
-once
-  %0: float32[3, 8] = parameter FC_1/weight
-step
-  %2: float32[3] row = gather 0
-  %3: float32[8] row = matmul(%2, %0)
-  %4: float32[1] row = index(%3, key=((2, 3, 1),))
-  %5: float32[1] row = index(%3, key=((4, 5, 1),))
-  result 0 = %4
-  result 1 = %5""",
-        """\
-once
-+ %2: float32[3, 3] = index(%0, key=((0, 3, 1), (2, 5, 1)))
-step
-- %2: float32[3] row = gather 0
-- %3: float32[8] row = matmul(%2, %0)
-- %4: float32[1] row = index(%3, key=((2, 3, 1),))
-- %5: float32[1] row = index(%3, key=((4, 5, 1),))
-+ %1: float32[3] row = gather 0
-+ %3: float32[3] row = matmul(%1, %2)
-+ %4: float32[1] row = index(%3, key=((0, 1, 1),))
-+ %5: float32[1] row = index(%3, key=((2, 3, 1),))""",
     ),
     Case(
         place,
@@ -478,38 +377,6 @@ step_back
 deferred
 - %5: float32[3, 4] = sum %4
 + %5: float32[3, 4] = sum outer(%1, %3)""",
-    ),
-    Case(
-        push_sums,
-        "a sum of two outer products in one kernel",
-        """\
-for kernels
-operand 0: float32[3] row of slab 0
-result 0: float32[3] row
-once
-  %0: float32[3, 3] = parameter FC_1/weight
-step
-  %1: float32[3] row = gather 0
-  %2: float32[3] row = matmul(%1, %0)
-  result 0 = %2
-step_back
-  %3: float32[3] row = gradient 0
-  %4: float32[3, 3] row = outer(%1, %3)
-  %5: float32[3, 3] row = outer(%3, %3)
-  %6: float32[3, 3] row = add(%4, %5)
-deferred
-  %7: float32[3, 3] = sum %6
-  gradient of FC_1/weight[0:3, 0:3] += %7""",
-        """\
-step_back
-- %4: float32[3, 3] row = outer(%1, %3)
-- %5: float32[3, 3] row = outer(%3, %3)
-- %6: float32[3, 3] row = add(%4, %5)
-deferred
-- %7: float32[3, 3] = sum %6
-+ %9: float32[3, 3] = sum outer(%3, %3)
-+ %8: float32[3, 3] = sum outer(%1, %3)
-+ %7: float32[3, 3] = add(%8, %9)""",
     ),
     Case(
         push_sums,
