@@ -440,22 +440,6 @@ def test_what_users_functions_raise_is_chained() -> None:
         assert any("KeyError: 'inner'" in line for line in chained(caught.value)[1:])
 
 
-def test_a_function_that_fails_only_once() -> None:
-    count = [0]
-
-    def flaky(x: Any) -> Any:
-        count[0] += 1
-        if count[0] == 2:
-            raise OSError("try again")
-        return x
-
-    model = ar.compile(ar.InputTransform(flaky) >> ar.Scalar())
-    with pytest.raises(ar.InputError, match="example 1: OSError: try again") as caught:
-        model([1, 2, 3])
-    assert isinstance(caught.value.__cause__, OSError)
-    assert model([1, 2, 3]).tolist() == [1, 2, 3]
-
-
 def test_train_step_takes_an_optimizer() -> None:
     model = ar.compile(ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda y: y.sum()))
     for other in ("adam", None, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 import arrows as ar
 from arrows.engine import reference
-from arrows.engine.program.program import Held
-from tests.agree import programs
 from tests.compare import close
 
 # ------------------------------------------------------------------------------------------ slices
@@ -44,20 +41,6 @@ def test_slices_of_all_kinds(device: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------ parameters
-
-
-def test_no_gradient_no_program() -> None:
-    """Nothing is derived for what the loss does not reach, or what nothing learns from."""
-    block = ar.Vector(2) >> ar.Function(lambda x: x * 2.0) >> ar.FC(1, name="used")
-    block = block >> (ar.FC(3, name="unused") & ar.Function(lambda x: x.sum()) >> ar.Metric("loss"))
-    training = programs(ar.compile(block, loss="loss"))
-    (unused,), (used,) = training["unused"], training["used"]
-    assert not unused.region("step_back") and not unused.region("deferred")
-    assert used.region("deferred") and not used.scatters
-    inference = programs(ar.compile(block, loss="loss"), gradients=False).values()
-    for program in chain.from_iterable(inference):
-        assert set(program.regions) <= {"once", "step"}
-        assert not any(isinstance(memory, Held) for memory in program.memory.values())
 
 
 # ------------------------------------------------------------------------------------------ prologue

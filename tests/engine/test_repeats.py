@@ -73,23 +73,6 @@ def test_what_stands_twice_gives_the_numbers_of_each_place(data: st.DataObject) 
     both_ways(data.draw(cases(production=production, depth=2)))
 
 
-def test_a_named_input_on_one_value_is_read_once() -> None:
-    """Its gradient is the sum over the places; another block of that name is another read."""
-    x = ar.Vector(2, name="x")
-    times = ar.Function(lambda a, b: (a * b).sum())
-    for block, wanted in (
-        ((x & x) >> times, [[6.0, 8.0]]),
-        ((x & ar.Vector(2, name="x")) >> times, [[3.0, 4.0], [3.0, 4.0]]),
-        (ar.fix(lambda me: ar.AllOf(x, x) >> times), [[6.0, 8.0]]),
-    ):
-        for schedule in ("strata", "depth", "agenda", "none"):
-            model = ar.compile(block, schedule=schedule)
-            _, grads = model.value_and_grad([[3, 4]], inputs=["x"])
-            assert [list(map(float, gradient)) for gradient in grads["x"].tolist()[0]] == wanted
-            typed = reference.value_and_grad(model.typed, [[3, 4]], lambda *_: None, inputs=["x"])
-            assert [gradient.tolist() for gradient in typed.inputs[0]["x"]] == wanted
-
-
 def lowered(typed: Typed) -> list[Any]:
     """The sites of a typed expression: what the keys of dropout count."""
     return [

@@ -199,17 +199,6 @@ def test_a_folder_that_cannot_be_written(mode: int, place: Path) -> None:
 
 
 @posix
-@not_root
-def test_a_folder_that_can_be_read_alone_is_read(filled: Path, place: Path) -> None:
-    shutil.copytree(filled, place)
-    place.chmod(0o500)
-    try:
-        assert start() == "loaded"
-    finally:
-        place.chmod(0o700)
-
-
-@posix
 @pytest.mark.parametrize("mode", [0o777, 0o755, 0o750, 0o720, 0o1777])
 def test_a_folder_that_others_may_enter_is_not_used(mode: int, filled: Path, place: Path) -> None:
     shutil.copytree(filled, place)

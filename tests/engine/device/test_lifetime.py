@@ -103,20 +103,6 @@ def twin_taps(twin: Any, batch: Any) -> Any:
     return twin.taps["words"].values
 
 
-def test_how_much_is_held() -> None:
-    size, rows = 100, 1000
-    model = ar.compile(ar.Vector(size) >> ar.FC(size))
-    assert model.held_memory == 0
-    model(np.arange(rows * size).reshape(rows, size))
-    assert rows * size * 4 < model.held_memory < 4 * rows * size * 4
-    parameters = sum(array.nbytes for array in model.params.values())
-    model(np.ones((1, size)))
-    held = model.held_memory
-    model.release_memory()
-    model(np.ones((1, size)))
-    assert model.held_memory < 0.1 * held and model.held_memory < parameters + 10 * size * 4
-
-
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 def test_memory_that_is_replaced_lives_as_long_as_launches_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An operation asks for more scratch than the one before, and takes its place in the arena."""

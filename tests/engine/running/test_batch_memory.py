@@ -81,21 +81,6 @@ def need_alone(model: ar.Model, batch: Any, *, gradients: bool) -> int:
     return left + max((need(model, [each], gradients=gradients) for each in batch), default=0)
 
 
-def sent_bytes(model: ar.Model, batch: Any, *, gradients: bool) -> int:
-    """How much of that is sent: index arrays, inputs, dropout keys."""
-    executor = model.executors.get(training=gradients, gradients=gradients)
-    wired = model.prepare(batch)[:].wired
-    seeds = model._runner._seeds(len(batch)) if gradients else None
-    return executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds).upload.bytes
-
-
-@devices
-def test_what_is_sent_counts(device: str) -> None:
-    model = ar.compile(block(), loss="loss", device=device)
-    few, many = (sent_bytes(model, examples(count), gradients=True) for count in (10, 100))
-    assert few == many == 0 if device == "cpu" else many > 3 * few > 0
-
-
 def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many examples run at once, noted from now on."""
     sizes: list[int] = []
@@ -157,17 +142,6 @@ def test_random_models_in_parts(device: str, data: st.DataObject) -> None:
             assert close(ar.to_numpy(loss), ar.to_numpy(expected), 1e-4)
             for name, gradient in ar.to_numpy(wanted).items():
                 assert close(dense(ar.to_numpy(grads)[name]), dense(gradient), 1e-3), name
-
-
-def test_a_batch_within_the_limit_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ar.compile(block(), loss="loss")
-    model.memory_limit = need(model, examples(), gradients=True)
-    sizes = parts_of(monkeypatch)
-    model.value_and_grad(examples())
-    assert sizes == [12]
-    model.memory_limit = None
-    model.value_and_grad(examples())
-    assert sizes == [12, 12]
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])

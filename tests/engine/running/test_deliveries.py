@@ -62,11 +62,6 @@ def test_rows_are_delivered_in_16_bits(storage: str) -> None:
         assert close(ar.to_numpy(gradients[name]), ar.to_numpy(others[name]), 0.02)
 
 
-def test_what_a_product_writes_is_gathered() -> None:
-    model = ar.compile(folded(False), device="fake-kernels")
-    assert not planned(model, SEQUENCES).deliveries.count
-
-
 def test_inference_keeps_nothing_for_later() -> None:
     model = ar.compile(folded(True), device="fake-kernels")
     executor = model.executors.get(training=False)

@@ -87,18 +87,6 @@ def test_the_reference_does_the_same(flags: str) -> None:
         assert ops.exp(np.full(1, 1e3, "float32")).tolist() == [np.inf]
 
 
-@pytest.mark.parametrize("flags", ["warn", "raise"])
-def test_gradients_of_the_reference(flags: str) -> None:
-    from arrows.engine.reference import value_and_grad
-
-    typed = ar.infer(block())
-    with np.errstate(all=flags):
-        found = value_and_grad(
-            typed, BATCH, lambda owner, spec: np.ones(spec.shape, spec.dtype), inputs=["x"]
-        )
-    assert np.isnan(found.value) and not all(np.isfinite(g).all() for g in found.parameters.values())
-
-
 def test_what_a_user_computes_warns_as_before() -> None:
     """The rule is for arrows' own numbers: a function on inputs is the user's."""
     model = ar.compile(ar.InputTransform(lambda x: float(np.log(np.float64(x)))) >> ar.Scalar())

@@ -46,30 +46,13 @@ def twice(table: Any) -> Callable[[Any], Any]:
 VOCABULARY = ar.Vocabulary.of(ar.data.words(TREES))
 Made = Callable[[], tuple[Any, list[Any], str | None]]
 MODELS: dict[str, Made] = {
-    "a Tree-LSTM of 60": lambda: (
-        sentiment(VOCABULARY, size=60, embedding=60).learn,
-        TREES,
-        "loss",
-    ),
-    "a Tree-LSTM of 120": lambda: (
-        sentiment(VOCABULARY, size=120, embedding=30).learn,
-        TREES,
-        "loss",
-    ),
+    "a Tree-LSTM of 60": lambda: (sentiment(VOCABULARY, size=60, embedding=60).learn, TREES, "loss"),
     "a bag of words of 64": lambda: (scored(words(64) >> ar.Sum()), WORDS, None),
-    "a bag of words of 200": lambda: (scored(words(200) >> ar.Sum()), WORDS, None),
-    "the greatest of words": lambda: (scored(words(64) >> ar.Max()), WORDS, None),
-    "the mean of words, wide": lambda: (
-        scored(words(64) >> ar.Mean() >> ar.FC(300, ar.ops.tanh)),
-        WORDS,
-        None,
-    ),
     "an LSTM": lambda: (
         scored(words(32) >> ar.RNN(ar.LSTMCell(48, name="cell")) >> ar.GetItem(1) >> ar.GetItem(0)),
         WORDS,
         None,
     ),
-    "a GRU": lambda: (scored(words(32) >> ar.RNN(ar.GRUCell(48, name="cell")) >> ar.GetItem(1)), WORDS, None),
     "a BiLSTM": lambda: (scored(tagged(24)), WORDS, None),
     "attention of 2 heads": lambda: (
         scored(ar.Map(ar.Vector(64)) >> ar.MultiHeadAttention(2, name="m") >> ar.Sum()),
@@ -86,26 +69,9 @@ MODELS: dict[str, Made] = {
         VECTORS,
         None,
     ),
-    "layers of 512": lambda: (
-        scored(ar.Vector(128) >> ar.FC(512, ops.relu, name="a") >> ar.FC(512, ops.relu, name="b")),
-        [*ROWS],
-        None,
-    ),
     "one wide layer": lambda: (scored(ar.Vector(128) >> ar.FC(2000, ops.tanh, name="a")), [*ROWS], None),
-    "a layer for each element": lambda: (
-        scored(ar.Map(ar.Vector(64) >> ar.FC(200, ops.relu, name="a")) >> ar.Sum()),
-        VECTORS,
-        None,
-    ),
     "normalized elements": lambda: (
         scored(ar.Map(ar.Vector(64) >> ar.LayerNorm(name="n") >> ar.FC(64, name="a")) >> ar.Mean()),
-        VECTORS,
-        None,
-    ),
-    "softmax over elements": lambda: (
-        scored(
-            ar.Map(ar.Vector(64)) >> ar.Function(lambda xs: ops.segment_sum(ops.segment_softmax(xs) * xs))
-        ),
         VECTORS,
         None,
     ),
@@ -117,11 +83,6 @@ MODELS: dict[str, Made] = {
     "a table that is multiplied too": lambda: (
         scored(ar.Map(ar.Scalar("int32")) >> ar.Function(twice(ar.Embedding(2000, 48)))),
         WORDS,
-        None,
-    ),
-    "a recurrent cell of elements": lambda: (
-        scored(ar.Map(ar.Vector(64)) >> ar.RNN(ar.GRUCell(64, name="cell")) >> ar.GetItem(1)),
-        VECTORS,
         None,
     ),
 }

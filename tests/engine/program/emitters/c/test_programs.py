@@ -54,11 +54,6 @@ def lstm(z: Any, c: Any) -> Any:
     return ops.sigmoid(o) * ops.tanh(new), new
 
 
-def gru(z: Any, h: Any) -> Any:
-    r, u = ops.sigmoid(z[:8]), ops.sigmoid(z[8:16])
-    return u * h + (1.0 - u) * ops.tanh(r * z[16:])
-
-
 def attention(q: Any, keys: Any) -> Any:
     weights = ops.softmax((keys @ q) / 3.0)
     return (keys * ops.reshape(weights, (-1, 1))).sum(axis=0)
@@ -74,10 +69,7 @@ def drops(x: Any) -> Any:
 
 LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
     "lstm": (lstm, (vector(32), vector(8))),
-    "gru": (gru, (vector(24), vector(8))),
-    "cross-entropy": (lambda x, i: -ops.pick(ops.log_softmax(x), i), (vector(5), WORD)),
     "cross-entropy of many": (lambda x, i: -ops.pick(ops.log_softmax(x), i), (vector(200), WORD)),
-    "layer norm": (layer_norm, (vector(7),)),
     "layer norm of many": (layer_norm, (vector(300),)),
     "normalize": (lambda x: ops.normalize(x), (vector(100),)),
     "attention": (attention, (vector(6), matrix(4, 6))),
@@ -90,17 +82,10 @@ LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
         lambda x: ops.gelu(x) + ops.silu(x) + ops.mish(x) + ops.selu(x) + ops.hard_swish(x),
         (vector(9),),
     ),
-    "losses": (
-        lambda x, y: (ops.square(x - y).mean() + ops.abs(x - y).sum(), ops.softplus(x * y).max()),
-        (vector(6), vector(6)),
-    ),
-    "look-ups": (lambda x, i: ops.tanh(ops.lookup(x, i)) * x[0], (matrix(3, 4), WORD)),
-    "steps": (lambda x: ops.concat([x[::2] * 2.0, ops.exp(x[::-2]), x[1:3]]), (vector(6),)),
     "inner joins": (
         lambda x, y: ops.tanh(ops.concat([x, y * 2.0], 1)[:, 1:4]).sum(axis=0),
         (matrix(3, 2), matrix(3, 3)),
     ),
-    "stacks": (lambda x, y: ops.stack([x, y, x * y]).max(axis=0) * ops.stack([x, y]).sum(), (vector(4),) * 2),
     "pooled words": (
         lambda xs: (ops.segment_max(ops.tanh(xs), default=0.0), ops.segment_mean(xs * 2.0)),
         (T.Sequence(vector(5)),),
@@ -110,10 +95,6 @@ LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
             xs * ops.reshape(ops.segment_softmax((xs * ops.segment_broadcast(q, xs)).sum()), (1,))
         ),
         (T.Sequence(vector(5)), vector(5)),
-    ),
-    "softmax over words": (
-        lambda xs: ops.drop(ops.segment_softmax(ops.tanh(xs) * 2.0), 0.5) * xs,
-        (T.Sequence(vector(5)),),
     ),
     "softmax of a softmax": (
         lambda xs: ops.segment_softmax(xs - ops.segment_softmax(xs * 3.0)),
