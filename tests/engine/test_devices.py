@@ -97,13 +97,6 @@ def test_a_model_moves(device: str) -> None:
     assert np.allclose(ar.to_numpy(model.to(device)(batch)), stays(EXAMPLES), atol=1e-6)
 
 
-def test_a_model_that_stays_keeps_its_arrays() -> None:
-    model = ar.compile(block())
-    arrays = list(model.params.values())
-    model.to("cpu")
-    assert all(array is before for array, before in zip(model.params.values(), arrays, strict=True))
-
-
 @devices
 def test_models_that_share_parameters_move_together(device: str) -> None:
     learns = block()

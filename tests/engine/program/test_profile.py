@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 import arrows as ar
 from arrows.engine.device.host_compiler import host_compiler
-from arrows.engine.running import executor, run
 from arrows.training import SGD
 
 
@@ -48,24 +45,6 @@ def test_instructions_stand_as_the_program_prints_them(device):
             assert instruction.text in program or instruction.text.startswith("map of ")
     text = str([line.instructions for line in model.profile([[1, 2, 3]]).operations])
     assert all(f"gradient of {name}[" in text for name in model.params)
-
-
-def test_no_instruction_takes_what_the_host_does_before(monkeypatch):
-    """Arrays are bound to all operations before the first instruction runs, forwards and backwards."""
-
-    def slow(bind):
-        def bound(*arguments, **keywords):
-            time.sleep(0.02)
-            return bind(*arguments, **keywords)
-
-        return bound
-
-    monkeypatch.setattr(executor, "bind_forward", slow(executor.bind_forward))
-    monkeypatch.setattr(run, "bind_backward", slow(run.bind_backward))
-    profile = ar.compile(network(), jit=False).profile(BATCH, SGD(0.1), runs=1)
-    count = 2 * len(profile.operations)
-    assert profile.parts["host"] >= 0.02 * count
-    assert all(line.total < 0.02 * count / 2 for line in profile.operations)
 
 
 def test_the_model_is_as_it_was():

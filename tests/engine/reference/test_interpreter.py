@@ -85,28 +85,6 @@ def test_metrics_come_in_the_order_of_visits() -> None:
     ]
 
 
-def test_shared_runs_once_for_an_object() -> None:
-    counted = ar.shared(READ_LIST := ar.GetItem(0) >> READ)
-    one, other = [1], [1]
-    assert log(ar.Map(counted), [one, one, other, one]) == [1, 1]
-    assert log(ar.Map(READ_LIST), [one, one]) == [1, 1]
-    both = ar.GetItem(0) >> counted & ar.GetItem(1) >> counted
-    assert log(both, [one, one]) == [1]  # one block in two places has one memory
-
-
-def test_shared_over_a_graph_without_cycles_is_linear() -> None:
-    @ar.fix
-    def dag(me: Any) -> Any:
-        inner = ar.GetItem("a") >> me & ar.GetItem("b") >> me
-        pair = inner >> ar.Function(lambda x, y: x + y)
-        return ar.shared(ar.OneOf(lambda x: x is None).case(True, ar.Constant(1)).case(False, pair))
-
-    data: Any = None
-    for _ in range(60):
-        data = {"a": data, "b": data}
-    assert len(log(dag, data)) == 60
-
-
 # What goes wrong
 
 
@@ -182,17 +160,6 @@ def test_the_original_error_is_chained() -> None:
     assert isinstance(error.__cause__, LookupError)
     assert line(str(error)) == "LookupError: mine"
     assert "InputTransform(broken)  test_interpreter.py:" in str(error)
-
-
-def test_the_place_follows_the_data_along_wires() -> None:
-    @ar.arrow
-    def graph(x: Any) -> Any:
-        late = x["outer"]
-        READ_FIRST = ar.Void()(READ(x["first"]))
-        return READ_FIRST, ar.Map(ar.GetItem("n") >> READ)(late["items"])
-
-    error = refused(graph, {"first": 1, "outer": {"items": [{"n": 1}, {"n": []}]}})
-    assert line(str(error)) == "outer > items > [1] > n: expected int, got []"
 
 
 def test_iterators_of_the_user_may_fail() -> None:

@@ -80,15 +80,3 @@ def test_a_cell_on_words(
     agrees(model, [[0, 1, 2, 3, 4, 5], []])  # all distinct
     agrees(model, [[3] * 40])
     agrees(model, [[]])
-
-
-def test_dropout_of_words_computes_every_place(sizes: list[tuple[int, int]]) -> None:
-    """Alike words are dropped at different places; without dropout they are alike again."""
-    drop = ar.GetItem(0) & ar.GetItem(1) >> ar.Dropout(0.5)
-    model = ar.compile(sentences(drop >> recurrent()), float_type="float64")
-    prepared = model.prepare(SENTENCES)
-    model.value_and_grad(prepared)
-    assert all(count == places for count, places in sizes)
-    sizes.clear()
-    model(prepared)
-    assert sizes == [(4, 12)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -78,17 +77,6 @@ def test_an_example_that_is_chosen_twice_has_its_own_dropout() -> None:
     model.step = 0
     again = model(prepared[[1, 1]], training=True, ids=[9, 7])
     assert np.array_equal(again, rows[[2, 0]])
-
-
-def test_the_table_is_made_once_and_not_pickled() -> None:
-    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
-    prepared = model.prepare([[1.0], [2.0, 3.0]])
-    model(prepared[[0]])
-    (table,) = prepared.tables.values()
-    model(prepared[[1]])
-    assert list(prepared.tables.values()) == [table]
-    loaded = pickle.loads(pickle.dumps(prepared))
-    assert loaded.tables == {} and model(loaded).tolist() == [1.0, 5.0]
 
 
 def test_a_set_says_how_many_nodes_each_example_has() -> None:

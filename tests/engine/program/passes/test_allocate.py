@@ -81,43 +81,6 @@ deferred
     )
 
 
-def test_parts_of_joins() -> None:
-    """A product goes by a copy; so does what is read elsewhere, or twice."""
-    same(
-        """\
-operand 0: float32[2] row of slab 0
-result 0: float32[12] row
-once
-  %0: float32[2, 2] = parameter FC_1/weight
-step
-  %1: float32[2] row = gather 0
-  %2: float32[2] row = matmul(%1, %0)
-  %3: float32[2] row = tanh(%1)
-  %4: float32[2] row = exp(%1)
-  %5: float32[2] row = sqrt(%1)
-  %6: float32[4] row = concat(%3, %2, axis=-1)
-  %7: float32[12] row = concat(%6, %4, %4, %5, %1, axis=-1)
-  result 0 = %7""",
-        """\
-operand 0: float32[2] row of slab 0
-result 0: float32[12] row
-once
-  %0: float32[2, 2] = parameter FC_1/weight
-step
-  scratch 0: float32[2] row
-  scratch 1: float32[4] row
-  scratch 2: float32[2] row
-  %1: float32[2] row = gather 0
-  %2: float32[2] row in scratch 0 = matmul(%1, %0)
-  %3: float32[2] row in %6[..., 0:2] = tanh(%1)
-  %4: float32[2] row in scratch 2 = exp(%1)
-  %5: float32[2] row in %7[..., 8:10] = sqrt(%1)
-  %6: float32[4] row in scratch 1 = concat(%3, %2, axis=-1)
-  %7: float32[12] row in result 0 = concat(%6, %4, %4, %5, %1, axis=-1)
-  result 0 = %7""",
-    )
-
-
 def test_a_chain_runs_in_one_scratch_array() -> None:
     assert slots(lambda x: ops.tanh(ops.exp(-ops.tanh(x))).sum(), [4]) == 1
 

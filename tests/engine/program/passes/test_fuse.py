@@ -77,18 +77,6 @@ def test_views_that_others_read_follow_the_map() -> None:
     )
 
 
-@pytest.mark.parametrize("slabs", ["float64[4]", "int32[4]", "float32[2, 2]"])
-def test_other_types_are_left_to_numpy(slabs: str) -> None:
-    body = """\
-  %0: float32[4] row = gather 0
-  %1: float32[4] row = negative(%0)
-  %2: float32[4] row = square(%1)
-  result 0 = %2""".replace("float32[4]", slabs)
-    assert fused(body) == body
-    if slabs == "float64[4]":
-        assert "map" in fused(body, dtype="float64")
-
-
 @pytest.mark.parametrize("many_places", [False, True])
 def test_a_run_that_would_take_the_compiler_minutes_is_left_to_numpy(many_places: bool) -> None:
     """Of many equations, or of few that are cut into many pieces."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from arrows import ops
 from arrows.engine.program.passes.allocate import allocate
-from arrows.engine.program.passes.fuse_kernels import fuse_kernels
 from arrows.engine.program.passes.halve import halve
 from arrows.engine.program.program import Program
 from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
-from tests.engine.program.emitters.traced import program_of
 
 HEAD = """\
 program example
@@ -51,16 +46,6 @@ def halved(text: str, storage: str = "bfloat16") -> Program:
     return program
 
 
-def lines(program: Program, *regions: str) -> list[str]:
-    """The lines of regions that say where something lies in 16 bits."""
-    region, found = "", []
-    for line in str(program).splitlines():
-        region = line if not line.startswith(" ") else region
-        if region in regions and " as " in line:
-            found.append(line.strip())
-    return found
-
-
 @pytest.mark.parametrize("storage", ["bfloat16", "float16"])
 def test_what_is_kept_and_what_products_multiply(storage: str) -> None:
     """The matrix is rounded once a batch, and its transpose shows what lies there."""
@@ -92,18 +77,6 @@ deferred
     )
 
 
-def test_a_factor_beside_one_in_float32_stays_so() -> None:
-    """A gradient lies in its slab: the rows that it is multiplied with stay, and with them their matrix."""
-    text = LAYER.replace("outer(%2, %6)", "outer(%2, %5)")
-    program = halved(HEAD + text)
-    assert lines(program, "once", "step") == [
-        "%11: float32[4, 3] as bfloat16 = downcast %0",
-        "%12: float32[3, 4] as bfloat16 = transpose(%11, axes=(-1, -2))",
-    ]
-    assert "%2: float32[4] row in gathered 0 = gather 0" in str(program)
-    assert "matmul(%2, %0)" in str(program) and "matmul(%6, %12)" in str(program)
-
-
 def test_logarithms_of_sums_stay() -> None:
     """Rounding 80 to 8 bits would change its exponential by a sixth."""
     text = """\
@@ -121,11 +94,3 @@ step_back
     program = halved(HEAD + text)
     assert "%3: float32[4] row in kept 0 as bfloat16 = tanh(%2)" in str(program)
     assert "%4: float32 row in kept 1 = logsumexp" in str(program)
-
-
-def test_a_program_with_nothing_to_store_delivers_alone() -> None:
-    """Its rows may go to an operation that stores what it gathers."""
-    program = program_of(lambda x: ops.tanh(x) * 2.0, [3], gradients=False)
-    program = allocate(fuse_kernels(replace(program, kernels=True)))
-    expected = str(program).replace("for kernels\n", "for kernels\nrows delivered as bfloat16\n")
-    assert str(halve(program, "bfloat16")) == expected
