@@ -1,4 +1,4 @@
-"""`Broadcast`, `Length`, `Slice`, `NGrams`, `Nth`: what they mean, and that they batch."""
+"""`Broadcast`, `Length`, `Slice`, `NGrams`, `Nth`: what they refuse, and how they print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans, recurrent networks and sequences side by side: what they mean, and how they batch."""
+"""Scans, recurrent networks and sequences side by side: what they refuse, print and keep apart."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
@@ -59,21 +58,11 @@ def test_a_prepared_set_is_pickled_for_models_of_the_same_expression() -> None:
         ar.compile(FIRST_TWO)(restored)
 
 
-def test_a_model_says_how_to_copy_it() -> None:
-    with pytest.raises(TypeError, match=r"params=model\.params"):
-        copy.deepcopy(ar.compile(FIRST))
-
-
 def test_an_input_named_like_a_parameter() -> None:
     layer = ar.FC(1, name="x")
     model = ar.compile(ar.Vector(3, name="x/bias") >> layer >> ar.Function(lambda v: v.sum()))
     with pytest.raises(ar.ArrowValueError, match="rename the input"):
         model.value_and_grad([[1, 2, 3]], inputs=["x/bias"])
-
-
-def test_a_float_type_that_is_none() -> None:
-    with pytest.raises(ar.ArrowValueError, match="float65"):
-        ar.compile(FIRST, float_type="float65")
 
 
 def test_a_layer_types_the_recursion_that_goes_through_it() -> None:
@@ -86,15 +75,6 @@ def test_a_layer_types_the_recursion_that_goes_through_it() -> None:
     assert ar.infer(node, float_type="float64").output == ar.types.Tensor((4,), "float64")
     leaf = {"x": 1, "kids": []}
     assert ar.compile(node)([{"x": 2, "kids": [leaf, leaf]}]).shape == (1, 4)
-
-
-def test_the_loop_takes_arrays_iterators_and_batches() -> None:
-    block = ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda v: v.sum())
-    rows = np.arange(12, dtype="float32").reshape(6, 2)
-    for examples in (rows, iter(rows)):
-        assert len(train(ar.compile(block), examples, SGD(0.01), epochs=1, progress=False)) == 1
-    model = ar.compile(block)
-    assert len(train(model, model.prepare(rows)[:3], SGD(0.01), epochs=1, progress=False)) == 1
 
 
 def test_zero_and_minus_zero_are_two_attributes() -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import arrows as ar
 from arrows.engine.device import compile_cache, jit
 
 pytestmark = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
@@ -256,11 +255,3 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(RuntimeWarning, match="compiled code is not kept: Could not determine home") as caught:
         assert [start(), start()] == ["compiled", "compiled"]
     assert len(caught) == 1
-
-
-def test_a_model_predicts_without_a_cache(place: Path) -> None:
-    place.parent.mkdir()
-    place.write_text("", encoding="utf-8")
-    block = ar.Vector(3) >> ar.Function(lambda x: (x * 3.0 - 1.0) * x)
-    with pytest.warns(RuntimeWarning, match="not kept"):
-        np.testing.assert_allclose(ar.compile(block, jit=True)([[1, 2, 3]]), [[2, 10, 24]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -16,8 +15,6 @@ import arrows as ar
 from arrows.engine.device import jit
 from arrows.engine.program.emitters.loops import FUNCTIONS
 from tests.profile import at_night
-
-compiling = importlib.import_module("arrows.engine.compile")  # the function has its name
 
 numba = pytest.mark.skipif(not jit.available(), reason="numba is not installed")
 
@@ -128,11 +125,3 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
 def test_arguments_that_cannot_be(jit: Any, device: str, text: str) -> None:
     with pytest.raises(ar.ArrowValueError, match=text):
         ar.compile(ar.Scalar(), jit=jit, device=device)
-
-
-def test_left_out_it_is_used_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "available", lambda: True)
-    monkeypatch.delenv("ARROWS_JIT", raising=False)
-    assert compiling.use_jit(None, "cpu") and not compiling.use_jit(None, "cuda")
-    monkeypatch.setenv("ARROWS_JIT", "0")
-    assert not compiling.use_jit(None, "cpu") and compiling.use_jit(True, "cpu")

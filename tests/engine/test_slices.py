@@ -1,4 +1,4 @@
-"""What is computed for the gradients of an operation, of zeros, and of parameters alone."""
+"""Gradients of slices of all kinds, on every device."""
 
 from __future__ import annotations
 
