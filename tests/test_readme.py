@@ -1,7 +1,8 @@
-"""The examples of the README and of the docs run as they are printed."""
+"""The README and the pages of the docs run as printed: their code in order, with what it prints and shows."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 from typing import Any
@@ -10,26 +11,58 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCSTRINGS = ("ops.md", "reference.md")
+"""Pages made of docstrings, whose sessions run where they are written."""
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run_session(content: str, page: str, line: int, names: dict[str, Any]) -> str:
+    """Runs a `>>>` session that begins at a line of a page; what differs from it, or nothing."""
+    session = doctest.DocTestParser().get_doctest(content, names, page, page, line)
+    session.globs = names  # not the copy: the blocks share one namespace
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(session, out=report.append, clear_globs=False)
+    return "".join(report)
+
+
+def run_page(text: str, page: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """Runs the blocks of a page in order; a `text` block is what the code since then has printed."""
+    names: dict[str, Any] = {"__name__": Path(page).stem}
+    blocks = list(BLOCK.finditer(text))
+    for block in blocks:
+        language, content = block.groups()
+        line = text[: block.start()].count("\n") + 1  # so that an error names the page's own line
+        if language == "python":
+            capsys.readouterr()
+            exec(compile("\n" * line + content, page, "exec", dont_inherit=True), names)
+        elif language == "pycon" and Path(page).name not in DOCSTRINGS:
+            failed = run_session(content, page, line, names)
+            assert not failed, failed
+        elif language == "text":
+            assert content == capsys.readouterr().out
+    return {block[1] for block in blocks}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_blocks_of_a_page_run_in_order_and_print_the_text_that_follows(
-    page, tmp_path, monkeypatch, capsys
-):
+def test_a_page_runs_in_order_and_shows_what_it_prints(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    text = page.read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": page.stem}
-    for block in BLOCK.finditer(text):
-        language, content = block.groups()
-        if language == "python":
-            line = text[: block.start()].count("\n") + 1
-            code = "\n" * line + content  # so that an error names the page's own line
-            capsys.readouterr()
-            exec(compile(code, str(page), "exec"), names)
-        else:
-            assert content == capsys.readouterr().out
+    languages = run_page(page.read_text(encoding="utf-8"), str(page), capsys)
+    if page.name == "README.md":
+        assert "python" in languages
+    if page.name in ("guide.md", "documents.md"):  # whatever these show is run
+        assert {"python", "pycon"} <= languages <= {"python", "pycon", "sh"}
 
 
-def test_the_readme_has_examples():
-    assert BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_an_output_that_differs_is_found() -> None:
+    assert not run_session(">>> 1 + 1\n2\n", "page", 1, {})
+    assert "Expected:" in run_session(">>> 1 + 1\n3\n", "page", 1, {})
+
+
+def test_the_blocks_share_names(capsys: pytest.CaptureFixture[str]) -> None:
+    page = "```python\nx = 1\n```\n```pycon\n>>> y = x + 1\n```\n```python\nassert y == 2\n```\n"
+    assert run_page(page, "page", capsys) == {"python", "pycon"}
+    with pytest.raises(AssertionError):
+        run_page("```python\nprint(1)\n```\n```text\n2\n```\n", "page", capsys)
