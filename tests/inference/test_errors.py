@@ -1,6 +1,7 @@
-"""Every error as the person reads it.
+"""Errors as the person reads them: one of each kind of refusal.
 
-`errors/NAME.txt` holds a program, a line of dashes, and the text it must give.
+`errors/FAMILY.txt` holds the cases of a family. A case is its name after `====`, a program, a line of
+dashes, and the text that the program must give.
 
 `ARROWS_WRITE_ERRORS=1 pytest tests/inference/test_errors.py` writes the texts anew; read them before you
 commit them.
@@ -20,7 +21,20 @@ from arrows import ops
 from arrows.typesys import ArrowTypeError, ArrowValueError, types
 from tests.combinators import kit
 
-CASES = sorted((Path(__file__).parent / "errors").glob("*.txt"))
+FAMILIES = sorted((Path(__file__).parent / "errors").glob("*.txt"))
+
+
+def cases_of(family: Path) -> list[tuple[str, str, str]]:
+    """The name, the program and the text of each case."""
+    cases = []
+    for case in family.read_text(encoding="utf-8").removeprefix("==== ").split("\n==== "):
+        name, _, body = case.partition("\n")
+        program, _, text = body.partition("----\n")
+        cases.append((name, program, text.rstrip("\n") + "\n"))
+    return cases
+
+
+CASES = [pytest.param(*case, id=f"{f.stem}-{case[0]}") for f in FAMILIES for case in cases_of(f)]
 
 
 class _Names:
@@ -46,15 +60,18 @@ def text_of(program: str) -> str:
     pytest.fail("the program is well-typed")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda p: p.stem)
-def test_error(case: Path) -> None:
-    program, expected = case.read_text(encoding="utf-8").split("----\n")
-    text = text_of(program)
-    if os.environ.get("ARROWS_WRITE_ERRORS"):
-        case.write_text(f"{program}----\n{text}", encoding="utf-8")
-        return
-    assert text == expected
+@pytest.mark.skipif("ARROWS_WRITE_ERRORS" in os.environ, reason="the texts are written")
+@pytest.mark.parametrize(("name", "program", "expected"), CASES)
+def test_error(name: str, program: str, expected: str) -> None:
+    assert text_of(program) == expected, name
+
+
+@pytest.mark.skipif("ARROWS_WRITE_ERRORS" not in os.environ, reason="the texts are read")
+def test_write_errors() -> None:
+    for family in FAMILIES:
+        written = [f"==== {name}\n{program}----\n{text_of(program)}" for name, program, _ in cases_of(family)]
+        family.write_text("\n".join(written), encoding="utf-8")
 
 
 def test_there_are_enough() -> None:
-    assert len(CASES) >= 60
+    assert len(CASES) >= 100
