@@ -402,7 +402,7 @@ class SavedModel:
         >>> import tempfile
         >>> import arrows as ar
         >>> from arrows.model_file import read_model_file
-        >>> model = ar.compile(ar.models.sentiment({"good": 1}, size=3).judge)
+        >>> model = ar.compile(ar.models.sentiment(ar.Vocabulary(["good"]), size=3).judge)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ar.save_model(model, f"{folder}/m.safetensors")
         ...     saved = read_model_file(f"{folder}/m.safetensors")

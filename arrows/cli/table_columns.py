@@ -44,7 +44,7 @@ def separator_of(path: Path) -> str | None:
         return None
     if not path.is_file():  # a pipe can be read but once
         return ","
-    _, header = next(lines_of(path), (1, b""))
+    _, header = next(lines_of(path, name), (1, b""))
     bare = re.sub(rb'"[^"]*"', b"", header).decode("latin-1")
     return max(",;\t", key=bare.count)
 

@@ -165,7 +165,7 @@ def test_processes_whose_reader_goes_or_is_not_there(line, status, words, tmp_pa
     (tmp_path / "odd.py").write_text("import arrows as ar\nm = ar.Scalar(name='木')\n", encoding="utf-8")
     (tmp_path / "trees").write_text("(good film)\n" * 20_000)
     save = "import arrows as ar; from arrows.models import sentiment; "
-    save += "ar.save_model(ar.compile(sentiment({'good': 1}, size=2).judge), 'm')"
+    save += "ar.save_model(ar.compile(sentiment(ar.Vocabulary(['good']), size=2).judge), 'm')"
     start = f"arrows() {{ '{sys.executable}' -W error -m arrows \"$@\"; echo $? >status; }}; {line}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", save], cwd=tmp_path, env=environment, check=True)

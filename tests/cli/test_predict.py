@@ -137,7 +137,10 @@ def test_numbers_that_json_does_not_have(folder, capsys):
         (["m", "x.jsonl", "--builder", f"{builders.__file__}"], "names no function; it looks like FILE.py:"),
         (["m", "x.jsonl", "--builder", f"{builders.__file__}:scorers"], "has no name scorers"),
         (["m", "x.jsonl", "--builder", f"{builders.__file__}:__doc__"], "is no function but of the type str"),
-        (["m", "x.jsonl", "--builder", f"{builders.__file__}:plain"], "whose arguments are (size: "),
+        (
+            ["m", "x.jsonl", "--builder", f"{builders.__file__}:plain"],
+            "refuses the arguments in the file: TypeError",
+        ),
         (["nowhere", "x.jsonl"], "No such file"),
         (["m", "nowhere.jsonl", *TRUST], "No such file"),
         (["x.jsonl", "x.jsonl"], "is not a whole safetensors file"),
@@ -182,7 +185,7 @@ def test_sentences_are_read_as_words_and_in_conllu(folder, capsys, monkeypatch):
 
 @pytest.mark.parametrize("text", ["[", "3", '{"a": 1}', "[" * 100_000, '["\x1b[31m"]'])
 def test_class_names_of_strangers(text, folder, capsys):
-    ar.save_model(ar.compile(sentiment({}, size=2).judge), "s", metadata={"classes": text})
+    ar.save_model(ar.compile(sentiment(ar.Vocabulary([]), size=2).judge), "s", metadata={"classes": text})
     (folder / "t.trees").write_text("(so good)\n", encoding="utf-8")
     status, out, err = told(capsys, "s", "t.trees", "--show")
     assert (status, err) == (0, "") and "\x1b" not in out

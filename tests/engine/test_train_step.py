@@ -11,6 +11,7 @@ import pytest
 import arrows as ar
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam
+from arrows.training.optimizers.steps import Steps
 
 BATCHES = [[[1, 2, 0], [3]], [[0]], [[2, 2], []], [[], [1]], [[3, 0, 1]]]
 

@@ -107,7 +107,7 @@ def test_words_are_spelled_if_asked() -> None:
 def test_the_recursion_is_the_block() -> None:
     layers, trees = recursion()
     block = ar.compile(
-        sentiment(layers.numbers, size=5, embedding=4).learn, loss="loss", float_type="float64"
+        sentiment(layers.vocabulary, size=5, embedding=4).learn, loss="loss", float_type="float64"
     )
     net = ar.OnTheFly(float_type="float64", params=dict(block.params))
     optimizers = Adagrad(0.1), Adagrad(0.1)

@@ -29,7 +29,7 @@ def sentences(spinn: dict[str, Any], count: int) -> tuple[list[Any], int]:
 
 def test_a_tree_is_words_transitions_and_labels(spinn: dict[str, Any]) -> None:
     tree = parse_tree("(3 (1 (2 not) (0 bad)) (2 film))")
-    sentence = spinn["Sentence"].of(tree, {"not": 1, "film": 2})
+    sentence = spinn["Sentence"].of(tree, ar.Vocabulary(["not", "film"]))
     assert sentence.words == [1, 0, 2]
     assert sentence.transitions == [0, 0, 1, 0, 1]
     assert sentence.labels == [2, 0, 1, 2, 3]

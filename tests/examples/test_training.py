@@ -93,7 +93,7 @@ def test_training_prints_figures_and_keeps_the_best_model(example, folder, train
     lines = out.splitlines()
     assert re.match(r"[\d,]+ (trees|words in 40 sentences) to learn from, \d+ dev, \d+ test; ", lines[0])
     pattern = (
-        r"epoch (\d): loss ([\d.]+), (?:dev accuracy|fine) ([\d.]+), .* (?:trees|tokens)/s(, best so far)?"
+        r"epoch (\d): loss ([\d.]+), (?:dev accuracy|fine) ([\d.]+), .* (?:examples|tokens)/s(, best so far)?"
     )
     epochs = [re.fullmatch(pattern, line) for line in lines[1:5]]
     shown = [float(epoch[3]) for epoch in epochs]
@@ -148,7 +148,7 @@ def test_no_model_and_no_run_is_replaced_unasked(example, train, tmp_path):
     with pytest.raises(ar.ArrowValueError, match="m exists: --overwrite replaces it"):
         train(example, "--save", tmp_path / "m")
     (tmp_path / "m").rename(tmp_path / "n")
-    with pytest.raises(ar.ArrowValueError, match="is the state of a run"):
+    with pytest.raises(ar.ArrowValueError, match=r"is the\s+state of a run"):
         train(example, "--save", tmp_path / "m")
     for state in tmp_path.glob("m.state*"):
         state.unlink()

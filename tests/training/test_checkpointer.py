@@ -120,7 +120,7 @@ LEFT = {
     ),
     "parameters": (lambda path: save(ar.compile(some_block()), path), "is parameters, written .*fc/weight"),
     "a model": (
-        lambda path: ar.save_model(ar.compile(ar.models.sentiment({}, size=2).judge), path),
+        lambda path: ar.save_model(ar.compile(ar.models.sentiment(ar.Vocabulary([]), size=2).judge), path),
         "is a trained model, built by arrows.models.*:sentiment, written ",
     ),
     "another file": (lambda path: path.write_text("ten hours"), "is a file of 9 bytes, written"),

@@ -17,7 +17,7 @@ from arrows.training import Adagrad, Adam
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 
-WORDS = {name: number for number, name in enumerate(["a", "b", "c", "d", "e", "f", "g"], 1)}
+WORDS = ar.Vocabulary(list("abcdefg"))
 LAUNCHES_OF_A_CELL_STEP = 4
 LAUNCHES_OF_A_STEP = 150
 LAUNCHES_OF_A_JOINING_STEP = 6
@@ -35,7 +35,7 @@ def random_tree(rng: np.random.Generator, leaves: int) -> Any:
     """A tree of so many words, each split as likely as the others."""
     label = int(rng.integers(0, 5))
     if leaves == 1:
-        return {"label": label, "word": str(rng.choice(list(WORDS)))}
+        return {"label": label, "word": str(rng.choice(WORDS.words[1:]))}
     left = int(rng.integers(1, leaves))
     return {"label": label, "left": random_tree(rng, left), "right": random_tree(rng, leaves - left)}
 
