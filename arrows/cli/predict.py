@@ -40,7 +40,7 @@ printed as the likeliest class and its probability."""
 def _named(data: bytes, name: str) -> BinaryIO:
     """Bytes as an open file of that name, for a reader."""
     file = io.BytesIO(data)
-    file.name = name  # type: ignore[attr-defined]
+    file.name = name
     return file
 
 
