@@ -148,7 +148,7 @@ def test_no_model_and_no_run_is_replaced_unasked(example, train, tmp_path):
     with pytest.raises(ar.ArrowValueError, match="m exists: --overwrite replaces it"):
         train(example, "--save", tmp_path / "m")
     (tmp_path / "m").rename(tmp_path / "n")
-    with pytest.raises(ar.ArrowValueError, match=r"is the\s+state of a run"):
+    with pytest.raises(ar.ArrowValueError, match=r"is the state\s+of a\s+run"):
         train(example, "--save", tmp_path / "m")
     for state in tmp_path.glob("m.state*"):
         state.unlink()

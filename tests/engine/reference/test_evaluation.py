@@ -120,7 +120,7 @@ def test_gradients_are_slopes(case: Case, seed: int) -> None:
 
 
 @settings(max_examples=30)
-@given(cases())
+@given(cases(noise=False))  # what an example draws depends on its place in the batch
 def test_the_gradient_of_a_batch_is_the_mean_over_its_examples(case: Case) -> None:
     assume(case.loss != "")
     typed, lookup = ar.infer(case.block, float_type="float64"), random_parameters()
