@@ -196,6 +196,7 @@ def test_wrong_data_is_told_and_nothing_is_written(example, file, content, line,
     assert os.listdir(tmp_path) == ["data"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "option", [["--evaluate-every", 2, "--patience", 1], ["--plateau", 1], ["--device", "fake"]]
 )

@@ -14,6 +14,7 @@ import pytest
 import arrows as ar
 from arrows.combinators import Fix, has_effects
 from arrows.typesys import types as T
+from tests.profile import sampled
 
 N = 10_000
 DEEP = 4_000
@@ -156,7 +157,7 @@ FUNCTIONS_OF_THEIR_OWN = {"chain_of_fresh_functions", "nested_fix", "nested_arro
 """Builders whose blocks hold lambdas, which do not pickle."""
 
 
-@pytest.mark.parametrize("build", BUILDERS, ids=lambda b: b.__name__)
+@pytest.mark.parametrize("build", sampled(BUILDERS, 4), ids=lambda b: b.__name__)
 def test_deep_expressions_check_print_copy_and_pickle(build: Callable[[int], Any]) -> None:
     limit = sys.getrecursionlimit()
     block = build(DEEP)

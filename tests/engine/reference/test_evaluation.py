@@ -119,7 +119,7 @@ def test_gradients_are_slopes(case: Case, seed: int) -> None:
     assert slope == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(cases(noise=False))  # what an example draws depends on its place in the batch
 def test_the_gradient_of_a_batch_is_the_mean_over_its_examples(case: Case) -> None:
     assume(case.loss != "")

@@ -15,6 +15,7 @@ from arrows import ops
 from arrows.data import generate
 from arrows.models import sentiment
 from arrows.training import Adam
+from tests.profile import sampled
 
 SMALL = 600_000
 """Bytes that are not counted: Python objects of a call, and NumPy's copies within an operation."""
@@ -118,7 +119,7 @@ def calls(model: ar.Model, prepared: Any) -> dict[str, tuple[Callable[[], Any], 
     }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sampled(MODELS, 5))
 def test_the_peak_of_a_call_stays_below_the_limit(name: str) -> None:
     block, examples, loss = MODELS[name]()
     ran = 0
