@@ -254,7 +254,7 @@ def of_a_case_becomes_a_pair(build: Build) -> Pair:
     )
 
 
-@mutation("result", "a sequence of vectors is no vector", r"OneOf|case", r"Sequence\(float32\[3\]\)")
+@mutation("result", "a sequence of vectors is no vector", r"OneOf|case", r"Sequence\((float32\[3\]|\?)\)")
 def of_a_case_becomes_a_sequence(build: Build) -> Pair:
     f, s = reader(build), sequence(build)
     return (
