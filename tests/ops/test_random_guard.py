@@ -211,9 +211,10 @@ def test_a_coin_is_told_while_another_thread_waits() -> None:
 def test_tracing_ends_while_the_garbage_collector_frees_thread_locals() -> None:
     # Python's own list of threads waits for itself there for ever, and lets no other thread run.
     thresholds = gc.get_threshold()
-    faulthandler.dump_traceback_later(60, exit=True)
+    gc.freeze()  # what other tests have left would be looked at again and again
+    faulthandler.dump_traceback_later(120, exit=True)
     try:
-        for objects in range(1, 200):
+        for objects in range(1, 100):
             gc.collect()
             ring: list[Any] = [threading.local()]
             ring.append(ring)
