@@ -81,7 +81,7 @@ def run_scripts(
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("python_loops")
 def test_whatever_is_used_again_batched_is_one_by_one(part: int, record_property: Any) -> None:
-    run_scripts(record_property, f"part {part}", (50, 1600), (100, 25_000))
+    run_scripts(record_property, f"part {part}", (20, 1600), (40, 25_000))
 
 
 def test_whatever_is_used_again_in_float32(record_property: Any) -> None:

@@ -52,14 +52,14 @@ OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
 @pytest.mark.parametrize("name", PASSES)
 def test_without_one_pass(name: str, record_property: Any) -> None:
     with without_passes(name):
-        compare(record_property, f"without {name}", (12, 300), SETTINGS)
+        compare(record_property, f"without {name}", (4, 300), SETTINGS)
 
 
 @WITH_COMPILER
 @pytest.mark.parametrize("name", PASSES)
 def test_kernels_without_one_pass(name: str, record_property: Any) -> None:
     with without_passes(name):
-        compare(record_property, f"kernels without {name}", (3, 100), [("fake-kernels", "strata")])
+        compare(record_property, f"kernels without {name}", (2, 100), [("fake-kernels", "strata")])
 
 
 @WITH_COMPILER
@@ -71,7 +71,7 @@ def test_kernels_without_all_passes(record_property: Any) -> None:
 @pytest.mark.parametrize("name", OPTIMISATIONS)
 def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property: Any) -> None:
     OPTIMISATIONS[name](monkeypatch)
-    compare(record_property, f"without {name}", (12, 300), SETTINGS)
+    compare(record_property, f"without {name}", (4, 300), SETTINGS)
 
 
 def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: Any) -> None:

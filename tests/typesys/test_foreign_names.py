@@ -132,7 +132,7 @@ def make(function: Any, *args: Any, **keywords: Any) -> Any:
     return function(*args, **keywords)
 
 
-ADAM = "it takes learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, rates, average, dense"
+ADAM = "it takes learning_rate, weight_decay, clip_norm, rates, average, dense, beta1, beta2, epsilon"
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,11 @@ class Descent(Optimizer):
 
     def __init__(self, **slots: float) -> None:
         super().__init__(0.1)
-        self.__dict__["slots"] = slots
+        self.__dict__["_slots"] = slots
+
+    @property
+    def slots(self) -> Any:
+        return self.__dict__["_slots"]
 
     def update(self, parameter, gradient, state, *, rate, step):
         return parameter - rate * gradient
