@@ -155,7 +155,7 @@ def test_encodings_that_lack_a_character_and_files_with_odd_names(tmp_path, caps
         ("arrows predict m trees --format trees --show >&-", 0, ""),
         ("arrows check none.py >&- 2>&-", 2, ""),
         ("arrows check none.py >&-", 2, "no such file"),
-        ("PYTHONIOENCODING=ascii arrows check odd.py | grep -q u6728", 0, ""),
+        ("PYTHONIOENCODING=ascii arrows check odd.py | grep u6728 > found", 0, ""),
         ("arrows demo --examples 9 --epochs 1 >&-", 0, ""),
     ],
 )
