@@ -288,12 +288,15 @@ class _Numbers:
     def __call__(self, word: object) -> int:
         if not isinstance(word, str):
             raise Unfit(f"expected a text, got {type(word).__name__}")
-        try:
-            return self.vocabulary[word]
-        except KeyError:
+        # Not `vocabulary[word]`: another call in Python for each word of each example.
+        number = self.vocabulary._numbers.get(word)
+        if number is not None:
+            return number
+        if self.vocabulary.unknown is None:
             raise Unfit(
                 f"{quoted(word)} is not in the vocabulary; one with unknown='<unknown>' has a number for it"
-            ) from None
+            )
+        return 0
 
 
 class _FromVocabulary(Transform[str, int]):
