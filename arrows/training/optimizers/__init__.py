@@ -6,6 +6,6 @@ kernels. `averages.py` averages parameters over the steps.
 """
 
 from arrows.training.optimizers.algorithms import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
-from arrows.training.optimizers.optimizer import Counters, Optimizer
+from arrows.training.optimizers.optimizer import Optimizer
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Counters", "Optimizer", "RMSprop"]
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]

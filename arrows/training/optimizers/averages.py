@@ -56,24 +56,17 @@ class Averages:
         self.in_use = False
 
     def before(
-        self,
-        device: Device,
-        name: str,
-        parameter: Array,
-        step: int,
-        rows: Array | None = None,
-        unless: Array | None = None,
+        self, device: Device, name: str, parameter: Array, step: int, rows: Array | None = None
     ) -> None:
-        """Adds the values that a parameter, or its `rows`, had until now, before `step` changes them; no
-        array changes where `unless` is 0."""
+        """Adds the values that a parameter, or its `rows`, had until now, before `step` changes them."""
         if name not in self.values:
             self.values[name], self.since[name] = parameter.copy(), 0
-        self._bring(device, name, parameter, step - 1, rows, unless)
+        self._bring(device, name, parameter, step - 1, rows)
 
     def up_to(self, device: Device, params: Mapping[str, Array], steps: int) -> None:
         """Makes `values` the means after `steps` steps."""
         for name in self.values:
-            self._bring(device, name, params[name], steps, None, None)
+            self._bring(device, name, params[name], steps, None)
 
     def follow(self, device: Device) -> None:
         """Brings the means to a device that the parameters have moved to."""
@@ -107,16 +100,11 @@ class Averages:
         parameter: Array,
         step: int,
         rows: Array | None,
-        unless: Array | None,
     ) -> None:
         """Updates the mean, or its `rows`, to the mean after `step` steps."""
         mean, since, xp = self.values[name], self.since[name], device.xp
         if step == 0:
             return
-
-        def allowed(new: Array, old: Array | int) -> Array:
-            return new if unless is None else xp.where(xp.equal(unless.reshape(()), 0), old, new)
-
         if rows is None:
             if isinstance(since, int) and since == step:
                 return
@@ -124,19 +112,16 @@ class Averages:
             for block in row_blocks(device, parameter):
                 change = xp.asarray(parameter[block] - mean[block])
                 change *= share if isinstance(share, float) else share[block]
-                mean[block] += allowed(change, 0)
-            if unless is None or isinstance(since, int):
-                self.since[name] = step
-            else:
-                since[...] = allowed(xp.full(since.shape, float(step), "float64"), since)
+                mean[block] += change
+            self.since[name] = step
             return
         if isinstance(since, int):
             since = self.since[name] = xp.full((parameter.shape[0],), float(since), "float64")
         old, before = device.take(mean, rows), device.take(since, rows)
         change = device.take(parameter, rows) - old
         change *= self._share(before, step, parameter)
-        mean[rows] = old + allowed(change, 0)
-        since[rows] = allowed(xp.full(before.shape, float(step), "float64"), before)
+        mean[rows] = old + change
+        since[rows] = float(step)
 
     def _share(self, since: StepCount, step: int, like: Array) -> float | Array:
         """The weight of the last `step - since` steps in the mean over `step` steps; by row, as `since`."""

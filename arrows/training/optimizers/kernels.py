@@ -79,7 +79,7 @@ class KernelSteps(Steps):
         return sums[-1:]
 
     @quiet
-    def apply(self, changes: Sequence[Change], scale: Array | None, unless: Array | None) -> None:
+    def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
         together: dict[Update, list[Change]] = {}
         others = []
@@ -89,43 +89,39 @@ class KernelSteps(Steps):
             if not in_c or not all(map(_fits, [numbers_of(gradient), *change.targets])):
                 others.append(change)
             elif isinstance(gradient, RowSparse):
-                self._update_rows(change, gradient, scale, unless)
+                self._update_rows(change, gradient, scale)
             elif isinstance(change.count, int):
                 together.setdefault(update, []).append(change)
             else:
                 others.append(change)  # a dense gradient of a table whose rows have counts of their own
         for update, dense in together.items():
-            self._update(update, dense, scale, unless)
-        super().apply(others, scale, unless)
+            self._update(update, dense, scale)
+        super().apply(others, scale)
 
-    def _update(
-        self, update: Update, changes: Sequence[Change], scale: Array | None, unless: Array | None
-    ) -> None:
+    def _update(self, update: Update, changes: Sequence[Change], scale: Array | None) -> None:
         tensors: list[list[Array | float]] = []
         for change in changes:
             assert isinstance(change.count, int) and not isinstance(change.gradient, RowSparse)
             arrays = [change.gradient, *change.targets]
             tensors.append([change.parameter.size, *arrays, *self.numbers(change, change.count)])
-        most = (_WORDS - 4) // len(tensors[0])
+        most = (_WORDS - 3) // len(tensors[0])
         for first in range(0, len(tensors), most):
             part = tensors[first : first + most]
             words = [word for tensor in part for word in tensor]
             largest = max(change.parameter.size for change in changes[first : first + most])
-            self._launch(_dense_source(update, most), [largest, len(part), unless, scale, *words])
+            self._launch(_dense_source(update, most), [largest, len(part), scale, *words])
 
-    def _update_rows(
-        self, change: Change, gradient: RowSparse, scale: Array | None, unless: Array | None
-    ) -> None:
+    def _update_rows(self, change: Change, gradient: RowSparse, scale: Array | None) -> None:
         rows, values = gradient.rows, gradient.values
         if not values.size:
             return
         count, counts, size = rows.shape[0], change.count, change.parameter.shape[0]
         assert not isinstance(counts, int)
         index = _TYPES[rows.dtype.name]
-        words: list[Array | float | None] = [count, rows, values, counts, unless, scale, size]
+        words: list[Array | float | None] = [count, rows, values, counts, scale, size]
         words += [float(change.rate), *change.targets]
         self._launch(_rows_source(change.update, values.size // count, index), words)
-        self._launch(count_source(index), [count, rows, counts, unless, size])
+        self._launch(count_source(index), [count, rows, counts, size])
 
     def _launch(self, source: KernelSource, words: Sequence[Array | float | None]) -> None:
         line = np.zeros((1, source.words), np.int64)
@@ -161,57 +157,53 @@ def _lines(update: Update, numbers: Mapping[Var, str], arrays: Sequence[str], gr
 
 @lru_cache(maxsize=64)
 def _dense_source(update: Update, most: int) -> KernelSource:
-    """Words: the largest size, tensors, where 0 stops the step, scale; of each tensor its size, gradient,
+    """Words: the largest size, tensors, scale; of each tensor its size, gradient,
     targets, numbers."""
     type, count = _TYPES[update.gradient.type.dtype], len(update.targets)
     numbers = {var: f"OPTIMIZER_NUMBER(t + {2 + count + n})" for n, var in enumerate(update.numbers)}
     gradient, *arrays = (f"(({type}*)WORD(t + {1 + n}))[i]" for n in range(1 + count))
     stride = 2 + count + len(numbers)
     body = f"""\
-  const double *unless = (const double*)WORD(2), *scale = (const double*)WORD(3);
-  if (unless && *unless == 0.0) return;
+  const double* scale = (const double*)WORD(2);
   (void)scale;
   ITEMS(i, WORD(0))
-    for (int t = 4; t < 4 + {stride} * WORD(1); t += {stride}) {{
+    for (int t = 3; t < 3 + {stride} * WORD(1); t += {stride}) {{
       if (i >= WORD(t)) continue;
 {_lines(update, numbers, arrays, gradient)}
     }}"""
-    return _source(body, 4 + stride * most)
+    return _source(body, 3 + stride * most)
 
 
 @lru_cache(maxsize=64)
 def _rows_source(update: Update, width: int, index: str) -> KernelSource:
-    """Words: rows, their list, values, counts, where 0 stops the step, scale, rows of the table, rate,
+    """Words: rows, their list, values, counts, scale, rows of the table, rate,
     targets. A row that the table lacks is left out; where a row stands again there is nothing to add."""
     type = _TYPES[update.gradient.type.dtype]
-    arrays = [f"(({type}*)WORD({8 + n}))[at]" for n in range(len(update.targets))]
-    numbers = {update.rate: "OPTIMIZER_NUMBER(7)", update.step: "(((const double*)WORD(3))[row] + 1.0)"}
+    arrays = [f"(({type}*)WORD({7 + n}))[at]" for n in range(len(update.targets))]
+    numbers = {update.rate: "OPTIMIZER_NUMBER(6)", update.step: "(((const double*)WORD(3))[row] + 1.0)"}
     body = f"""\
-  const double *unless = (const double*)WORD(4), *scale = (const double*)WORD(5);
+  const double* scale = (const double*)WORD(4);
   const {index}* rows = (const {index}*)WORD(1);
-  if (unless && *unless == 0.0) return;
   (void)scale;
   ITEMS(i, WORD(0) * {width}) {{
       const long long r = i / {width}, row = rows[r], at = row * {width} + i % {width};
-      if (row < 0 || row >= WORD(6) || (r && rows[r - 1] == row)) continue;
+      if (row < 0 || row >= WORD(5) || (r && rows[r - 1] == row)) continue;
 {_lines(update, numbers, arrays, f"((const {type}*)WORD(2))[i]")}
   }}"""
-    return _source(body, 8 + len(arrays), width)
+    return _source(body, 7 + len(arrays), width)
 
 
 def count_source(index: str) -> KernelSource:
-    """Words: rows, their list, counts, where 0 stops the step, rows of the table.
+    """Words: rows, their list, counts, rows of the table.
 
     A launch of its own: the threads of a row's other columns read the count that one of them would change.
     """
     body = f"""\
-  const double* unless = (const double*)WORD(3);
   const {index}* rows = (const {index}*)WORD(1);
-  if (unless && *unless == 0.0) return;
   ITEMS(i, WORD(0))
-    if (rows[i] >= 0 && rows[i] < WORD(4) && (!i || rows[i - 1] != rows[i]))
+    if (rows[i] >= 0 && rows[i] < WORD(3) && (!i || rows[i - 1] != rows[i]))
       ((double*)WORD(2))[rows[i]] += 1.0;"""
-    return _source(body, 5)
+    return _source(body, 4)
 
 
 def merge_source(type: str, index: str, order: str, width: int) -> KernelSource:

@@ -46,20 +46,6 @@ _RANGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What an optimizer counts on the host.
-
-    Attributes:
-        steps: how many steps have been taken.
-        counts, since: of each parameter; those that an array has by row are left out.
-    """
-
-    steps: int
-    counts: Mapping[str, StepCount]
-    since: Mapping[str, StepCount]
-
-
 @dataclass(eq=False)
 class Optimizer:
     """What all optimizers have in common: they change a model's parameters in place, and keep state.
@@ -103,9 +89,6 @@ class Optimizer:
             gradients, how many have changed each row: an array of the device, float64 `[rows]`.
         averages: the averages; None without `average`.
         rate_factor: all learning rates are multiplied by this; `train` sets it.
-        unless: float64 `[1]` of the model's device; where it is 0, `step` changes no array, and the host does
-            not learn of it: `counters` and `set_back` then make the step undone. `train` sets it, so that it
-            need not wait for a loss to know that it is finite.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
@@ -163,7 +146,6 @@ class Optimizer:
         self.steps = 0
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
-        self.unless: Array | None = None
         self.rate_factor = 1.0
         self._rates = Rates(self.rates)
         self._recorded: dict[tuple[Any, bool], Update] = {}
@@ -222,11 +204,6 @@ class Optimizer:
         >>> SGD(0.1).only_reads_gradients()
         True
         """
-        return self.masks_steps
-
-    @property
-    def masks_steps(self) -> bool:
-        """Whether `step` obeys `unless`: a step of one's own need not."""
         return type(self).step is Optimizer.step and "step" not in vars(self)
 
     def rates_of(self, model: Trainable) -> dict[str, float]:
@@ -339,7 +316,7 @@ class Optimizer:
             for name, (parameter, gradient) in pairs.items():
                 rows = gradient.rows if isinstance(gradient, RowSparse) else None
                 if self.averages is not None:
-                    self.averages.before(device, name, parameter, self.steps, rows, self.unless)
+                    self.averages.before(device, name, parameter, self.steps, rows)
                 changes.append(
                     Change(
                         update=updates[name],
@@ -350,24 +327,10 @@ class Optimizer:
                         count=self._count_step(device, name, parameter, by_row=rows is not None),
                     )
                 )
-            taker.apply(changes, scale, self.unless)
+            taker.apply(changes, scale)
         except BaseException as error:  # Ctrl-C, a timeout, memory that ran out
             error.add_note(_HALF_A_STEP)
             raise
-
-    def counters(self) -> Counters:
-        """What the host counts, so that `set_back` can undo steps that changed no array."""
-        since = {} if self.averages is None else self.averages.since
-        return Counters(self.steps, dict(self.counts), dict(since))
-
-    def set_back(self, counters: Counters) -> None:
-        """Undoes the steps since `counters`, in which `unless` was 0."""
-        self.steps = counters.steps
-        for name in _set_back(self.counts, counters.counts):
-            del self.state[name]
-        if self.averages is not None:
-            for name in _set_back(self.averages.since, counters.since):
-                del self.averages.values[name]
 
     def _rates_at(self, names: Iterable[str], separate: Mapping[str, Rate]) -> dict[str, float]:
         """The learning rates of some parameters in the next step."""
@@ -426,19 +389,6 @@ class Optimizer:
         elif isinstance(count, int):
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
         return count
-
-
-def _set_back(table: dict[str, StepCount], before: Mapping[str, StepCount]) -> list[str]:
-    """Sets counts back; returns the names that were not there, which are gone.
-
-    Counts by row stay: the device has not changed them. A count that became one by row meanwhile is a number
-    again.
-    """
-    new = [name for name in table if name not in before]
-    for name in new:
-        del table[name]
-    table.update(before)
-    return new
 
 
 def _is_of_parameters(value: object) -> bool:

@@ -82,13 +82,12 @@ class Steps:
         return scale
 
     @quiet
-    def apply(self, changes: Sequence[Change], scale: Array | None, unless: Array | None) -> None:
+    def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         """Changes parameters and their state in place.
 
         Args:
             changes: what to do.
             scale: the factor of gradient clipping.
-            unless: float64 [1]; where it is 0, nothing changes.
         """
         device = self.device
         self._numbers.clear()
@@ -98,18 +97,18 @@ class Steps:
                 for block in row_blocks(device, change.parameter):
                     parts = [array[block] for array in targets]
                     counts = count if isinstance(count, int) else count[block]
-                    self._run(change, parts, gradient[block], counts, scale, unless)
+                    self._run(change, parts, gradient[block], counts, scale)
                 continue
             gradient = gradient.coalesce(device.xp)
             assert not isinstance(count, int)  # a parameter whose rows are updated counts them by row
             ones = device.xp.ones(gradient.rows.shape, "float64")
-            device.scatter_add_unique(count, gradient.rows, ones if unless is None else ones * unless)
+            device.scatter_add_unique(count, gradient.rows, ones)
             for block in row_blocks(device, gradient.values):
                 rows, values = gradient.rows[block], gradient.values[block]
                 taken = [
                     device.take(array, rows, self._buffer(-1 - n, values)) for n, array in enumerate(targets)
                 ]
-                self._run(change, taken, values, device.take(count, rows), scale, unless)
+                self._run(change, taken, values, device.take(count, rows), scale)
                 for array, new in zip(targets, taken, strict=True):
                     array[rows] = new
 
@@ -131,16 +130,11 @@ class Steps:
         gradient: Array,
         count: StepCount,
         scale: Array | None,
-        unless: Array | None,
     ) -> None:
         update, xp = change.update, self.device.xp
         factor = None if scale is None else scale.reshape(()).astype(gradient.dtype)
-        before = [] if unless is None else [array.copy() for array in targets]
         scratch = [self._buffer(number, gradient) for number in range(update.scratches)]
         update.run(xp, targets, gradient, factor, self.numbers(change, count), scratch)
-        for array, old in zip(targets, before, strict=False):
-            assert unless is not None
-            array[...] = xp.where(xp.not_equal(unless.reshape(()), 0), array, old)
 
     def _buffer(self, number: int, like: Array) -> Array:
         """Memory of `like`'s shape and element type, of unspecified content."""

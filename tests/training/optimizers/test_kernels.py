@@ -1,4 +1,4 @@
-"""Steps in kernels: few launches that send nothing, rows that a table lacks, steps that are masked out."""
+"""Steps in kernels: few launches that send nothing, rows that a table lacks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from arrows.engine.device import Device, get_device
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.kernel import PRELUDE
-from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
-from tests.training.optimizers.test_optimizers import CUDA, KERNELS, Model
+from tests.training.optimizers.test_optimizers import Model
 
 needs_compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 NVCC = shutil.which("nvcc")
@@ -134,49 +133,6 @@ def test_what_kernels_cannot_read_runs_on_arrays() -> None:
     turned = model.device.to_device(np.arange(6.0).reshape(3, 2)).T
     optimizer.step(model, {"w": turned})
     assert model.numpy("w").tolist() == [[0, -2, -4], [-1, -3, -5]]
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake", KERNELS, CUDA])
-@pytest.mark.parametrize("more", [{}, {"clip_norm": 1.0, "average": 0.9}], ids=["plain", "averaged"])
-@some_optimizers
-def test_a_masked_step_changes_nothing(device: str, make: Any, more: Any) -> None:
-    model, optimizer, random = mixed(device), make(**more), np.random.default_rng(1)
-    place, other = model.device, make(**more)
-    twin = mixed(device)
-    for steps in (2, 1):  # after the masked ones, a step has the same numbers as if nothing had happened
-        for _ in range(steps):
-            grads = grads_of(model, random)
-            optimizer.unless = place.to_device(np.ones(1))
-            optimizer.step(model, grads)
-            other.step(twin, grads)
-        counters, optimizer.unless = optimizer.counters(), place.to_device(np.zeros(1))
-        for _ in range(2):
-            grads = grads_of(model, random)
-            for gradient in grads.values():
-                values = gradient.values if isinstance(gradient, RowSparse) else gradient
-                values *= float("nan")
-            optimizer.step(model, grads)
-        optimizer.set_back(counters)
-    assert optimizer.steps == other.steps == 3
-    for name in model.params:
-        assert np.array_equal(model.numpy(name), twin.numpy(name)), name
-        for slot, array in other.state[name].items():
-            assert np.array_equal(place.to_numpy(optimizer.state[name][slot]), place.to_numpy(array)), slot
-    if "average" in more:
-        with optimizer.use_averages(model), other.use_averages(twin):
-            for name in model.params:
-                assert np.array_equal(model.numpy(name), twin.numpy(name)), name
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
-def test_a_parameter_whose_first_step_is_masked_has_no_state(device: str) -> None:
-    model, optimizer = mixed(device), Adam(0.5, average=1.0)
-    counters, optimizer.unless = optimizer.counters(), model.device.to_device(np.zeros(1))
-    optimizer.step(model, grads_of(model, np.random.default_rng(0)))
-    optimizer.set_back(counters)
-    assert not optimizer.state and not optimizer.counts and optimizer.steps == 0
-    assert optimizer.averages is not None
-    assert not optimizer.averages.values and not optimizer.averages.since
 
 
 @pytest.mark.nightly
