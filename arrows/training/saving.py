@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from arrows.engine.device import host_array
 from arrows.engine.planning import GrowingParams
 from arrows.ops.arrays import Array
-from arrows.storage import ArrayFile, open_arrays, read_arrays, require_path, write_arrays
+from arrows.storage import ArrayFile, open_arrays, require_path, write_arrays
 from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
 from arrows.training.learning_rates import rate_text
@@ -387,14 +387,6 @@ def save_state(
     # The optimizer's arrays lie where the model was in the last step, which need not be where it is now.
     host = {name: host_array(array) for name, array in arrays.items()}
     write_arrays(target, host, {RUN: json.dumps(numbers, default=int), **_places(model, _alike(model))})
-
-
-def add_parameters(path: Path, params: Mapping[str, Array]) -> None:
-    """Adds parameters to a state that was saved before they were there, as on the fly."""
-    arrays, texts = read_arrays(path)
-    write_arrays(
-        path, {**arrays, **{f"parameter:{name}": host_array(a) for name, a in params.items()}}, texts
-    )
 
 
 def load_state(
