@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from tests.generation import parts
 from tests.generation.build import WIDTH, vectors
-from tests.laws.law import Law, boolean, change, join, reader, start
+from tests.laws.law import boolean, change, join, law, reader, start
 
 IS_NONE = parts.watched(lambda x: x is None)
 FIRST = ar.GetItem(0)
@@ -24,107 +24,80 @@ def one_of(key: Any, f: Any, g: Any) -> Any:
     return ar.OneOf(key, {True: f, False: g})
 
 
-CHOICE = [
-    Law(
-        "OneOf(f, g) >> h == OneOf(f >> h, g >> h)",
-        ("OneOf", "Choice", "Pipe"),
-        (boolean, reader, reader, change),
-        lambda k, f, g, h: one_of(k, f, g) >> h,
-        lambda k, f, g, h: one_of(k, f >> h, g >> h),
-    ),
-    Law(
-        "t >> OneOf(k; f, g) == OneOf(k after t; t >> f, t >> g)",
-        ("OneOf", "InputTransform"),
-        (boolean, reader, change),
-        lambda k, f, h: ar.InputTransform(listed) >> one_of(k, FIRST >> f, FIRST >> f >> h),
-        lambda k, f, h: one_of(
-            lambda x: k(listed(x)),
-            ar.InputTransform(listed) >> FIRST >> f,
-            ar.InputTransform(listed) >> FIRST >> f >> h,
-        ),
-    ),
-    Law(
-        "OneOf(always True) == the case of True",
-        ("OneOf",),
-        (reader, reader),
-        lambda f, g: one_of(lambda x: True, f, g),
-        lambda f, g: f,
-    ),
-    Law("OneOf(k; f, f) == f", ("OneOf",), (boolean, reader), lambda k, f: one_of(k, f, f), lambda k, f: f),
-    Law(
-        "OneOf(k, dict) == OneOf(k, pairs) == OneOf(k, list) == OneOf(k).case",
-        ("OneOf",),
-        (boolean, reader, reader),
-        lambda k, f, g: one_of(k, f, g) & ar.OneOf(k, [g, f]),
-        lambda k, f, g: ar.OneOf(k).case(False, g).case(True, f) & ar.OneOf(k, [(True, f), (False, g)]),
-    ),
-    Law(
-        "a key that is a block chooses as a function does",
-        ("OneOf", "InputTransform"),
-        (boolean, reader, reader),
-        lambda k, f, g: one_of(ar.InputTransform(k), f, g),
-        one_of,
-    ),
-    Law(
-        "OneOf(k; f, g) & OneOf(k; f', g') == OneOf(k; f & f', g & g')",
-        ("OneOf", "AllOf"),
-        (boolean, reader, reader, reader, reader),
-        lambda k, f, g, u, v: one_of(k, f, g) & one_of(k, u, v),
-        lambda k, f, g, u, v: one_of(k, f & u, g & v),
-    ),
-    Law(
-        "OneOf(k; OneOf(k; f, g), g) == OneOf(k; f, g)",
-        ("OneOf",),
-        (boolean, reader, reader),
-        lambda k, f, g: one_of(k, one_of(k, f, g), g),
-        one_of,
-    ),
-    Law(
-        "OneOf(k; f, g; pre_block=p) == OneOf(k; p >> f, p >> g)",
-        ("OneOf",),
-        (boolean, reader, change, change),
-        lambda k, p, f, g: ar.OneOf(k, {True: f, False: g}, pre_block=p),
-        lambda k, p, f, g: one_of(k, p >> f, p >> g),
-    ),
-    Law(
-        "OneOf(k; f, g; pre_block=p) == p >> f where k is True",
-        ("OneOf",),
-        (reader, change, change),
-        lambda p, f, g: ar.OneOf(lambda x: True, {True: f, False: g}, pre_block=p),
-        lambda p, f, g: p >> f,
-    ),
-    Law(
-        "Optional(f, c) == OneOf(is None; c, f)",
-        ("Optional", "OneOf"),
-        (start,),
-        lambda c: ar.Optional(ar.Vector(WIDTH), c),
-        lambda c: one_of(IS_NONE, c, ar.Vector(WIDTH)),
-        data=st.none() | vectors,
-    ),
-    Law(
-        "Optional(f) == Optional(f, Zeros)",
-        ("Optional", "Zeros"),
-        (change,),
-        lambda h: ar.Optional(ar.Vector(WIDTH) >> h),
-        lambda h: ar.Optional(ar.Vector(WIDTH) >> h, ar.Zeros([WIDTH])),
-        data=st.none() | vectors,
-    ),
-    Law(
-        "Optional(f, c) >> h == Optional(f >> h, c >> h)",
-        ("Optional", "Pipe"),
-        (start, change),
-        lambda c, h: ar.Optional(ar.Vector(WIDTH), c) >> h,
-        lambda c, h: ar.Optional(ar.Vector(WIDTH) >> h, c >> h),
-        data=st.none() | vectors,
-    ),
-    Law(
-        "Optional(f) == f for something",
-        ("Optional",),
-        (reader, start),
-        lambda f, c: ar.InputTransform(listed) >> ar.Optional(FIRST >> f, c),
-        lambda f, c: f,
-    ),
-]
+@law("OneOf(f, g) >> h == OneOf(f >> h, g >> h)", boolean, reader, reader, change)
+def _(k, f, g, h):
+    return one_of(k, f, g) >> h, one_of(k, f >> h, g >> h)
+
+
+@law("t >> OneOf(k; f, g) == OneOf(k after t; t >> f, t >> g)", boolean, reader, change)
+def _(k, f, h):
+    return ar.InputTransform(listed) >> one_of(k, FIRST >> f, FIRST >> f >> h), one_of(
+        lambda x: k(listed(x)),
+        ar.InputTransform(listed) >> FIRST >> f,
+        ar.InputTransform(listed) >> FIRST >> f >> h,
+    )
+
+
+@law("OneOf(always True) == the case of True", reader, reader)
+def _(f, g):
+    return one_of(lambda x: True, f, g), f
+
+
+@law("OneOf(k; f, f) == f", boolean, reader)
+def _(k, f):
+    return one_of(k, f, f), f
+
+
+@law("OneOf(k, dict) == OneOf(k, pairs) == OneOf(k, list) == OneOf(k).case", boolean, reader, reader)
+def _(k, f, g):
+    return one_of(k, f, g) & ar.OneOf(k, [g, f]), ar.OneOf(k).case(False, g).case(True, f) & ar.OneOf(
+        k, [(True, f), (False, g)]
+    )
+
+
+@law("a key that is a block chooses as a function does", boolean, reader, reader)
+def _(k, f, g):
+    return one_of(ar.InputTransform(k), f, g), one_of(k, f, g)
+
+
+@law("OneOf(k; f, g) & OneOf(k; f', g') == OneOf(k; f & f', g & g')", boolean, reader, reader, reader, reader)
+def _(k, f, g, u, v):
+    return one_of(k, f, g) & one_of(k, u, v), one_of(k, f & u, g & v)
+
+
+@law("OneOf(k; OneOf(k; f, g), g) == OneOf(k; f, g)", boolean, reader, reader)
+def _(k, f, g):
+    return one_of(k, one_of(k, f, g), g), one_of(k, f, g)
+
+
+@law("OneOf(k; f, g; pre_block=p) == OneOf(k; p >> f, p >> g)", boolean, reader, change, change)
+def _(k, p, f, g):
+    return ar.OneOf(k, {True: f, False: g}, pre_block=p), one_of(k, p >> f, p >> g)
+
+
+@law("OneOf(k; f, g; pre_block=p) == p >> f where k is True", reader, change, change)
+def _(p, f, g):
+    return ar.OneOf(lambda x: True, {True: f, False: g}, pre_block=p), p >> f
+
+
+@law("Optional(f, c) == OneOf(is None; c, f)", start, data=st.none() | vectors)
+def _(c):
+    return ar.Optional(ar.Vector(WIDTH), c), one_of(IS_NONE, c, ar.Vector(WIDTH))
+
+
+@law("Optional(f) == Optional(f, Zeros)", change, data=st.none() | vectors)
+def _(h):
+    return ar.Optional(ar.Vector(WIDTH) >> h), ar.Optional(ar.Vector(WIDTH) >> h, ar.Zeros([WIDTH]))
+
+
+@law("Optional(f, c) >> h == Optional(f >> h, c >> h)", start, change, data=st.none() | vectors)
+def _(c, h):
+    return ar.Optional(ar.Vector(WIDTH), c) >> h, ar.Optional(ar.Vector(WIDTH) >> h, c >> h)
+
+
+@law("Optional(f) == f for something", reader, start)
+def _(f, c):
+    return ar.InputTransform(listed) >> ar.Optional(FIRST >> f, c), f
 
 
 def tree(f: Any, j: Any) -> Any:
@@ -160,88 +133,71 @@ def over_dag(j: Any, wrap: Any) -> Any:
     return ar.fix(node)
 
 
-RECURSION = [
-    Law(
-        "fix(f) == f(fix(f))",
-        ("fix", "Fix", "Reference"),
-        (change, join),
-        lambda h, j: ar.fix(tree(ar.Vector(WIDTH) >> h, j)),
-        lambda h, j: tree(ar.Vector(WIDTH) >> h, j)(ar.fix(tree(ar.Vector(WIDTH) >> h, j))),
-        data=TREES,
-    ),
-    Law(
-        "fix(output=its type)(f) == fix(f)",
-        ("fix",),
-        (change, join),
-        lambda h, j: ar.fix(output=[WIDTH])(tree(ar.Vector(WIDTH) >> h, j)),
-        lambda h, j: ar.fix(tree(ar.Vector(WIDTH) >> h, j)),
-        data=TREES,
-    ),
-    Law(
-        "a declaration resolved to f(itself) == fix(f)",
-        ("ForwardDeclaration", "fix", "Reference"),
-        (change, join),
-        lambda h, j: declared(tree(ar.Vector(WIDTH) >> h, j)),
-        lambda h, j: ar.fix(tree(ar.Vector(WIDTH) >> h, j)),
-        data=TREES,
-    ),
-    Law(
-        "fix(a, b -> f(b), g(a)) == fix(a -> f(g(a))), of the first",
-        ("fix", "ForwardDeclaration"),
-        (change, join),
-        lambda h, j: ar.fix(lambda a, b: (tree(ar.Vector(WIDTH) >> h, j)(b), ar.Identity() >> a))[0],
-        lambda h, j: ar.fix(lambda a: tree(ar.Vector(WIDTH) >> h, j)(a)),
-        "Bekic's law",
-        data=TREES,
-    ),
-    Law(
-        "fix(a, b -> f, g) == (fix(f), fix(g))",
-        ("fix",),
-        (change, join),
-        lambda h, j: ar.AllOf(
-            *ar.fix(lambda a, b: (tree(ar.Vector(WIDTH) >> h, j)(a), tree(ar.Vector(WIDTH), j)(b)))
-        ),
-        lambda h, j: ar.AllOf(ar.fix(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH), j))),
-        "b does not stand in f, nor a in g",
-        data=TREES,
-    ),
-    Law(
-        "fix(me -> f) == f",
-        ("fix",),
-        (reader,),
-        lambda f: ar.fix(lambda me: f),
-        lambda f: f,
-        "me does not stand in f",
-    ),
-    Law(
-        "fix(me -> fix(again -> f(me, again))) == fix(me -> f(me, me))",
-        ("fix",),
-        (join,),
-        lambda j: ar.fix(lambda me: ar.fix(lambda again: _either(me, again, j))),
-        lambda j: ar.fix(lambda me: _either(me, me, j)),
-        data=TREES,
-    ),
-    Law(
-        "shared(f) == f, of objects reached once and of objects reached twice",
-        ("shared", "Shared"),
-        (join,),
-        lambda j: over_dag(j, ar.shared),
-        lambda j: over_dag(j, lambda block: block),
-        data=DAGS,
-    ),
-    Law(
-        "shared(shared(f)) == shared(f)",
-        ("shared",),
-        (reader,),
-        lambda f: ar.shared(ar.shared(f)),
-        ar.shared,
-    ),
-]
+@law("fix(f) == f(fix(f))", change, join, data=TREES)
+def _(h, j):
+    return ar.fix(tree(ar.Vector(WIDTH) >> h, j)), tree(ar.Vector(WIDTH) >> h, j)(
+        ar.fix(tree(ar.Vector(WIDTH) >> h, j))
+    )
+
+
+@law("fix(output=its type)(f) == fix(f)", change, join, data=TREES)
+def _(h, j):
+    return ar.fix(output=[WIDTH])(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH) >> h, j))
+
+
+@law("a declaration resolved to f(itself) == fix(f)", change, join, data=TREES)
+def _(h, j):
+    return declared(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH) >> h, j))
+
+
+@law(
+    "fix(a, b -> f(b), g(a)) == fix(a -> f(g(a))), of the first",
+    change,
+    join,
+    where="Bekic's law",
+    data=TREES,
+)
+def _(h, j):
+    return ar.fix(lambda a, b: (tree(ar.Vector(WIDTH) >> h, j)(b), ar.Identity() >> a))[0], ar.fix(
+        lambda a: tree(ar.Vector(WIDTH) >> h, j)(a)
+    )
+
+
+@law(
+    "fix(a, b -> f, g) == (fix(f), fix(g))",
+    change,
+    join,
+    where="b does not stand in f, nor a in g",
+    data=TREES,
+)
+def _(h, j):
+    return ar.AllOf(
+        *ar.fix(lambda a, b: (tree(ar.Vector(WIDTH) >> h, j)(a), tree(ar.Vector(WIDTH), j)(b)))
+    ), ar.AllOf(ar.fix(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH), j)))
+
+
+@law("fix(me -> f) == f", reader, where="me does not stand in f")
+def _(f):
+    return ar.fix(lambda me: f), f
+
+
+@law("fix(me -> fix(again -> f(me, again))) == fix(me -> f(me, me))", join, data=TREES)
+def _(j):
+    return ar.fix(lambda me: ar.fix(lambda again: _either(me, again, j))), ar.fix(
+        lambda me: _either(me, me, j)
+    )
+
+
+@law("shared(f) == f, of objects reached once and of objects reached twice", join, data=DAGS)
+def _(j):
+    return over_dag(j, ar.shared), over_dag(j, lambda block: block)
+
+
+@law("shared(shared(f)) == shared(f)", reader)
+def _(f):
+    return ar.shared(ar.shared(f)), ar.shared(f)
 
 
 def _either(left: Any, right: Any, j: Any) -> Any:
     pair = (ar.GetItem("l") >> left & ar.GetItem("r") >> right) >> j
     return ar.OneOf(parts.is_leaf, {True: ar.GetItem("leaf") >> ar.Vector(WIDTH), False: pair})
-
-
-LAWS = [*CHOICE, *RECURSION]

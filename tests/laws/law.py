@@ -5,6 +5,7 @@ A law holds for blocks without effects (no `Metric`, no `Tap`), which is all tha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,21 +27,17 @@ class Law:
 
     Attributes:
         name: the equation, as it would be said.
-        about: names of the public combinators that claim it.
         over: what its variables stand for.
-        left: one side, of the variables.
-        right: the other side.
+        sides: both sides, of the variables.
         where: what must hold besides, in words; empty where it always holds.
         data: objects to run it on, in place of those of the variables.
     """
 
     name: str
-    about: tuple[str, ...]
     over: tuple[Variable, ...]
-    left: Callable[..., Any]
-    right: Callable[..., Any]
-    where: str = ""
-    data: Data | None = None
+    sides: Callable[..., tuple[Any, Any]]
+    where: str
+    data: Data | None
 
     def draw(self, build: Build) -> tuple[Any, Any, Data]:
         """Both sides, with random blocks for the variables, and the objects that they read.
@@ -49,17 +46,21 @@ class Law:
         """
         drawn = [variable(build) for variable in self.over]
         pieces = [x for x in drawn if isinstance(x, Piece)]
-        blocks = []
-        for x in drawn:
-            if isinstance(x, Piece):
-                place = next(i for i, piece in enumerate(pieces) if piece is x)
-                blocks.append(ar.GetItem(place) >> x.block if len(pieces) > 1 else x.block)
-            else:
-                blocks.append(x)
+        places = itertools.count()
+        blocks = [
+            x if not isinstance(x, Piece) else ar.GetItem(next(places)) >> x.block if pieces[1:] else x.block
+            for x in drawn
+        ]
         data = pieces[0].data if len(pieces) == 1 else st.tuples(*[p.data for p in pieces])
-        if self.data is not None:
-            data = self.data
-        return self.left(*blocks), self.right(*blocks), data
+        return *self.sides(*blocks), data if self.data is None else self.data
+
+
+TABLE: list[Law] = []
+
+
+def law(name: str, *over: Variable, where: str = "", data: Data | None = None) -> Callable[..., None]:
+    """Adds a law to the table; it decorates the function from its variables to its two sides."""
+    return lambda sides: TABLE.append(Law(name, over, sides, where, data))
 
 
 def reader(build: Build) -> Piece:

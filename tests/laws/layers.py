@@ -10,7 +10,7 @@ import arrows as ar
 from arrows import ops
 from tests.generation import parts, sequences
 from tests.generation.build import WIDTH, WORDS, Build, vectors, words
-from tests.laws.law import Law, gru, reader, sequence, some, start
+from tests.laws.law import gru, law, reader, sequence, some, start
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 SWAP = SECOND & FIRST
@@ -53,141 +53,117 @@ LABEL = ar.Constant(1, "int32")
 NOT_ZERO = ar.Function(lambda b: b * b + 0.37)
 APART = ar.Function(parts.moved(1))
 
-LAWS = [
-    Law(
-        "(i & h) >> pick of attend == (embed(i) & h) >> dot",
-        ("Embedding",),
-        (table,),
-        lambda e: (WORD & STATE >> e.attend) >> ar.Function(lambda i, scores: ops.pick(scores, i)),
-        lambda e: (WORD >> e & STATE) >> ar.Function(ops.dot),
-        data=st.tuples(words, vectors),
-    ),
-    Law(
-        "Map(attend) == attend within a Function of the sequence",
-        ("Embedding", "Map"),
-        (sequence, table),
-        lambda s, e: s >> ar.Map(e.attend),
-        lambda s, e: s >> ar.Function(lambda rows: e.attend(rows)),
-    ),
-    Law(
-        "smoothed by e == 1 - e of the loss, and e of its mean over all classes",
-        ("SoftmaxCrossEntropy",),
-        (reader,),
-        lambda f: (f & LABEL) >> ar.SoftmaxCrossEntropy(label_smoothing=0.25),
-        lambda f: (
-            (f & (f & LABEL) >> ar.SoftmaxCrossEntropy())
-            >> ar.Function(lambda scores, loss: 0.75 * loss - 0.25 * ops.mean(ops.log_softmax(scores)))
-        ),
-    ),
-    Law(
-        "uniform numbers are from 0 to 1, and normal ones within 10 of 0",
-        ("Function",),
-        (reader,),
-        lambda f: f >> ar.Function(lambda x: ops.where(_is_likely(x), x, -x)),
-        lambda f: f,
-    ),
-    Law(
-        "Shift(1) >> Conv1d == Conv1d >> Shift(1)",
-        ("Conv1d", "Shift"),
-        (sequence, filters),
-        lambda s, f: s >> ar.Shift(1) >> f,
-        lambda s, f: s >> f >> ar.Shift(1),
-        "it is causal, and has no bias",
-    ),
-    Law(
-        "(s & s) >> ZipWith(+) >> Conv1d == twice Conv1d",
-        ("Conv1d", "ZipWith"),
-        (sequence, filters),
-        lambda s, f: s >> ar.Map(ar.Function(lambda x: x + x)) >> f,
-        lambda s, f: s >> f >> ar.Map(ar.Function(lambda x: x * 2.0)),
-        "it has no bias",
-    ),
-    Law(
-        "Reverse >> MultiHeadAttention == MultiHeadAttention >> Reverse",
-        ("MultiHeadAttention", "Reverse"),
-        (sequence, heads),
-        lambda s, m: s >> ar.Reverse() >> m,
-        lambda s, m: s >> m >> ar.Reverse(),
-        "it is not causal",
-    ),
-    Law(
-        "MultiHeadAttention(causal) >> Slice(stop=n) == Slice(stop=n) >> MultiHeadAttention(causal)",
-        ("MultiHeadAttention", "Slice"),
-        (sequence, causal_heads),
-        lambda s, m: s >> m >> ar.Slice(stop=2),
-        lambda s, m: s >> ar.Slice(stop=2) >> m,
-    ),
-    Law(
-        "MultiHeadAttention of equal elements == MultiHeadAttention of one",
-        ("MultiHeadAttention", "GetItem"),
-        (some, heads),
-        lambda s, m: (
-            (s & s >> ar.GetItem(0) >> ar.Broadcast()) >> ar.Zip() >> ar.Map(SECOND) >> m >> ar.GetItem(-1)
-        ),
-        lambda s, m: s >> ar.Slice(stop=1) >> m >> ar.GetItem(0),
-    ),
-    Law(
-        "RNN(cell, c) >> last state == Fold of the swapped cell, c, of a gate behind the product",
-        ("GRUCell", "RNN", "Fold"),
-        (sequence, behind, start),
-        lambda s, g, c: s >> ar.RNN(g, c) >> SECOND,
-        lambda s, g, c: s >> ar.Fold(SWAP >> g, c),
-    ),
-    Law(
-        "one step of a GRUCell == the cell",
-        ("GRUCell", "RNN"),
-        (reader, gru, start),
-        lambda f, g, c: ar.AllOf(f) >> ar.RNN(g, c) >> SECOND,
-        lambda f, g, c: (f & c) >> g,
-    ),
-]
 
-OPERATIONS = [
-    Law(
-        "a // b * b + a % b == a",
-        ("Function",),
-        (reader, reader),
-        lambda a, b: (a & b >> NOT_ZERO) >> ar.Function(lambda a, b: (a // b) * b + a % b),
-        lambda a, b: (a & b >> NOT_ZERO) >> FIRST,
-    ),
-    Law(
-        "sort >> sort == sort, and argsort says where",
-        ("Function",),
-        (reader,),
-        lambda f: f >> APART >> ar.Function(lambda x: ops.sort(ops.sort(x)[0])[0]),
-        lambda f: f >> APART >> ar.Function(lambda x: ops.gather(x, ops.argsort(x))),
-    ),
-    Law(
-        "the best k of a descending order are its first k",
-        ("Function",),
-        (reader,),
-        lambda f: f >> APART >> ar.Function(lambda x: ops.top_k(x, 2)[0]),
-        lambda f: f >> APART >> ar.Function(lambda x: ops.sort(x, descending=True)[0][:2]),
-    ),
-    Law(
-        "einsum is a product, an outer product, a sum",
-        ("Function",),
-        (reader, reader),
-        lambda f, g: (
-            (f & g) >> ar.Function(lambda x, y: (ops.einsum("i,j->ij", x, y), ops.einsum("i,i", x, y)))
-        ),
-        lambda f, g: (f & g) >> ar.Function(lambda x, y: (ops.outer(x, y), ops.dot(x, y))),
-    ),
-    Law(
-        "floor and round of x + 1 are one more",
-        ("Function",),
-        (reader,),
-        lambda f: f >> ar.Function(lambda x: ops.concat([ops.floor(x + 1.0), ops.round(x + 2.0)])),
-        lambda f: f >> ar.Function(lambda x: ops.concat([ops.floor(x) + 1.0, ops.round(x) + 2.0])),
-    ),
-    Law(
-        "stop_gradient >> f == stop_gradient >> f >> stop_gradient, for f without parameters",
-        ("Function",),
-        (reader,),
-        lambda f: f >> ar.Function(lambda x: ops.tanh(ops.stop_gradient(x))),
-        lambda f: f >> ar.Function(lambda x: ops.stop_gradient(ops.tanh(x))),
-    ),
-]
+@law("(i & h) >> pick of attend == (embed(i) & h) >> dot", table, data=st.tuples(words, vectors))
+def _(e):
+    return (WORD & STATE >> e.attend) >> ar.Function(lambda i, scores: ops.pick(scores, i)), (
+        WORD >> e & STATE
+    ) >> ar.Function(ops.dot)
 
 
-LAWS += OPERATIONS
+@law("Map(attend) == attend within a Function of the sequence", sequence, table)
+def _(s, e):
+    return s >> ar.Map(e.attend), s >> ar.Function(lambda rows: e.attend(rows))
+
+
+@law("smoothed by e == 1 - e of the loss, and e of its mean over all classes", reader)
+def _(f):
+    return (f & LABEL) >> ar.SoftmaxCrossEntropy(label_smoothing=0.25), (
+        f & (f & LABEL) >> ar.SoftmaxCrossEntropy()
+    ) >> ar.Function(lambda scores, loss: 0.75 * loss - 0.25 * ops.mean(ops.log_softmax(scores)))
+
+
+@law("uniform numbers are from 0 to 1, and normal ones within 10 of 0", reader)
+def _(f):
+    return f >> ar.Function(lambda x: ops.where(_is_likely(x), x, -x)), f
+
+
+@law("Shift(1) >> Conv1d == Conv1d >> Shift(1)", sequence, filters, where="it is causal, and has no bias")
+def _(s, f):
+    return s >> ar.Shift(1) >> f, s >> f >> ar.Shift(1)
+
+
+@law("(s & s) >> ZipWith(+) >> Conv1d == twice Conv1d", sequence, filters, where="it has no bias")
+def _(s, f):
+    return s >> ar.Map(ar.Function(lambda x: x + x)) >> f, s >> f >> ar.Map(ar.Function(lambda x: x * 2.0))
+
+
+@law(
+    "Reverse >> MultiHeadAttention == MultiHeadAttention >> Reverse",
+    sequence,
+    heads,
+    where="it is not causal",
+)
+def _(s, m):
+    return s >> ar.Reverse() >> m, s >> m >> ar.Reverse()
+
+
+@law(
+    "MultiHeadAttention(causal) >> Slice(stop=n) == Slice(stop=n) >> MultiHeadAttention(causal)",
+    sequence,
+    causal_heads,
+)
+def _(s, m):
+    return s >> m >> ar.Slice(stop=2), s >> ar.Slice(stop=2) >> m
+
+
+@law("MultiHeadAttention of equal elements == MultiHeadAttention of one", some, heads)
+def _(s, m):
+    return (s & s >> ar.GetItem(0) >> ar.Broadcast()) >> ar.Zip() >> ar.Map(SECOND) >> m >> ar.GetItem(
+        -1
+    ), s >> ar.Slice(stop=1) >> m >> ar.GetItem(0)
+
+
+@law(
+    "RNN(cell, c) >> last state == Fold of the swapped cell, c, of a gate behind the product",
+    sequence,
+    behind,
+    start,
+)
+def _(s, g, c):
+    return s >> ar.RNN(g, c) >> SECOND, s >> ar.Fold(SWAP >> g, c)
+
+
+@law("one step of a GRUCell == the cell", reader, gru, start)
+def _(f, g, c):
+    return ar.AllOf(f) >> ar.RNN(g, c) >> SECOND, (f & c) >> g
+
+
+@law("a // b * b + a % b == a", reader, reader)
+def _(a, b):
+    return (a & b >> NOT_ZERO) >> ar.Function(lambda a, b: a // b * b + a % b), (a & b >> NOT_ZERO) >> FIRST
+
+
+@law("sort >> sort == sort, and argsort says where", reader)
+def _(f):
+    return f >> APART >> ar.Function(lambda x: ops.sort(ops.sort(x)[0])[0]), f >> APART >> ar.Function(
+        lambda x: ops.gather(x, ops.argsort(x))
+    )
+
+
+@law("the best k of a descending order are its first k", reader)
+def _(f):
+    return f >> APART >> ar.Function(lambda x: ops.top_k(x, 2)[0]), f >> APART >> ar.Function(
+        lambda x: ops.sort(x, descending=True)[0][:2]
+    )
+
+
+@law("einsum is a product, an outer product, a sum", reader, reader)
+def _(f, g):
+    return (f & g) >> ar.Function(lambda x, y: (ops.einsum("i,j->ij", x, y), ops.einsum("i,i", x, y))), (
+        f & g
+    ) >> ar.Function(lambda x, y: (ops.outer(x, y), ops.dot(x, y)))
+
+
+@law("floor and round of x + 1 are one more", reader)
+def _(f):
+    return f >> ar.Function(lambda x: ops.concat([ops.floor(x + 1.0), ops.round(x + 2.0)])), f >> ar.Function(
+        lambda x: ops.concat([ops.floor(x) + 1.0, ops.round(x) + 2.0])
+    )
+
+
+@law("stop_gradient >> f == stop_gradient >> f >> stop_gradient, for f without parameters", reader)
+def _(f):
+    return f >> ar.Function(lambda x: ops.tanh(ops.stop_gradient(x))), f >> ar.Function(
+        lambda x: ops.stop_gradient(ops.tanh(x))
+    )
