@@ -9,8 +9,8 @@ import numpy as np
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
-from tests.generation.build import WIDTH, Build
-from tests.mutations.mutation import KEY, LONGER, SIZES, Pair, mutation, reader, sequence, total
+from tests.generation.build import WIDTH
+from tests.mutations.mutation import KEY, LONGER, SIZES, mutation, reader, total
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 ADD = ar.Function(total)
@@ -19,22 +19,18 @@ SIZE = r"float32\[3\]|axis 0 is 3|element type is float32"
 
 
 @mutation("result", "what is combined has the type of the elements", r"Reduce|combine|reduce", *SIZES)
-def of_a_combine(build: Build) -> Pair:
-    s = sequence(build)
+def of_a_combine(s):
     return s >> ar.Reduce(FIRST), lambda: s >> ar.Reduce(FIRST >> LONGER)
 
 
 @mutation("result", "the default has the type of the elements", r"Reduce|default|reduce", SIZE)
-def of_the_default_of_a_tree(build: Build) -> Pair:
-    s = sequence(build)
+def of_the_default_of_a_tree(build, s):
     bad = build.one_of(ar.Zeros([WIDTH + 1]), ar.Zeros([]), ar.Constant([1, 2, 3]), ar.Zeros(([WIDTH],)))
     return s >> ar.Reduce(FIRST, ar.Zeros([WIDTH])), lambda: s >> ar.Reduce(FIRST, bad)
 
 
 @mutation("arity", "two elements are combined at a time", r"Reduce|Function", r"3|2|two|three")
-def of_a_tree(build: Build) -> Pair:
-    s = sequence(build)
-
+def of_a_tree(s):
     def of_three(a: Any, b: Any, c: Any) -> Any:
         return a + b + c
 
@@ -42,62 +38,58 @@ def of_a_tree(build: Build) -> Pair:
 
 
 @mutation("size", "a default fits the elements", r"Max|Min|Mean", r"default", r"float32\[3\]")
-def of_a_default(build: Build) -> Pair:
-    s, reduce = sequence(build), build.one_of(ar.Max, ar.Min, ar.Mean)
+def of_a_default(build, s):
+    reduce = build.one_of(ar.Max, ar.Min, ar.Mean)
     bad = build.one_of([1.0, 2.0], np.zeros(WIDTH + 1), (1.0, 2.0))
     return s >> reduce(default=0.5), lambda: s >> reduce(default=bad)
 
 
 @mutation("reader", "extremes and means are of tensors", r"Max|Min|Mean", r"Python object|Input")
-def dropped_before_a_reduction(build: Build) -> Pair:
-    f, reduce = reader(build), build.one_of(ar.Max, ar.Min, ar.Mean)(default=0.0)
+def dropped_before_a_reduction(build, f):
+    reduce = build.one_of(ar.Max, ar.Min, ar.Mean)(default=0.0)
     return ar.Map(f) >> reduce, lambda: ar.Identity() >> reduce
 
 
 @mutation("dtype", "the mean of integers is none", r"Mean", r"int32|int64|uint8")
-def of_a_mean(build: Build) -> Pair:
+def of_a_mean(build):
     last = ar.Mean(default=0) >> ar.Function(parts.spread)
     dtype = build.one_of("int32", "int64", "uint8")
     return ar.Map(ar.Scalar()) >> last, lambda: ar.Map(ar.Scalar(dtype)) >> last
 
 
 @mutation("size", "a pair is no three", r"Stack", r"2", r"3")
-def of_a_stack(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def of_a_stack(f, g):
     last = ar.Function(lambda x: x[0])
     return (f & g) >> ar.Stack(2) >> last, lambda: (f & g) >> ar.Stack(3) >> last
 
 
 @mutation("size", "what is stacked has one type", r"Stack", *SIZES)
-def of_an_element_of_a_stack(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def of_an_element_of_a_stack(f, g):
     last = ar.Function(lambda x: x[0])
     return (f & g) >> ar.Stack(2) >> last, lambda: (f & g >> LONGER) >> ar.Stack(2) >> last
 
 
 @mutation("size", "a score is a number", r"Attention", r"score", r"float32\[3\]")
-def of_a_score(build: Build) -> Pair:
-    s, score = sequence(build), build.score()
+def of_a_score(build, s):
+    score = build.score()
     return s >> ar.Attention(score), lambda: s >> ar.Attention(build.change())
 
 
 @mutation("dtype", "a score is a floating number", r"Attention", r"score", r"int32")
-def of_a_score_is_an_integer(build: Build) -> Pair:
-    s = sequence(build)
+def of_a_score_is_an_integer(build, s):
     count = ar.Function(lambda x: ops.cast(x[0], "int32"))
     return s >> ar.Attention(build.score()), lambda: s >> ar.Attention(count)
 
 
 @mutation("sequence", "attention goes over elements", r"Attention|Map", r"float32\[3\]")
-def attended_is_a_tensor(build: Build) -> Pair:
-    f = reader(build)
+def attended_is_a_tensor(build, f):
     last = ar.Attention(build.score(), default=0.0)
     return ar.Map(f) >> last, lambda: f >> last
 
 
 @mutation("state", "the step must give the state that it starts from", r"RNN|Scan|longer", *SIZES)
-def that_is_read(build: Build) -> Pair:
-    s, first = sequence(build), reader(build)
+def that_is_read(build, s):
+    first = reader(build)
     kind = build.one_of("rnn", "scan")
     network = (
         ar.RNN(SECOND, start_from_input=True)
@@ -113,8 +105,8 @@ def that_is_read(build: Build) -> Pair:
 
 
 @mutation("state", "a network that starts from its input takes a pair", r"RNN|Scan", r"pair")
-def is_not_there(build: Build) -> Pair:
-    s, first = sequence(build), reader(build)
+def is_not_there(build, s):
+    first = reader(build)
     network = build.one_of(
         ar.RNN(SECOND, start_from_input=True), ar.Scan(FIRST & SECOND, start_from_input=True)
     )
@@ -123,8 +115,7 @@ def is_not_there(build: Build) -> Pair:
 
 
 @mutation("reader", "the cases see what the block before them gives", r"Vector|OneOf", r"float32\[3\]")
-def after_the_block_before(build: Build) -> Pair:
-    f = reader(build)
+def after_the_block_before(build, f):
     change = build.change()
     return (
         ar.OneOf(KEY, {True: change, False: ar.Identity()}, pre_block=f),
@@ -133,8 +124,7 @@ def after_the_block_before(build: Build) -> Pair:
 
 
 @mutation("recursion", "a declaration that nobody resolved stands for nothing", r"later", r"resolve")
-def never_resolved(build: Build) -> Pair:
-    f, join = reader(build), build.join(2)
+def never_resolved(f, join):
     tree = ar.ForwardDeclaration(name="later")
     good = tree.resolve_to(ar.OneOf(KEY).case(True, f).case(False, (FIRST >> tree() & f) >> join))
     open_one = ar.ForwardDeclaration(name="later")
@@ -142,17 +132,14 @@ def never_resolved(build: Build) -> Pair:
 
 
 @mutation("recursion", "a declaration is resolved once", r"later", r"resolved")
-def resolved_twice(build: Build) -> Pair:
-    f = reader(build)
+def resolved_twice(build, f):
     later = ar.ForwardDeclaration(name="later")
     good = later.resolve_to(f)
     return good, build.one_of(lambda: later.resolve_to(f), later)
 
 
 @mutation("recursion", "the definition has another type than the declaration", r"later", *SIZES)
-def declared_otherwise(build: Build) -> Pair:
-    f = reader(build)
-
+def declared_otherwise(f):
     def declared(size: int) -> Any:
         later = ar.ForwardDeclaration(None, [size], name="later")
         again = later()
@@ -162,9 +149,7 @@ def declared_otherwise(build: Build) -> Pair:
 
 
 @mutation("recursion", "each has the type of the other, and one more element", r"grows|other", *SIZES)
-def that_grows_in_turns(build: Build) -> Pair:
-    f = reader(build)
-
+def that_grows_in_turns(build, f):
     def recursion(change: Any) -> Any:
         def both(grows: Any, other: Any) -> Any:
             return (
@@ -196,23 +181,19 @@ def composition(f: Any, g: Any, kind: str) -> Any:
 
 
 @mutation("wire", "the result of a block must be read once, by wires of the scope", r"mine|Composition")
-def of_a_composition(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def of_a_composition(build, f, g):
     kind = build.one_of("unread", "foreign", "itself", "output", "nothing", "twice")
     return composition(f, g, ""), lambda: composition(f, g, kind)
 
 
 @mutation("wire", "a block reads in an open scope", r"reads|scope", r"scope")
-def outside_of_a_scope(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def outside_of_a_scope(f, g):
     done = composition(f, g, "")
     return done, lambda: g.reads(done.input)
 
 
 @mutation("metric", "a tap has one type in a model", r"'seen'|Tap", *SIZES)
-def tapped_of_two_types(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
-
+def tapped_of_two_types(f, g):
     def seen(change: Any) -> Any:
         return (f >> ar.Tap("seen") & g >> change >> ar.Tap("seen")) >> FIRST
 
@@ -220,9 +201,7 @@ def tapped_of_two_types(build: Build) -> Pair:
 
 
 @mutation("metric", "an endless sequence is never kept", r"Tap", r"Broadcast|endless|no end")
-def tapped_without_end(build: Build) -> Pair:
-    s, f = sequence(build), reader(build)
-
+def tapped_without_end(s, f):
     def beside(tap: Any) -> Any:
         return (s & f >> ar.Broadcast() >> tap) >> ar.ZipWith(ADD) >> ar.Sum()
 
@@ -235,8 +214,7 @@ def tapped_without_end(build: Build) -> Pair:
     r"Stack|Reduce|Max|Constant|Tap|Attention|RNN|Scan|OneOf",
     r".",
 )
-def that_cannot_be_made(build: Build) -> Pair:
-    f = reader(build)
+def that_cannot_be_made(build, f):
     bad = build.one_of(
         lambda: ar.Stack(0),
         lambda: ar.Max(default="text"),

@@ -8,6 +8,7 @@ ill-typed.
 from __future__ import annotations
 
 import copy
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,12 +52,14 @@ class Mutation:
 TABLE: list[Mutation] = []
 
 
-def mutation(kind: str, why: str, *says: str) -> Callable[[Callable[[Build], Pair]], Callable[[Build], Pair]]:
-    """Adds a mutation to the table."""
+def mutation(kind: str, why: str, *says: str) -> Callable[[Callable[..., Pair]], None]:
+    """Adds a mutation to the table. The names of its parameters say what is drawn for them (`DRAWN`)."""
 
-    def add(make: Callable[[Build], Pair]) -> Callable[[Build], Pair]:
-        TABLE.append(Mutation(make.__name__, kind, why, says, make))
-        return make
+    def add(make: Callable[..., Pair]) -> None:
+        drawn = [DRAWN[name] for name in inspect.signature(make).parameters]
+        TABLE.append(
+            Mutation(make.__name__, kind, why, says, lambda build: make(*(draw(build) for draw in drawn)))
+        )
 
     return add
 
@@ -81,6 +84,15 @@ def reader(build: Build) -> Any:
 def sequence(build: Build) -> Any:
     """A block from `Input` to a sequence of such vectors."""
     return ar.Map(reader(build))
+
+
+DRAWN: dict[str, Callable[[Build], Any]] = {
+    "build": lambda build: build,
+    "join": lambda build: build.join(2),
+    **dict.fromkeys("fgh", reader),
+    **dict.fromkeys("st", sequence),
+}
+"""What the parameters of a mutation stand for."""
 
 
 def total(a: Any, b: Any) -> Any:

@@ -8,42 +8,39 @@ import arrows as ar
 from arrows import ops
 from tests.generation import parts
 from tests.generation.between import lstm
-from tests.generation.build import WIDTH, Build, Piece, anything
+from tests.generation.build import WIDTH, Piece, anything
 from tests.generation.meetings import MEETINGS, Keys, Meeting, meeting
-from tests.mutations.mutation import KEY, LONGER, SIZES, Pair, mutation, reader, sequence, total
+from tests.mutations.mutation import KEY, LONGER, SIZES, mutation, reader, total
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
 ADD = ar.Function(total)
 
 
 @mutation("key", "a pair has the items 0 and 1, -1 and -2", r"GetItem|item", r"2|pair")
-def beyond_a_pair(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def beyond_a_pair(build, f, g):
     place = build.one_of(2, -3, 99)
     return (f & g) >> SECOND, lambda: (f & g) >> ar.GetItem(place)
 
 
 @mutation("key", "the record has no such key", r"GetItem", r"'c'|C", r"'a'.*'b'|a.*b")
-def misspelt(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def misspelt(f, g):
     record = ar.Record({"a": f, "b": g})
     return record >> ar.GetItem("b"), lambda: record >> ar.GetItem("c")
 
 
 @mutation("default", "a record has what its type says", r"GetItem", r"default")
-def of_a_missing_item(build: Build) -> Pair:
-    f, key = reader(build), build.one_of("a", "b")
+def of_a_missing_item(build, f):
+    key = build.one_of("a", "b")
     return ar.Record({"a": f}) >> ar.GetItem("a"), lambda: ar.Record({"a": f}) >> ar.GetItem(key, default=0)
 
 
 @mutation("key", "a tuple without keys has no key", r"GetItem", r"'a'")
-def of_a_tuple_without_keys(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def of_a_tuple_without_keys(f, g):
     return ar.Record({"a": f, "b": g}) >> ar.GetItem("a"), lambda: (f & g) >> ar.GetItem("a")
 
 
 @mutation("key", "where tuples with other keys meet, a key is not the same item of all", r"GetItem", r"keys")
-def lost_where_tuples_meet(build: Build) -> Pair:
+def lost_where_tuples_meet(build):
     key, keys, others = build.one_of(
         ("a", ("a", "b"), (("b", "a"), ("a", "c"), None)),
         (1, (1, 0), ((5, 6), (0, 1), None)),
@@ -59,15 +56,13 @@ def lost_where_tuples_meet(build: Build) -> Pair:
 
 
 @mutation("key", "a tensor has no items", r"GetItem", r"float32\[3\]")
-def of_a_tensor(build: Build) -> Pair:
-    f = reader(build)
+def of_a_tensor(build, f):
     place = build.one_of(0, "a", slice(1))
     return ar.AllOf(f) >> FIRST, lambda: f >> ar.GetItem(place)
 
 
 @mutation("key", "the record has no such key", r"GetItem|item|wired", r"'c'")
-def misspelt_on_a_wire(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def misspelt_on_a_wire(f, g):
     record = ar.Record({"a": f, "b": g})
 
     def wired(key: str) -> Any:
@@ -77,15 +72,12 @@ def misspelt_on_a_wire(build: Build) -> Pair:
 
 
 @mutation("key", "one key chooses one case", r"OneOf", r"twice|two cases")
-def chosen_twice(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def chosen_twice(f, g):
     return ar.OneOf(KEY, [(True, f), (False, g)]), lambda: ar.OneOf(KEY, [(True, f), (1, g)])
 
 
 @mutation("arity", "an arrow of two parameters takes no triple", r"both", r"2|two|pair")
-def of_an_arrow(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
-
+def of_an_arrow(build, f, g):
     @ar.arrow
     def both(a: Any, b: Any) -> Any:
         return ADD(a, b)
@@ -95,8 +87,7 @@ def of_an_arrow(build: Build) -> Pair:
 
 
 @mutation("arity", "a pair cannot be unpacked into three", r"unpack|apart", r"3|three")
-def of_unpacking(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def of_unpacking(f, g):
     return (
         ar.arrow(lambda x: ADD(*ar.unpack((f & g)(x), 2))),
         lambda: ar.arrow(lambda x: ar.Sum()(*ar.unpack((f & g)(x), 3))),
@@ -105,17 +96,14 @@ def of_unpacking(build: Build) -> Pair:
 
 # Where the type of the item is solved later, the tuple is told as (?,).
 @mutation("arity", "f * g takes a pair", r"\*|pair", r"float32\[3\]|\(\?,\)")
-def of_two_side_by_side(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def of_two_side_by_side(build, f, g):
     bad = build.one_of(f & g & f, f, ar.AllOf(f))
     change = build.change()
     return (f & g) >> change * ar.Identity() >> ADD, lambda: bad >> (change * ar.Identity()) >> ADD
 
 
 @mutation("wire", "a wire that nobody reads must be Void", r"wired|arrow", r"read")
-def left_unread(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
-
+def left_unread(f, g):
     def wired(reads: bool) -> Any:
         def body(x: Any) -> Any:
             a, b = f(x), g(x)
@@ -127,8 +115,7 @@ def left_unread(build: Build) -> Pair:
 
 
 @mutation("wire", "a wire belongs to one arrow", r"wire", r"arrow")
-def of_another_arrow(build: Build) -> Pair:
-    f = reader(build)
+def of_another_arrow(f):
     kept: list[Any] = []
 
     def keep(x: Any) -> Any:
@@ -145,9 +132,7 @@ def of_another_arrow(build: Build) -> Pair:
     r"Map|Fold|Reverse|NGrams|Length|Slice",
     r"float32\[3\]",
 )
-def is_a_tensor(build: Build) -> Pair:
-    s = sequence(build)
-    f = reader(build)
+def is_a_tensor(build, s, f):
     over = build.one_of(
         ar.Map(ar.Identity()) >> ar.Sum(),
         ar.Fold(SECOND, ar.Zeros([WIDTH])),
@@ -160,33 +145,28 @@ def is_a_tensor(build: Build) -> Pair:
 
 
 @mutation("sequence", "a vector is no sequence of vectors", r"Sum", r"float32\[3\]")
-def summed_without_elements(build: Build) -> Pair:
-    f = reader(build)
+def summed_without_elements(f):
     return ar.Map(f) >> ar.Sum(), lambda: f >> ar.Sum()
 
 
 @mutation("sequence", "a tensor cannot stand beside a sequence in Zip", r"Zip", r"float32\[3\]")
-def zipped_with_a_tensor(build: Build) -> Pair:
-    s, f = sequence(build), reader(build)
+def zipped_with_a_tensor(s, f):
     return (s & s) >> ar.ZipWith(ADD) >> ar.Sum(), lambda: (s & f) >> ar.ZipWith(ADD) >> ar.Sum()
 
 
 @mutation("sequence", "Zip takes a tuple of sequences", r"Zip", r"Sequence\((float32\[3\]|\?)\)")
-def zipped_alone(build: Build) -> Pair:
-    s = sequence(build)
+def zipped_alone(s):
     last = ar.Map(FIRST) >> ar.Sum()
     return ar.AllOf(s) >> ar.Zip() >> last, lambda: s >> ar.Zip() >> last
 
 
 @mutation("arity", "the elements of three sequences are triples", r"Function\(total\)", r"3|three|2|two")
-def of_a_zip(build: Build) -> Pair:
-    s, t = sequence(build), sequence(build)
+def of_a_zip(s, t):
     return (s & t) >> ar.ZipWith(ADD) >> ar.Sum(), lambda: (s & t & s) >> ar.ZipWith(ADD) >> ar.Sum()
 
 
 @mutation("sequence", "a tuple is gone over only if its items have one type", r"Map", "3", "4")
-def is_a_mixed_tuple(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
+def is_a_mixed_tuple(f, g):
     over = ar.Map(ar.Identity())
     return (f & g) >> over >> ar.Sum(), lambda: (f & g >> LONGER) >> over >> ar.Function(ops.segment_sum)
 
@@ -194,8 +174,7 @@ def is_a_mixed_tuple(build: Build) -> Pair:
 @mutation(
     "sequence", "an endless sequence has no last element", r"Broadcast|endless|no end", r"float32\[3\]|\(\?\)"
 )
-def never_ends(build: Build) -> Pair:
-    f = reader(build)
+def never_ends(build, f):
     over = build.one_of(
         ar.Fold(SECOND, ar.Zeros([WIDTH])),
         ar.Sum(),
@@ -206,8 +185,7 @@ def never_ends(build: Build) -> Pair:
 
 
 @mutation("sequence", "the place of Nth is an object that is read", r"Nth", r"int32|float32")
-def place_is_a_tensor(build: Build) -> Pair:
-    s = sequence(build)
+def place_is_a_tensor(s):
     return (
         (FIRST >> s & SECOND) >> ar.Nth(),
         lambda: (FIRST >> s & SECOND >> ar.Scalar("int32")) >> ar.Nth(),
@@ -215,14 +193,12 @@ def place_is_a_tensor(build: Build) -> Pair:
 
 
 @mutation("sequence", "a tensor has no elements to choose from", r"Nth", r"float32\[3\]")
-def nth_of_a_tensor(build: Build) -> Pair:
-    s, f = sequence(build), reader(build)
+def nth_of_a_tensor(s, f):
     return (FIRST >> s & SECOND) >> ar.Nth(), lambda: (FIRST >> f & SECOND) >> ar.Nth()
 
 
 @mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old", "3", "4")
-def of_a_start(build: Build) -> Pair:
-    s = sequence(build)
+def of_a_start(s):
     return (
         s >> ar.Fold(SECOND, ar.Zeros([WIDTH])),
         lambda: s >> ar.Fold(SECOND, ar.Zeros([WIDTH + 1])) >> ar.Function(lambda x: x[:WIDTH]),
@@ -230,14 +206,14 @@ def of_a_start(build: Build) -> Pair:
 
 
 @mutation("state", "the step must give the state that it is given", r"Fold|longer", *SIZES)
-def of_a_step(build: Build) -> Pair:
-    s, start = sequence(build), ar.Zeros([WIDTH])
+def of_a_step(s):
+    start = ar.Zeros([WIDTH])
     return s >> ar.Fold(SECOND, start), lambda: s >> ar.Fold(SECOND >> LONGER, start)
 
 
 @mutation("state", "the state stays the same in a scan", r"Scan|longer", *SIZES)
-def of_a_scan(build: Build) -> Pair:
-    s, start = sequence(build), ar.Zeros([WIDTH])
+def of_a_scan(s):
+    start = ar.Zeros([WIDTH])
     step = FIRST & SECOND
     return s >> ar.Scan(
         step, start
@@ -245,8 +221,8 @@ def of_a_scan(build: Build) -> Pair:
 
 
 @mutation("state", "a scan's step gives a pair", r"[Ss]can", r"pair")
-def without_an_output(build: Build) -> Pair:
-    s, start = sequence(build), ar.Zeros([WIDTH])
+def without_an_output(build, s):
+    start = ar.Zeros([WIDTH])
     bad = build.one_of(SECOND, FIRST & SECOND & FIRST)
     return (
         s >> ar.Scan(FIRST & SECOND, start) >> SECOND,
@@ -255,8 +231,8 @@ def without_an_output(build: Build) -> Pair:
 
 
 @mutation("state", "the cell's state is (h, c)", r"RNN|LSTMCell", r"\(float32\[3\], float32\[3\]\)|\(h")
-def of_a_network(build: Build) -> Pair:
-    s, cell = sequence(build), lstm(build)
+def of_a_network(build, s):
+    cell = lstm(build)
     bad = build.one_of(
         ar.Zeros([WIDTH]), ar.Zeros(([WIDTH], [WIDTH + 1])), ar.Zeros(([WIDTH], [WIDTH], [WIDTH]))
     )
@@ -265,8 +241,8 @@ def of_a_network(build: Build) -> Pair:
 
 
 @mutation("state", "a Fold hands (state, element), a cell takes (element, state)", r"LSTMCell|Fold")
-def in_the_other_order(build: Build) -> Pair:
-    s, cell = sequence(build), lstm(build)
+def in_the_other_order(build, s):
+    cell = lstm(build)
     start = ar.Zeros(cell.state)
     return (
         s >> ar.Fold((SECOND & FIRST) >> cell, start) >> FIRST,
@@ -275,8 +251,7 @@ def in_the_other_order(build: Build) -> Pair:
 
 
 @mutation("recursion", "a reference outside of its definition stands for nothing", r"me|fix|definition")
-def taken_outside(build: Build) -> Pair:
-    f, join = reader(build), build.join(2)
+def taken_outside(f, join):
     kept: list[Any] = []
 
     def inner(me: Any) -> Any:
@@ -294,9 +269,7 @@ def taken_outside(build: Build) -> Pair:
     r"endless",
     r"case|type|end",
 )
-def without_an_end(build: Build) -> Pair:
-    f = reader(build)
-
+def without_an_end(f):
     def endless(last: Any) -> Any:
         def endless(me: Any) -> Any:
             return ar.OneOf(KEY, {True: FIRST >> me, False: last if last is not None else SECOND >> me})
@@ -307,9 +280,7 @@ def without_an_end(build: Build) -> Pair:
 
 
 @mutation("recursion", "a vector of n elements is none of n + 1", r"grows", *SIZES)
-def that_grows(build: Build) -> Pair:
-    f = reader(build)
-
+def that_grows(build, f):
     def recursion(change: Any) -> Any:
         def grows(me: Any) -> Any:
             return ar.OneOf(KEY, {True: f, False: FIRST >> me >> change})
@@ -320,9 +291,7 @@ def that_grows(build: Build) -> Pair:
 
 
 @mutation("recursion", "no type is a pair of itself", r"nests", r"itself|infinite|no end|pair|\(")
-def that_nests(build: Build) -> Pair:
-    f = reader(build)
-
+def that_nests(f):
     def recursion(nested: bool) -> Any:
         def nests(me: Any) -> Any:
             deeper = FIRST >> me
@@ -334,9 +303,7 @@ def that_nests(build: Build) -> Pair:
 
 
 @mutation("metric", "a metric has one type in a model", r"'seen'|Metric", *SIZES)
-def of_two_types(build: Build) -> Pair:
-    f, g = reader(build), reader(build)
-
+def of_two_types(f, g):
     def seen(change: Any) -> Any:
         return (f & f >> ar.Metric("seen") & g >> change >> ar.Metric("seen")) >> FIRST
 
@@ -344,8 +311,7 @@ def of_two_types(build: Build) -> Pair:
 
 
 @mutation("metric", "a metric collects tensors", r"Metric", r"Input|tuple|\(")
-def of_no_tensor(build: Build) -> Pair:
-    f = reader(build)
+def of_no_tensor(build, f):
     bad = build.one_of(ar.GetItem("x"), f & f, ar.Map(f))
     return (f & f >> ar.Metric("seen")) >> FIRST, lambda: (f & bad >> ar.Metric("seen")) >> FIRST
 
@@ -356,8 +322,7 @@ def of_no_tensor(build: Build) -> Pair:
     r"NGrams|OneHot|Slice|Zeros|Vector|OneOf|Concat|Constant",
     r".",
 )
-def that_cannot_be(build: Build) -> Pair:
-    f = reader(build)
+def that_cannot_be(build, f):
     bad = build.one_of(
         lambda: ar.NGrams(0),
         lambda: ar.OneHot(0),
