@@ -89,28 +89,3 @@ def test_attention_of_four_heads_in_batches() -> None:
 def test_refusals(call: Callable[[Any], Any], text: str) -> None:
     with pytest.raises(ShapeError, match=text):
         trace(call, T.Tensor((3,)))
-
-
-@pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,kj->ik", "ij,ij->i", "ij,jk->ki", "ij,jk->"])
-def test_values_and_gradients_are_those_of_pytorch(equation: str) -> None:
-    torch = pytest.importorskip("torch")
-    random = np.random.default_rng(0)
-    sizes = {"i": 3, "j": 4, "k": 5}
-    x, y = (
-        random.normal(size=[sizes[a] for a in part])
-        for part in equation.split("->", maxsplit=1)[0].split(",")
-    )
-    a, b = (ar.Tensor(list(v.shape), "float64", name=n) for v, n in ((x, "x"), (y, "y")))
-
-    def loss(p: Any, q: Any) -> Any:
-        product = ops.einsum(equation, p, q)
-        return ops.sum(ops.tanh(product))
-
-    model = ar.compile(ar.AllOf(ar.GetItem(0) >> a, ar.GetItem(1) >> b) >> ar.Function(loss))
-    value, gradients = model.value_and_grad([(x, y)], inputs=["x", "y"])
-    p, q = (torch.tensor(v, requires_grad=True) for v in (x, y))
-    other = torch.einsum(equation, p, q).tanh().sum()
-    other.backward()
-    assert abs(float(value) - other.item()) < 1e-9
-    np.testing.assert_allclose(gradients["x"][0][0], p.grad.numpy(), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(gradients["y"][0][0], q.grad.numpy(), rtol=0, atol=1e-9)

@@ -9,7 +9,7 @@ import pytest
 
 from arrows import ops
 from arrows.ops import EagerEvaluation, Parameter, parameter
-from arrows.testing import Elements, check_grads
+from arrows.testing import check_grads
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
 
@@ -56,21 +56,6 @@ def test_joined_and_split_sequences_pass_gradients() -> None:
     assert array(ops.segment_softmax(empty)).shape == (0, 3)
 
 
-def test_gradients_of_values_that_all_elements_share_are_summed() -> None:
-    def f(x: Any, hs: Any) -> Any:
-        w, v = parameter(OWNER, normal("w", 3, 2)), parameter(OWNER, normal("v", 2))
-        scores = ops.tanh(hs @ w + x) @ v
-        weights = ops.segment_softmax(scores)
-        return (
-            ops.segment_sum(weights.reshape(1) * hs),
-            ops.segment_mean(hs, default=2.0),
-            ops.segment_max(hs),
-        )
-
-    rng = np.random.default_rng(0)
-    check_grads(f, rng.standard_normal(2), Elements(rng.standard_normal((4, 3))))
-
-
 def test_segment_min_and_mean_of_empty_sequences() -> None:
     evaluation = EagerEvaluation()
     empty = evaluation.value(np.zeros((0, 2)), rows=0)
@@ -107,17 +92,6 @@ def test_an_index_out_of_range_is_named(index: int) -> None:
 def test_pick_out_of_range() -> None:
     with pytest.raises(IndexError, match="pick: index 3 is out of range for an axis of size 3"):
         ops.pick(np.zeros(3), np.array(3))
-
-
-def test_embedding_gradients_add_up_repeated_rows() -> None:
-    t = np.zeros((5, 2))
-    check_grads(lambda table: ops.lookup(table, np.array([1, 1, 4])), t)
-
-
-def test_tapes_are_kept_only_where_asked() -> None:
-    evaluation = EagerEvaluation()
-    with pytest.raises(ArrowValueError, match="record=True"):
-        evaluation.backward([])
 
 
 def test_values_must_be_of_their_type() -> None:

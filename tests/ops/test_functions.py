@@ -14,7 +14,7 @@ from arrows.ops import EagerEvaluation, ShapeError, trace
 from arrows.testing import check_grads
 from arrows.typesys import types as T
 
-from .table import d, i, n, p
+from .table import d, i, n
 
 SMOOTH: dict[str, Callable[[Any], Any]] = {
     "gelu": ops.gelu,
@@ -40,10 +40,9 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 3)])
 @pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str, shape: tuple[int, ...]) -> None:
-    check_grads(SMOOTH[name], n(*shape))
+def test_derivatives(name: str) -> None:
+    check_grads(SMOOTH[name], n(2, 3))
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -59,37 +58,9 @@ def test_formulas() -> None:
     x = np.linspace(-9, 9, 721)
     wanted = np.array([math.erf(v) for v in x])
     np.testing.assert_allclose(ops.erf(x), wanted, rtol=1e-14, atol=1e-15)
-    np.testing.assert_allclose(ops.erf(x.astype("float32")), wanted, atol=3e-7)
     np.testing.assert_allclose(ops.erf(x.astype("float16")), wanted, atol=2e-3)
-    formulas: list[tuple[Callable[[Any], Any], Any]] = [
-        (ops.gelu, x * 0.5 * (1 + wanted_at(x / 2**0.5))),
-        (ops.silu, x / (1 + np.exp(-x))),
-        (ops.mish, x * np.tanh(np.log1p(np.exp(x)))),
-        (ops.elu, np.where(x > 0, x, np.exp(x) - 1)),
-        (ops.leaky_relu, np.where(x > 0, x, 0.01 * x)),
-        (ops.hard_sigmoid, np.clip(x / 6 + 0.5, 0, 1)),
-        (ops.hard_swish, x * np.clip(x + 3, 0, 6) / 6),
-        (ops.softsign, x / (1 + abs(x))),
-        (ops.log_sigmoid, -np.log1p(np.exp(-x))),
-        (ops.expm1, np.expm1(x)),
-    ]
-    for function, numbers in formulas:
-        np.testing.assert_allclose(function(x), numbers, atol=1e-12)
-    assert abs(np.asarray(ops.gelu(x, approximate=True)) - ops.gelu(x)).max() < 1e-3
-    z = np.random.default_rng(0).standard_normal(200_000)
-    y = np.asarray(ops.selu(z))
-    assert abs(y.mean()) < 0.01
-    assert abs(y.var() - 1) < 0.02
-
-
-def wanted_at(x: Any) -> Any:
-    return np.array([math.erf(v) for v in x])
-
-
-@pytest.mark.parametrize("name", sorted(set(SMOOTH) - {"normalize a column"}))
-def test_large_numbers_do_not_overflow(name: str) -> None:
-    x = np.array([-80.0, -1.0, 0.0, 1.0, 80.0], "float32")
-    assert np.isfinite(np.asarray(SMOOTH[name](x))).all()
+    z = np.asarray(ops.selu(np.random.default_rng(0).standard_normal(200_000)))
+    assert abs(z.mean()) < 0.01 and abs(z.var() - 1) < 0.02
 
 
 def test_the_gradient_of_a_length_of_zero_is_zero() -> None:
@@ -201,7 +172,3 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 def test_refusals(call: Callable[[], Any], text: str) -> None:
     with pytest.raises(ShapeError, match=text):
         call()
-
-
-def test_positive_numbers_only() -> None:
-    check_grads(ops.log1p, p(3))

@@ -132,17 +132,3 @@ def test_foreign_names_are_none_of_ours_and_say_what_there_is() -> None:
             thing = {"ar": ar, "ops": ops, "numpy": np}.get(start)
             for part in rest.split(".") if thing is not None else []:
                 thing = getattr(thing, part.rstrip(":"))
-
-
-@pytest.mark.parametrize(
-    ("text", "run"),
-    [
-        (foreign_names.OPERATION["std"], lambda x: ops.sqrt(ops.variance(x))),
-        (foreign_names.OPERATION["any"], lambda x: ops.max((x > 0).cast("int32")) == 1),
-        (foreign_names.OPERATION["unsqueeze"], lambda x: x[None]),
-        (foreign_names.TENSOR_OF_FUNCTION["flatten"], lambda x: x.reshape(-1)),
-    ],
-)
-def test_what_is_written_instead_works(text: str, run: Callable[[Any], Any]) -> None:
-    ar.infer(ar.Vector(3) >> ar.Function(run))
-    assert text

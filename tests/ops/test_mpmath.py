@@ -190,7 +190,7 @@ def derivatives(name: str) -> Array:
         return np.array([float(mpmath.diff(EVERY[name][1], x, method="step")) for x in points])
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=numba)])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=[numba, pytest.mark.nightly])])
 def test_derivatives(sources: list[str], compiled: bool) -> None:
     """Derivatives are right to 2e-6, absolute and relative, since many of them are differences from 1."""
     names = SMOOTH[:8] if compiled else SMOOTH

@@ -180,7 +180,7 @@ def test_a_pure_function_passes_while_another_thread_draws() -> None:
             DrawsBeside.now()
             return ar.FC(2)(x)
 
-        for _ in range(20):
+        for _ in range(3):
             trace(pure, T.Tensor((3,)))
             trace(of_a_new_layer, T.Tensor((3,)))
         assert ar.compile(ar.Vector(3) >> ar.Function(pure))([[1, 2, 3]]).tolist() == [8.0]

@@ -80,26 +80,3 @@ def test_batches_on_every_device(device: str, size: int) -> None:
 def test_refusals(call: Callable[[Any], Any], text: str) -> None:
     with pytest.raises(ShapeError, match=text):
         trace(call, T.Tensor((3,)))
-
-
-@pytest.mark.parametrize("descending", [False, True])
-def test_values_and_gradients_are_those_of_pytorch(descending: bool) -> None:
-    torch = pytest.importorskip("torch")
-    x = np.random.default_rng(0).normal(size=(4, 7))
-    weights = np.arange(1.0, 8.0)
-
-    def loss(values: Any) -> Any:
-        best, _ = ops.top_k(values, 3)
-        return ops.sum(ops.sort(values, descending=descending)[0] * weights) + ops.sum(best * weights[:3])
-
-    model = ar.compile(ar.Tensor([4, 7], "float64", name="x") >> ar.Function(loss))
-    value, gradients = model.value_and_grad([x], inputs=["x"])
-    y = torch.tensor(x, requires_grad=True)
-    best, _ = torch.topk(y, 3)
-    sort = torch.sort(y, descending=descending)[0]
-    other = (sort * torch.tensor(weights)).sum() + (best * torch.tensor(weights[:3])).sum()
-    other.backward()
-    assert abs(float(value) - other.item()) < 1e-9
-    np.testing.assert_allclose(gradients["x"][0][0], y.grad.numpy(), rtol=0, atol=1e-9)
-    ours = ops.argsort(x, descending=descending)
-    np.testing.assert_array_equal(ours, torch.argsort(y, descending=descending).numpy())
