@@ -55,37 +55,6 @@ def test_it_is_that_of_the_paper(causal: bool, device: str) -> None:
         np.testing.assert_allclose(np.array(got).reshape(-1, WIDTH), wanted, atol=1e-12)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_values_and_gradients_are_those_of_pytorch(causal: bool) -> None:
-    torch = pytest.importorskip("torch")
-    model = model_of(causal)
-    theirs = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=torch.float64)
-    named = dict(theirs.named_parameters())
-    with torch.no_grad():
-        for name in NAMES:
-            named[name.replace("out_proj_", "out_proj.")].copy_(torch.tensor(model.params[f"heads/{name}"]))
-    inputs, total = [], torch.zeros((), dtype=torch.float64)
-    rows, _ = model(sentences())
-    for got, sentence in zip(rows.tolist(), sentences(), strict=True):
-        x = torch.tensor(sentence, dtype=torch.float64, requires_grad=True)
-        inputs.append(x)
-        if sentence:
-            mask = torch.nn.Transformer.generate_square_subsequent_mask(len(sentence)) if causal else None
-            y, _ = theirs(x[None], x[None], x[None], attn_mask=None if mask is None else mask.double())
-            np.testing.assert_allclose(got, y[0].detach().numpy(), atol=1e-9)
-            total = total + (y * y).sum()
-    total = total / len(LENGTHS)
-    total.backward()
-    loss, grads = model.value_and_grad(sentences(), inputs=["x"])
-    assert abs(float(loss) - total.item()) < 1e-9 * (1 + abs(total.item()))
-    for name in NAMES:
-        wanted = named[name.replace("out_proj_", "out_proj.")].grad.numpy()
-        np.testing.assert_allclose(grads[f"heads/{name}"], wanted, atol=1e-6)
-    for got, x in zip(grads["x"], inputs, strict=True):
-        if len(x):
-            np.testing.assert_allclose(got, x.grad.numpy(), atol=1e-6)
-
-
 def test_first_values_are_those_of_pytorch() -> None:
     model = ar.compile(ar.Map(ar.Vector(64)) >> ar.MultiHeadAttention(4, name="heads"))
     into, out = (np.asarray(model.params[f"heads/{part}_proj_weight"]) for part in ("in", "out"))
@@ -128,30 +97,3 @@ def test_it_stands_at_a_sequence_on_the_fly_and_in_a_function() -> None:
     plain = ar.Map(ar.Vector(WIDTH) >> ar.Function(lambda x: x * 2.0)) >> layer
     for got, wanted in zip(doubled.eval(x), plain.eval(x), strict=True):
         np.testing.assert_allclose(got, np.asarray(wanted) * 0.5, rtol=1e-6)
-
-
-def test_heads_that_cannot_share_a_vector() -> None:
-    with pytest.raises(ar.ArrowTypeError) as caught:
-        ar.infer(ar.Map(ar.Vector(3)) >> ar.MultiHeadAttention(2) >> ar.Sum())
-    text = " ".join(str(caught.value).split())
-    assert "2 heads of MultiHeadAttention cannot share vectors of 3 numbers" in text
-    assert "hint the length of the vectors is a multiple of the number of heads" in text
-
-
-@pytest.mark.parametrize(
-    ("read", "hint"),
-    [
-        (
-            ar.Map(ar.Vector(4, "int32")),
-            "convert the elements first: ar.Map(ar.Function(lambda x: x.cast(",
-        ),
-        (ar.Vector(4), "it stands behind the Map, not in it"),
-        (ar.Map(ar.Vector(4)) & ar.Map(ar.Vector(4)), "it attends within one sequence; from one to another"),
-        (ar.Map(ar.Vector(2) & ar.Vector(2)), "make a vector of each element first: ar.Map(ar.Concat())"),
-    ],
-)
-def test_what_is_no_sequence_of_vectors_gets_a_hint(read: Any, hint: str) -> None:
-    with pytest.raises(ar.ArrowTypeError) as caught:
-        ar.infer(read >> ar.MultiHeadAttention(2))
-    text = " ".join(str(caught.value).split())
-    assert f"hint {hint}" in text and "must be a sequence of vectors of floats" in text

@@ -215,24 +215,3 @@ def test_a_table_with_both_kinds_of_gradient_learns_as_the_reference_says(
         expected.step(host, by_name)
         for name, array in host.params.items():
             assert close(ar.to_numpy(model.params[name]), array, 1e-9), name
-
-
-def test_values_and_gradients_are_pytorch_s() -> None:
-    torch = pytest.importorskip("torch")
-    embed, rng = ar.Embedding(6, 3, ar.initializers.normal(1.0), name="e"), np.random.default_rng(0)
-    mix = ar.Linear(3, name="mix")
-    xent = ar.SoftmaxCrossEntropy()
-    read = ar.GetItem(0) >> ar.Scalar("int32"), ar.GetItem(1) >> ar.Scalar("int32")
-    block = (read[0] >> embed >> mix >> ar.Function(ops.tanh) >> embed.attend & read[1]) >> xent
-    model = ar.compile(block, float_type="float64")
-    pairs = rng.integers(0, 6, (7, 2))
-    value, grads = model.value_and_grad([tuple(map(int, pair)) for pair in pairs])
-    arrays = {name: torch.tensor(np.array(model.params[name]), requires_grad=True) for name in model.params}
-    table, weight, bias = (arrays[name] for name in ("e/weight", "mix/weight", "mix/bias"))
-    words = torch.nn.functional.embedding(torch.tensor(pairs[:, 0]), table)
-    scores = torch.nn.functional.linear(torch.tanh(words @ weight + bias), table)
-    loss = torch.nn.functional.cross_entropy(scores, torch.tensor(pairs[:, 1]))
-    loss.backward()
-    assert abs(float(value) - loss.item()) < 1e-12
-    for name, array in arrays.items():
-        assert close(np.asarray(grads[name]), array.grad.numpy(), 1e-10), name

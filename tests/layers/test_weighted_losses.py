@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError
 
 WEIGHT = [0.5, 2.0, 1.0, 0.0]
 CHOICES = [{}, {"weight": WEIGHT}, {"label_smoothing": 0.1}, {"weight": WEIGHT, "label_smoothing": 0.25}]
@@ -79,60 +78,6 @@ def test_a_hinge_is_multiplied_by_the_weight_of_its_class() -> None:
     np.testing.assert_allclose(values, plain * np.array(WEIGHT)[LABELS])
     binary, _ = computed(ar.Hinge(weight=[1.0, 3.0]), [0.5, 0.5], [False, True], ar.Scalar("bool"))
     assert binary.tolist() == [1.5, 1.5]
-
-
-@pytest.mark.parametrize("choice", CHOICES)
-def test_pytorch(choice: dict[str, Any]) -> None:
-    torch = pytest.importorskip("torch")
-    weight = None if "weight" not in choice else torch.tensor(WEIGHT, dtype=torch.float64)
-    for targets, type, theirs in (
-        (LABELS, ar.Scalar("int32"), torch.tensor(LABELS)),
-        (TARGETS.tolist(), ar.Vector(4), torch.tensor(TARGETS)),
-    ):
-        scores = torch.tensor(SCORES, requires_grad=True)
-        smoothing = choice.get("label_smoothing", 0.0)
-        function = torch.nn.CrossEntropyLoss(weight=weight, label_smoothing=smoothing, reduction="none")
-        wanted = function(scores, theirs)
-        wanted.sum().backward()
-        values, grads = computed(ar.SoftmaxCrossEntropy(**choice), SCORES.tolist(), targets, type)
-        np.testing.assert_allclose(values, wanted.detach().numpy(), atol=1e-6)
-        np.testing.assert_allclose(grads, scores.grad.numpy(), atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (
-            lambda: ar.SoftmaxCrossEntropy(weight=2.0),
-            ArrowTypeError,
-            "is a list of a number for each class, got 2.0",
-        ),
-        (
-            lambda: ar.SoftmaxCrossEntropy(weight=["a"]),
-            ArrowTypeError,
-            "is a list of a number for each class",
-        ),
-        (
-            lambda: ar.Hinge(weight=[1.0, -1.0]),
-            ArrowValueError,
-            "the weights of Hinge are finite and at least 0",
-        ),
-        (lambda: ar.SoftmaxCrossEntropy(label_smoothing=1.5), ArrowValueError, "is from 0 to 1, got 1.5"),
-        (
-            lambda: ar.SigmoidCrossEntropy(label_smoothing=True),
-            ArrowTypeError,
-            "label_smoothing of Sigmoid.* is a number",
-        ),
-        (
-            lambda: ar.SigmoidCrossEntropy(pos_weight=0.0),
-            ArrowValueError,
-            "the pos_weight of .* is positive, got 0.0",
-        ),
-    ],
-)
-def test_bad_arguments(make: Callable[[], Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        make()
 
 
 def test_they_are_printed_as_they_are_written() -> None:
