@@ -322,7 +322,6 @@ def _settings_of(model: Model) -> dict[str, Any]:
         "max_nodes": model.max_nodes,
         "jit": model.executors.jit,
         "precision": model.executors.precision,
-        "storage": model.executors.storage,
         "fingerprint": model.batches.stated,
     }
 
@@ -535,7 +534,6 @@ def load_model(
         with _compiling(path):
             settings = {"device": place, "memory_limit": memory_limit, **saved.settings}
             settings["jit"] = jit if jit is not None or settings["jit"] else False
-            settings["storage"] = settings["storage"] if place.has_kernels else "float32"
             model = compile_block(block, **settings)
         read_parameters(file, model)
     model.step = saved.step

@@ -8,12 +8,12 @@ from numbers import Integral
 from typing import Any
 
 from arrows.engine import reference
-from arrows.engine.device import PRECISIONS, STORED_TYPES, Device, get_device
+from arrows.engine.device import PRECISIONS, Device, get_device
 from arrows.engine.device.jit import available
 from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES
-from arrows.engine.running import check_storage, parse_memory, show_tapped
+from arrows.engine.running import parse_memory, show_tapped
 from arrows.inference import infer
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
@@ -30,7 +30,6 @@ def compile(
     max_nodes: int = MAX_NODES,
     jit: bool | None = None,
     precision: str = "float32",
-    storage: str = "float32",
     fingerprint: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Model:
@@ -65,14 +64,6 @@ def compile(
         precision: on a GPU, to what matrix products of float32 round the numbers that they multiply:
             ``"float32"`` (not at all), ``"tf32"``, ``"bfloat16"`` or ``"float16"``, which tensor cores
             multiply several times as fast; sums stay float32.  On the CPU nothing is rounded.
-        storage: on a GPU, the type in which the engine keeps values of float32 that the way back reads, and
-            those that products multiply: ``"float32"``, or ``"bfloat16"`` or ``"float16"``, which take half
-            of the memory, and which tensor cores multiply as they lie.  Everything is computed in float32,
-            products sum in float32, and parameters, their gradients, an optimizer's state, losses and
-            results stay float32.  What is stored is rounded, to 8 bits (bfloat16) or 11 (float16).  bfloat16
-            has the range of float32.  float16 ends at 65,504, and its gradients below 6e-8 become 0, so
-            scale the loss: ``loss={"loss": 1024.0}`` (docs/gpu.md).  It is apart from ``precision``, which
-            rounds what products multiply and saves no memory: both may be given.
         fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
             prepared set of another model, or from a file, is taken where both models say the same, whatever
             their functions hold.  Say something else when the data changes.  Left out: all that functions
@@ -107,11 +98,7 @@ def compile(
         raise ArrowValueError(
             f"the precision must be one of {', '.join(map(repr, PRECISIONS))}, not {precision!r}"
         )
-    if storage not in ("float32", *STORED_TYPES):
-        choices = ", ".join(map(repr, ("float32", *STORED_TYPES)))
-        raise ArrowValueError(f"the storage must be one of {choices}, not {storage!r}")
     chosen = get_device(device)
-    check_storage(storage, chosen)
     use_jit(jit, chosen.name)  # refuses what cannot be
     typed = infer(block, float_type=float_type)
     return Model(
@@ -125,7 +112,6 @@ def compile(
         max_nodes=max_nodes,
         jit=use_jit(jit, "cpu"),
         precision=precision,
-        storage=storage,
         fingerprint=fingerprint,
         memory_limit=parse_memory(memory_limit),
     )

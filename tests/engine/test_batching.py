@@ -32,9 +32,7 @@ STEP = 5
 """Another step than the model's own, whose random numbers are others."""
 
 
-def models(
-    case: Case, float_type: str | None, device: str | Device, schedule: str, storage: str = "float32"
-) -> ar.Model:
+def models(case: Case, float_type: str | None, device: str | Device, schedule: str) -> ar.Model:
     return ar.compile(
         case.block,
         loss=case.loss or None,
@@ -42,7 +40,6 @@ def models(
         device=device,
         schedule=schedule,
         seed=3,
-        storage=storage,
     )
 
 
@@ -67,10 +64,9 @@ def check(
     device: str | Device,
     schedule: str,
     *,
-    storage: str = "float32",
     kink: float = 1e-6,
 ) -> None:
-    model = models(case, float_type, device, schedule, storage)
+    model = models(case, float_type, device, schedule)
     lookup = host_lookup(model)
     examples = [case.examples[i] for i in order]
 

@@ -109,7 +109,7 @@ def test_kernels_refuse_float16_and_say_what_to_do(name: str) -> None:
     with pytest.raises(ar.ArrowValueError, match=words):
         model.to("fake-kernels")
     assert model.device.name == "cpu" and len(ar.to_numpy(model(examples))) == len(examples)
-    ar.compile(block, device="fake-kernels", float_type="float32", storage="float16")(examples)
+    ar.compile(block, device="fake-kernels", float_type="float32")(examples)
 
 
 def test_a_network_on_the_fly_refuses_float16_likewise() -> None:

@@ -104,27 +104,6 @@ def test_the_same_batches_give_the_same_bits(
 
 
 @devices
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
-@pytest.mark.parametrize(("storage", "rounding"), [("bfloat16", 2.0**-9), at_night(("float16", 2.0**-12))])
-def test_gradients_in_16_bits_are_near_those_of_the_cpu(
-    device: str | Device, make: Callable[[], tuple[Any, Sequence[Any]]], storage: str, rounding: float
-) -> None:
-    block, examples = make()
-    there = ar.compile(block, loss="loss", device=device, storage=storage, seed=1)
-    (loss, gradients), (expected, others) = (
-        model.value_and_grad(examples) for model in (there, ar.compile(block, loss="loss", seed=1))
-    )
-    assert np.isclose(ar.to_numpy(loss), expected, rtol=4 * rounding)
-    arrays = [
-        [each.to_dense(np) if isinstance(each, ar.ops.RowSparse) else each for each in map(ar.to_numpy, pair)]
-        for pair in zip(gradients.values(), others.values(), strict=True)
-    ]
-    greatest = max(np.abs(wanted).max() for _, wanted in arrays)
-    for found, wanted in arrays:
-        assert 0 < np.abs(found - wanted).max() <= 16 * rounding * greatest
-
-
-@devices
 def test_nothing_is_overtaken_where_nobody_waits(device: str | Device) -> None:
     """The host prepares the next batches while the device computes; their copies must not mix."""
     block, examples = trees()

@@ -14,12 +14,10 @@ from arrows.engine.device.fake import FakeArray, FakeDeviceError
 from arrows.engine.device.kernel import (
     PRECISIONS,
     PRELUDE,
-    STORED_TYPES,
     Kernel,
     KernelSource,
     Launch,
     ProductLayout,
-    StoredType,
     kernel_source,
 )
 from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
@@ -29,7 +27,6 @@ from arrows.engine.device.writes import WRITE_RANGES, ArrayWrite, write_arrays
 __all__ = [
     "PRECISIONS",
     "PRELUDE",
-    "STORED_TYPES",
     "WRITE_RANGES",
     "Arena",
     "ArenaFull",
@@ -43,7 +40,6 @@ __all__ = [
     "Launch",
     "ParameterLock",
     "ProductLayout",
-    "StoredType",
     "Upload",
     "UploadFull",
     "Uploaded",

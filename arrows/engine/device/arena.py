@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device.device import Device
-from arrows.engine.device.kernel import STORED_TYPES
 
 # A new array gets this much room to spare: the next batch is a little larger as often as not.
 _SPARE = 1.25
@@ -73,23 +72,13 @@ class Arena:
             for start, size, (shape, dtype) in zip(places, sizes, shapes, strict=True)
         ]
 
-    def ones(self, count: int, dtype: str, stored: str | None = None) -> Any:
-        """Returns so many ones, which nobody may change.
-
-        Args:
-            count: how many.
-            dtype: their element type.
-            stored: one of `STORED_TYPES`, if they lie in such a type.
-        """
-        unit: Any = 1
-        if stored is not None:
-            dtype = STORED_TYPES[stored].dtype
-            unit = STORED_TYPES[stored].store(np.ones(1, np.float32))[0].item()
-        key = (("ones", unit), dtype)
+    def ones(self, count: int, dtype: str) -> Any:
+        """Returns so many ones of an element type, which nobody may change."""
+        key = ("ones", dtype)
         kept = self._arrays.get(key)
         if kept is None or kept.shape[0] < count:
             kept = self._arrays[key] = self.device.empty((_with_spare(count, count),), dtype)
-            kept[...] = unit
+            kept[...] = 1
         return kept[:count]
 
     @property

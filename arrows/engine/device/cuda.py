@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.engine.device.device import Device
-from arrows.engine.device.kernel import PRELUDE, STORED_TYPES, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import Array, HostArray
 
 NO_CUPY = (
@@ -23,9 +23,6 @@ _THREADS = 128  # of a block; small launches, as those of a step are, then sprea
 # cuBLAS's `cublasComputeType_t` for products of float32 whose factors are rounded for tensor cores, and its
 # `CUBLAS_GEMM_DEFAULT`.
 _ROUNDING = {"float16": 74, "bfloat16": 75, "tf32": 77}
-# Likewise for factors that are stored in 16 bits, with sums of float32; and their `cudaDataType_t`.
-_SUMS_OF_FLOAT32 = 68
-_DATA_TYPES = {"float16": 2, "bfloat16": 14}
 _ANY_ALGORITHM = -1
 # A thread takes several items above this, far more blocks than any GPU runs at a time.
 _MOST_BLOCKS = 1 << 16
@@ -203,9 +200,7 @@ class _Products:
         cuda = device._cupy.cuda
         self._device, self._layout, self._words = device, layout, words
         self._gemm = {"float32": cuda.cublas.sgemm, "float64": cuda.cublas.dgemm}[layout.dtype]
-        if layout.stored is not None:
-            self._gemm = self._extended(_SUMS_OF_FLOAT32)
-        elif layout.dtype == "float32" and layout.precision != "float32":
+        if layout.dtype == "float32" and layout.precision != "float32":
             self._gemm = self._extended(_ROUNDING[layout.precision])
         self._handle = cuda.device.get_cublas_handle()  # of this thread and GPU
         self._factors = np.array([1, layout.accumulate], layout.dtype)  # of a @ b, and of what c holds
@@ -241,10 +236,8 @@ class _Products:
             self._clear(c, m, n)
 
     def _extended(self, compute: int) -> Callable[..., None]:
-        """What ``sgemm`` is, on tensor cores: these round what they multiply, or it is stored rounded."""
+        """What ``sgemm`` is, on tensor cores, which round what they multiply."""
         cublas, real = self._device._cupy.cuda.cublas, self._device._cupy.cuda.runtime.CUDA_R_32F
-        factors = _DATA_TYPES.get(self._layout.stored or "", real)
-        result = _DATA_TYPES.get(self._layout.c_stored or "", real)
 
         def gemm(
             handle: int,
@@ -271,14 +264,14 @@ class _Products:
                 k,
                 one,
                 b,
-                factors,
+                real,
                 b_stride,
                 a,
-                factors,
+                real,
                 a_stride,
                 kept,
                 c,
-                result,
+                real,
                 c_stride,
                 compute,
                 _ANY_ALGORITHM,
@@ -288,8 +281,7 @@ class _Products:
 
     def _clear(self, address: int, m: int, n: int) -> None:
         """Fills c with zeros: the product of matrices without numbers."""
-        stored, stride = self._layout.c_stored, self._layout.c_stride
-        dtype = np.dtype(self._layout.dtype if stored is None else STORED_TYPES[stored].dtype)
+        dtype, stride = np.dtype(self._layout.dtype), self._layout.c_stride
         cupy, item = self._device._cupy, dtype.itemsize
         memory = cupy.cuda.UnownedMemory(address, ((m - 1) * stride + n) * item, None)
         pointer = cupy.cuda.MemoryPointer(memory, 0)

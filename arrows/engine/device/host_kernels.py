@@ -10,14 +10,7 @@ import numpy as np
 
 from arrows.engine.device.counts import Counter
 from arrows.engine.device.host_compiler import HostLibrary
-from arrows.engine.device.kernel import (
-    PRELUDE,
-    STORED_TYPES,
-    Kernel,
-    KernelSource,
-    Launch,
-    ProductLayout,
-)
+from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import HostArray
 
 
@@ -79,12 +72,8 @@ def host_products(layout: ProductLayout, words: HostArray, counter: Counter) -> 
         left = _operand(layout, a, m, k, layout.a_stride, layout.a_transposed)
         right = _operand(layout, b, k, n, layout.b_stride, layout.b_transposed)
         product = left @ right
-        target = _matrix(_array_type(layout.dtype, layout.c_stored), c, m, n, layout.c_stride)
-        if layout.c_stored is None:
-            target[...] = target + product if layout.accumulate else product
-        else:
-            stored = STORED_TYPES[layout.c_stored]
-            target[...] = stored.store(stored.load(target) + product if layout.accumulate else product)
+        target = _matrix(layout.dtype, c, m, n, layout.c_stride)
+        target[...] = target + product if layout.accumulate else product
 
     return launch
 
@@ -93,17 +82,14 @@ def rounded(matrix: HostArray, precision: str) -> HostArray:
     """A matrix as a tensor core multiplies it; to the nearest number, of two the even one."""
     if precision == "float32" or matrix.dtype != np.float32:
         return matrix
-    if precision in STORED_TYPES:
-        return STORED_TYPES[precision].load(STORED_TYPES[precision].store(matrix))
-    dropped = np.uint32(13)  # of the 24 bits, by TF32
+    if precision == "float16":
+        with np.errstate(over="ignore"):
+            return matrix.astype(np.float16).astype(np.float32)
+    dropped = np.uint32({"tf32": 13, "bfloat16": 16}[precision])  # of the 24 bits
     bits = np.ascontiguousarray(matrix).view(np.uint32)
-    bits = bits + ((bits >> dropped) & np.uint32(1)) + np.uint32(0xFFF)
+    bits = bits + ((bits >> dropped) & np.uint32(1)) + (np.uint32(1) << dropped - np.uint32(1)) - np.uint32(1)
     finite = (bits >> dropped << dropped).view(np.float32)
     return np.where(np.isfinite(matrix), finite, matrix)
-
-
-def _array_type(dtype: str, stored: str | None) -> str:
-    return dtype if stored is None else STORED_TYPES[stored].dtype
 
 
 def _operand(
@@ -111,11 +97,7 @@ def _operand(
 ) -> HostArray:
     """A factor, as it is multiplied."""
     shape = (width, height) if transposed else (height, width)
-    matrix = _matrix(_array_type(layout.dtype, layout.stored), address, *shape, stride)
-    if layout.stored is not None:
-        matrix = STORED_TYPES[layout.stored].load(matrix)
-    else:
-        matrix = rounded(matrix, layout.precision)
+    matrix = rounded(_matrix(layout.dtype, address, *shape, stride), layout.precision)
     return matrix.T if transposed else matrix
 
 

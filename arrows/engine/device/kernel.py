@@ -16,8 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-import numpy as np
-
 from arrows.ops.arrays import HostArray
 
 Launch: TypeAlias = Callable[[int], None]
@@ -116,126 +114,6 @@ range besides, up to 65,504."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredType:
-    """How a device keeps numbers of float32 in fewer bits; what computes loads them as float32.
-
-    Attributes:
-        dtype: of the arrays of the device, which hold bits.
-        c_type: the same in C.
-        functions: in C, ``float load_NAME(c_type)`` and ``c_type store_NAME(float)``, which rounds to the
-            nearest number, of two the even one.
-        store, load: the same of arrays of the host.
-    """
-
-    dtype: str
-    c_type: str
-    functions: str
-    store: Callable[[HostArray], HostArray]
-    load: Callable[[HostArray], HostArray]
-
-
-# Kernels include no headers: neither cuda_fp16.h, which NVRTC does not bring, nor C's own.
-_BITS = """\
-#ifndef ARROWS_BITS
-#define ARROWS_BITS
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-  FUNCTION float number_of(unsigned int bits) { return __uint_as_float(bits); }
-  FUNCTION unsigned int bits_of(float number) { return __float_as_uint(number); }
-#else
-  typedef union { float number; unsigned int bits; } number_and_bits;
-  FUNCTION float number_of(unsigned int bits) { number_and_bits x; x.bits = bits; return x.number; }
-  FUNCTION unsigned int bits_of(float number) { number_and_bits x; x.number = number; return x.bits; }
-#endif
-#endif
-"""
-# The upper half of a float32. What is dropped carries into it from its middle on; not-a-number stays that.
-_BFLOAT16 = f"""\
-{_BITS}#ifndef ARROWS_BFLOAT16
-#define ARROWS_BFLOAT16
-FUNCTION float load_bfloat16(unsigned short stored) {{ return number_of((unsigned int)stored << 16); }}
-FUNCTION unsigned short store_bfloat16(float number) {{
-  unsigned int bits = bits_of(number);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return (unsigned short)(bits >> 16 | 0x40u);
-  return (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}}
-#endif
-"""
-# A GPU has an instruction for each. On the host: numbers below 2**-14 are multiples of 2**-24, to which
-# adding 0.5 rounds; 65,520 and above become infinite.
-_FLOAT16 = f"""\
-{_BITS}#ifndef ARROWS_FLOAT16
-#define ARROWS_FLOAT16
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-FUNCTION float load_float16(unsigned short stored) {{
-  float number;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"(stored));
-  return number;
-}}
-FUNCTION unsigned short store_float16(float number) {{
-  unsigned short stored;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(stored) : "f"(number));
-  return stored;
-}}
-#else
-FUNCTION float load_float16(unsigned short stored) {{
-  unsigned int size = stored & 0x7fffu, sign = (unsigned int)(stored & 0x8000u) << 16;
-  if (size >= 0x7c00u) return number_of(sign | 0x7f800000u | (size & 0x3ffu) << 13);
-  if (size >= 0x400u) return number_of(sign | ((size << 13) + 0x38000000u));
-  return number_of(sign | bits_of((float)size * 5.9604644775390625e-8f));
-}}
-FUNCTION unsigned short store_float16(float number) {{
-  unsigned int bits = bits_of(number), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
-  if (size > 0x7f800000u) return (unsigned short)(sign | 0x7e00u);
-  if (size >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
-  if (size < 0x38800000u) return (unsigned short)(sign | (bits_of(number_of(size) + 0.5f) - 0x3f000000u));
-  return (unsigned short)(sign | (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13);
-}}
-#endif
-#endif
-"""
-
-
-def _store_bfloat16(numbers: HostArray) -> HostArray:
-    bits = np.ascontiguousarray(numbers).view(np.uint32)
-    even = (bits >> np.uint32(16)) & np.uint32(1)
-    nearest = (bits + even + np.uint32(0x7FFF)) >> np.uint32(16)
-    stored = np.where(np.isnan(numbers), bits >> np.uint32(16) | np.uint32(0x40), nearest)
-    return stored.astype(np.uint16)
-
-
-def _load_bfloat16(stored: HostArray) -> HostArray:
-    return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def _store_float16(numbers: HostArray) -> HostArray:
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(numbers.astype(np.float16)).view(np.uint16)
-
-
-def _load_float16(stored: HostArray) -> HostArray:
-    return np.ascontiguousarray(stored).view(np.float16).astype(np.float32)
-
-
-STORED_TYPES = {
-    "bfloat16": StoredType(
-        dtype="uint16",
-        c_type="unsigned short",
-        functions=_BFLOAT16,
-        store=_store_bfloat16,
-        load=_load_bfloat16,
-    ),
-    "float16": StoredType(
-        dtype="uint16",
-        c_type="unsigned short",
-        functions=_FLOAT16,
-        store=_store_float16,
-        load=_load_float16,
-    ),
-}
-"""What a device can keep numbers of float32 in."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProductLayout:
     """Matrix products that a device computes on addresses: ``c = a @ b``, or ``c += a @ b``.
 
@@ -249,9 +127,6 @@ class ProductLayout:
         accumulate: whether the product is added to what is there.
         precision: of float32, to what the numbers that are multiplied are rounded; one of `PRECISIONS`. Sums
             are of float32.
-        stored: the type, one of `STORED_TYPES`, in which the numbers of a and b lie; None: their own.  What
-            lies so is multiplied as it is, whatever ``precision`` says.
-        c_stored: likewise of c; the same type, or its own.
     """
 
     dtype: str
@@ -262,5 +137,3 @@ class ProductLayout:
     b_transposed: bool = False
     accumulate: bool = False
     precision: str = "float32"
-    stored: str | None = None
-    c_stored: str | None = None

@@ -45,7 +45,7 @@ from arrows.engine.scheduling import AtOnce, BatchInput, BatchReader, Examples, 
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.ops.arrays import Array, HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_empty_call, no_model_attribute
 
@@ -84,7 +84,6 @@ class Model(Placed, Preparing, Observed):
         max_nodes: int,
         jit: bool,
         precision: str,
-        storage: str,
         fingerprint: str | None,
         memory_limit: int | None,
     ) -> None:
@@ -100,11 +99,7 @@ class Model(Placed, Preparing, Observed):
         self.batches = BatchReader(self.reader, fingerprint)
         self._weights = parse_loss(typed, self.plan, loss)
         self._lock = self.params.lock
-        if storage != "float32" and all(slab.type.dtype != "float32" for slab in self.plan.slabs):
-            raise ArrowValueError(f"storage={storage!r} is for values of float32, and the block has none")
-        self.executors = Executors(
-            self.plan, self.params, self._weights, jit=jit, precision=precision, storage=storage
-        )
+        self.executors = Executors(self.plan, self.params, self._weights, jit=jit, precision=precision)
         self.executors.memory_limit = memory_limit
         self._runner = BatchRunner(self.batches, self.executors, self._weights, explain)
         self._records = Records(collect_record(self.plan, device, [], None))

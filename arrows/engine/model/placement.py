@@ -6,7 +6,7 @@ from typing import Protocol, Self
 
 from arrows.engine.device import Device, ParameterLock, get_device
 from arrows.engine.planning import Params, check_slab_types
-from arrows.engine.running import Executors, check_storage, parse_memory
+from arrows.engine.running import Executors, parse_memory
 
 
 class Placed(Protocol):
@@ -54,8 +54,7 @@ class Placed(Protocol):
             The model itself.
 
         Raises:
-            ArrowValueError: no such device, or one that cannot store values as the model says
-                (``compile(storage=)``); or a network on the fly shares parameters, and cannot move.
+            ArrowValueError: no such device; or a network on the fly shares parameters, and cannot move.
 
         Example:
             >>> import arrows as ar
@@ -64,7 +63,6 @@ class Placed(Protocol):
             get_device('cpu')
         """
         target = get_device(device)
-        check_storage(self.executors.storage, target)
         check_slab_types(self.executors.plan.slabs, target)
         with self._lock.mutex:
             self.params.shared.move(target)

@@ -186,7 +186,6 @@ def check_slab_types(slabs: Sequence[Slab], device: Device) -> None:
             message(
                 f"cannot compute in float16 on {device.name!r}",
                 reason="its kernels have no arithmetic in that type",
-                hint='float_type="float32" takes all numbers as float32, and storage="float16" beside it '
-                "stores them in 16 bits; the CPU computes in float16",
+                hint='float_type="float32" takes all numbers as float32; the CPU computes in float16',
             )
         )

@@ -9,7 +9,6 @@ from arrows.engine.program.instructions import (
     Accumulate,
     Compute,
     Copy,
-    Downcast,
     Gather,
     Instruction,
     LoadConstant,
@@ -40,11 +39,6 @@ def level_text(level: int) -> str:
     return {INVARIANT: "", ROW: " row"}.get(level, f" elements {level}")
 
 
-def stored_text(stored: str | None) -> str:
-    """What follows a memory whose numbers lie in another type: `` as bfloat16``."""
-    return "" if stored is None else f" as {stored}"
-
-
 def names(values: Iterable[Var]) -> str:
     """Values that are read: ``%0, %1``."""
     return ", ".join(f"%{var.id}" for var in values)
@@ -67,8 +61,6 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
             ]
         case LoadKeys():
             return [f"{var(instruction.result)} = dropout keys"]
-        case Downcast():
-            return [f"{var(instruction.result)} = downcast {names(instruction.reads)}"]
         case Gather():
             return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
         case RowMap() if instruction != instruction_of(instruction.equations[0]):

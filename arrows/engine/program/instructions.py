@@ -84,24 +84,6 @@ class Gather(_Source):
 
 
 @dataclass(frozen=True, slots=True)
-class Downcast:
-    """``%1: float32[3, 4] as bfloat16 = downcast %0``: a value without rows, stored in another type."""
-
-    result: Var
-    operand: Var
-
-    @property
-    def reads(self) -> tuple[Var, ...]:
-        """The values that the instruction reads."""
-        return (self.operand,)
-
-    @property
-    def writes(self) -> tuple[Var, ...]:
-        """The values that the instruction makes."""
-        return (self.result,)
-
-
-@dataclass(frozen=True, slots=True)
 class Compute:
     """One equation: ``%2: float32[3] row = add(%0, %1)``.  Its subclasses say how it runs."""
 
@@ -268,7 +250,6 @@ Instruction: TypeAlias = (
     | LoadParameter
     | LoadKeys
     | Gather
-    | Downcast
     | Compute
     | RowMap
     | SumRows
@@ -326,9 +307,7 @@ def with_operands(instruction: Instruction, new: Mapping[Var, Var]) -> Instructi
             return RowMap(tuple(_reading(equation, new) for equation in equations), results)
         case SumRows(equation=Equation() as equation):
             return replace(instruction, equation=_reading(equation, new))
-        case (
-            SumRows(operand=Var() as operand) | Downcast(_, operand) | Store(_, operand) | Scatter(_, operand)
-        ):
+        case SumRows(operand=Var() as operand) | Store(_, operand) | Scatter(_, operand):
             return replace(instruction, operand=new.get(operand, operand))
         case Accumulate(operand=operand):
             return replace(instruction, operand=new.get(operand, operand))

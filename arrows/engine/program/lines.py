@@ -7,12 +7,10 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from arrows import ops
-from arrows.engine.device import STORED_TYPES
 from arrows.engine.program.instructions import (
     Accumulate,
     Call,
     Copy,
-    Downcast,
     Gather,
     Instruction,
     LoadConstant,
@@ -42,10 +40,7 @@ from arrows.typesys.parse import parse_type
 TYPED = r"(?P<type>\w+(?:\[[\d, ]*\])?)(?P<level> row| elements \d+)?"
 """Pattern of a type with a level."""
 
-STORED = r"(?: as (?P<stored>\w+))?"
-"""Pattern of the type in which numbers lie, where this is not their own."""
-
-_MADE = re.compile(rf"%(\d+): {TYPED}(?: in (?P<memory>.+?))?{STORED}")
+_MADE = re.compile(rf"%(\d+): {TYPED}(?: in (?P<memory>.+?))?")
 _CALL = re.compile(r"([^\W\d]\w*)\(((?:%\d+(?:, )?)*)(.*)\)")
 _RANGE = re.compile(r"%(\d+)\[\.\.\., (\d+):(\d+)((?:, :)*)\]")
 _ACCUMULATE = re.compile(r"gradient of (.+)\[(sparse|[\d:, ]*)\] \+= (.*)")
@@ -67,14 +62,6 @@ class NamedOwner:
     name: str
 
 
-def stored(match: re.Match[str]) -> str | None:
-    """The type that `STORED` has matched, if any."""
-    name: str | None = match["stored"]
-    if name is not None and name not in STORED_TYPES:
-        raise NotReadable(f"numbers are stored as {' or '.join(STORED_TYPES)}, not as {name}")
-    return name
-
-
 def typed(match: re.Match[str]) -> tuple[T.Tensor, int]:
     """The type and the level that `TYPED` has matched."""
     type = parse_type(match["type"])
@@ -91,7 +78,6 @@ class LineReader:
     Attributes:
         values: the values that the program makes, by number.
         memory: where they lie.
-        stored: the types in which some lie that are not their own.
 
     Args:
         parameters: layer and description by name; the others get a `NamedOwner`.
@@ -100,7 +86,6 @@ class LineReader:
     def __init__(self, parameters: Mapping[str, tuple[object, Parameter]]) -> None:
         self.values: dict[int, Var] = {}
         self.memory: dict[Var, Memory] = {}
-        self.stored: dict[Var, str] = {}
         self._parameters = dict(parameters)
         self._owners: dict[str, NamedOwner] = {}
         self._unnamed = 0  # how many values there are that the text does not name
@@ -120,8 +105,6 @@ class LineReader:
         var = self.values[int(match[1])]
         if match["memory"] is not None:
             self.memory[var] = self._memory(match["memory"])
-        if (name := stored(match)) is not None:
-            self.stored[var] = name
 
     def _memory(self, text: str) -> Memory:
         if part := _RANGE.fullmatch(text):
@@ -175,8 +158,6 @@ class LineReader:
                 return Gather(result, numbers_of(rest))
             case "gradient" if rest.isdecimal():
                 return Pull(result, int(rest))
-            case "downcast":
-                return Downcast(result, self._one(rest))
             case "copy":
                 return Copy(self._equation(result, rest))
             case "call":

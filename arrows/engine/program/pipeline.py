@@ -25,7 +25,6 @@ from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
 from arrows.engine.program.passes.fuse_across import fuse_across
 from arrows.engine.program.passes.fuse_kernels import fuse_kernels
-from arrows.engine.program.passes.halve import halve
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
@@ -52,9 +51,6 @@ KERNELS: tuple[Pass, ...] = (fuse_kernels, fuse_across)
 OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
 
-# Ends the list of a program that stores values in 16 bits: the one pass that changes numbers.
-_STORES = halve.__name__
-
 _left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())
 _checks: ContextVar[Callable[[Program, str], None] | None] = ContextVar("checks", default=None)
 
@@ -67,7 +63,7 @@ def without_passes(*names: str) -> Iterator[None]:
 
     Args:
         names: of the files in `arrows/engine/program/passes`; or ``"reuse"``, of scratch memory.
-            ``"halve"`` alone changes numbers; nothing runs without ``"differentiate"`` and ``"allocate"``.
+            Nothing runs without ``"differentiate"`` and ``"allocate"``.
 
     Raises:
         ArrowValueError: there is no such pass, or nothing runs without it.
@@ -81,7 +77,7 @@ def without_passes(*names: str) -> Iterator[None]:
         >>> print("\\nearly\\n" in str(ar.compile(block).program()))
         True
     """
-    there = (*OPTIONAL, "reuse", _STORES)
+    there = (*OPTIONAL, "reuse")
     for name in names:
         if name not in there:
             raise ArrowValueError(f"no pass {quoted(name)} can be left out; these can: {', '.join(there)}")
@@ -117,7 +113,6 @@ def make_program(
     training: bool = False,
     jit: bool = False,
     kernels: bool = False,
-    storage: str = "float32",
 ) -> Program:
     """Makes the program of an operation.
 
@@ -128,8 +123,6 @@ def make_program(
         training: whether dropout acts.
         jit: whether element-wise equations are fused into loops that are compiled.
         kernels: whether the program is for a device with kernels.
-        storage: in what such a program stores values of float32 between its kernels: one of `STORED_TYPES`,
-            or as they are.
     """
     left_out: Collection[str] = _left_out.get()
     if not operation.constants:
@@ -155,9 +148,6 @@ def make_program(
     program = run(KERNELS if kernels else LAST, program)
     program = allocate(program, reuse="reuse" not in left_out)
     check(program, "allocate")
-    if kernels and storage != "float32" and _STORES not in left_out:
-        program = halve(program, storage)
-        check(program, _STORES)
     return program
 
 
@@ -178,8 +168,7 @@ class ProgramCode:
     @property
     def sources(self) -> list[KernelSource]:
         """The kernels in C that the functions launch."""
-        launched = [kernel.source for region in self.regions.values() for kernel in region.kernels]
-        return [*self.once.kernels, *launched]
+        return [kernel.source for region in self.regions.values() for kernel in region.kernels]
 
 
 def make_code(
@@ -191,7 +180,6 @@ def make_code(
     training: bool = False,
     jit: bool = False,
     precision: str = "float32",
-    storage: str = "float32",
     tick: ProgramTick | None = None,
 ) -> ProgramCode:
     """Makes the program of an operation, and its functions.
@@ -200,7 +188,6 @@ def make_code(
         operation, differentiated, seeded, training, jit: as for `make_program`.
         device: what it runs on.
         precision: of matrix products on a device with kernels.
-        storage: as for `make_program`.
         tick: called as ``tick(program, region, position)`` after each instruction, for a profile.
     """
     kernels = device.has_kernels
@@ -211,7 +198,6 @@ def make_code(
         training=training,
         jit=jit and not kernels,
         kernels=kernels,
-        storage=storage,
     )
     own_tick = None if tick is None else partial(tick, program)
     emitted = {

@@ -12,9 +12,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
-from arrows.engine.device import STORED_TYPES
 from arrows.engine.planning import LayerNames
-from arrows.engine.program.format import OwnerName, format_instruction, level_text, names, stored_text
+from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
 from arrows.engine.program.instructions import Gather, Instruction, Scatter, equations_of
 from arrows.ops import Var
 from arrows.typesys import types as T
@@ -150,24 +149,14 @@ Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | Gather
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What an array holds: the level of its rows, their shape and element type.
-
-    Attributes:
-        stored: the type, one of `STORED_TYPES`, in which the numbers lie; None: their own.
-    """
+    """What an array holds: the level of its rows, their shape and element type."""
 
     level: int
     shape: tuple[int, ...]
     dtype: str
-    stored: str | None = None
-
-    @property
-    def array_dtype(self) -> str:
-        """The element type of the array."""
-        return self.dtype if self.stored is None else STORED_TYPES[self.stored].dtype
 
     def __str__(self) -> str:
-        return f"{T.Tensor(self.shape, self.dtype)}{level_text(self.level)}{stored_text(self.stored)}"
+        return f"{T.Tensor(self.shape, self.dtype)}{level_text(self.level)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +196,6 @@ class Program:
         regions: the instructions, by the name of the region; those without are left out.
         memory: where each value lies that needs memory of its own; empty before `passes.allocate`.
         scratch: for each region, its scratch arrays.
-        stored: the values that lie in another type than their own, with this type, one of `STORED_TYPES`;
-            ranges of such values are not listed.
-        delivered: the type, one of `STORED_TYPES`, in which rows of float32 results are written besides where
-            later steps read them together; None: their own.
         distinct: how repeated rows are computed once, if they are.
         kernels: whether the program is for a device with kernels.  These load what gathers and pulls without
             memory give: rows from their slab, gradients from where the readers of a row have left them.
@@ -222,8 +207,6 @@ class Program:
     regions: Mapping[str, tuple[Instruction, ...]]
     memory: Mapping[Var, Memory] = field(default_factory=lambda: MappingProxyType({}))
     scratch: Mapping[str, tuple[Slot, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    stored: Mapping[Var, str] = field(default_factory=lambda: MappingProxyType({}))
-    delivered: str | None = None
     distinct: Distinct | None = None
     kernels: bool = False
 
@@ -240,8 +223,6 @@ class Program:
         """
         owner = LayerNames().of if owner is None else owner
         lines = [f"program {self.name}", *(["for kernels"] if self.kernels else [])]
-        if self.delivered is not None:
-            lines.append(f"rows delivered{stored_text(self.delivered)}")
         lines += [f"operand {number}: {operand}" for number, operand in enumerate(self.operands)]
         for number, (type, level) in enumerate(self.results):
             lines.append(f"result {number}: {type}{level_text(level)}")
@@ -275,7 +256,7 @@ class Program:
     def format_value(self, var: Var) -> str:
         """A value where it is made: ``%4: float32[4] row in scratch 0``."""
         place = f" in {self.memory[var]}" if var in self.memory else ""
-        return f"%{var.id}: {var.type}{level_text(var.rows)}{place}{stored_text(self.stored.get(var))}"
+        return f"%{var.id}: {var.type}{level_text(var.rows)}{place}"
 
     def with_regions(self, **regions: tuple[Instruction, ...]) -> Program:
         """The program with other instructions in some regions."""
@@ -287,10 +268,6 @@ class Program:
         for name in REGIONS:
             for instruction in self.region(name):
                 yield name, instruction
-
-    def delivered_as(self, type: T.Tensor) -> str | None:
-        """The type in which rows of a result of some type are delivered, if not in their own."""
-        return self.delivered if type.dtype == "float32" else None
 
     @property
     def next_number(self) -> int:

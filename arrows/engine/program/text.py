@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from arrows.engine.program.format import OwnerName
 from arrows.engine.program.instructions import Instruction, RowMap
-from arrows.engine.program.lines import STORED, TYPED, LineReader, stored, typed
+from arrows.engine.program.lines import TYPED, LineReader, typed
 from arrows.engine.program.literals import NotReadable
 from arrows.engine.program.program import REGIONS, Distinct, Operand, Program, Slot
 from arrows.ops import Equation, Parameter
@@ -18,8 +18,7 @@ from arrows.typesys import types as T
 _FLAGS = r"(?P<early>, early)?(?P<wanted>, differentiated)?"
 _OPERAND = re.compile(rf"operand (\d+): {TYPED} of slab (?P<slab>\d+){_FLAGS}")
 _RESULT = re.compile(rf"result (\d+): {TYPED}")
-_SLOT = re.compile(rf"scratch (\d+): {TYPED}{STORED}")
-_DELIVERED = re.compile(rf"rows delivered{STORED}")
+_SLOT = re.compile(rf"scratch (\d+): {TYPED}")
 _DISTINCT = re.compile(r"distinct rows of operand (\d+):(.*)")
 
 
@@ -88,7 +87,6 @@ class _ProgramReader:
         self.results: list[tuple[T.Tensor, int]] = []
         self.distinct: Distinct | None = None
         self.kernels = False
-        self.delivered: str | None = None
         self.regions: dict[str, list[Instruction]] = {}
         self.scratch: dict[str, list[Slot]] = {}
         self.map: list[Equation] | None = None  # the block that is open
@@ -108,8 +106,6 @@ class _ProgramReader:
             regions=MappingProxyType(regions),
             memory=MappingProxyType(self.lines.memory),
             scratch=MappingProxyType(scratch),
-            stored=MappingProxyType(self.lines.stored),
-            delivered=self.delivered,
             distinct=self.distinct,
             kernels=self.kernels,
         )
@@ -139,8 +135,6 @@ class _ProgramReader:
             self.name = line.removeprefix("program ")
         elif line == "for kernels":
             self.kernels = True
-        elif match := _DELIVERED.fullmatch(line):
-            self.delivered = stored(match)
         elif match := _OPERAND.fullmatch(line):
             _in_order(match, self.operands)
             type, level = typed(match)
@@ -172,7 +166,7 @@ class _ProgramReader:
         if match := _SLOT.fullmatch(line):
             _in_order(match, slots)
             type, level = typed(match)
-            slots.append(Slot(level, type.shape, type.dtype, stored(match)))
+            slots.append(Slot(level, type.shape, type.dtype))
         elif self.map is None and line == "map":
             self.map = []
         elif self.map is None:

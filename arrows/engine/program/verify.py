@@ -11,7 +11,6 @@ from arrows.engine.program.instructions import (
     Call,
     Compute,
     Copy,
-    Downcast,
     Gather,
     Instruction,
     Join,
@@ -29,14 +28,12 @@ from arrows.engine.program.instructions import (
 from arrows.engine.program.program import Distinct, Operand, Program
 from arrows.engine.program.verify_equation import Violation, check_equation, expect
 from arrows.engine.program.verify_memory import MemoryChecker
-from arrows.engine.program.verify_stored import StoredChecker
 from arrows.ops import INVARIANT, ROW, Var
 from arrows.typesys import types as T
 
 _REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
     LoadConstant: ("once",),
     LoadParameter: ("once",),
-    Downcast: ("once",),
     Copy: ("once",),
     LoadKeys: ("early", "step"),
     Gather: ("early", "step"),
@@ -63,8 +60,7 @@ def verify_program(program: Program, after: str = "") -> None:
     region but its own reads a view; values without rows are made in ``once`` and ``deferred`` alone; each
     result is stored once; gathers, scatters and accumulated gradients are of operands and parameters that
     there are, and fit them; no operand gets the gradient of one gather twice.  Where memory is allocated,
-    each value that needs it has some, of its own shape, and nothing that is still read is overwritten; what
-    is stored in 16 bits is read and written by launches alone; products multiply factors of one type.
+    each value that needs it has some, of its own shape, and nothing that is still read is overwritten.
 
     Args:
         program: the program.
@@ -97,13 +93,11 @@ def verify_program(program: Program, after: str = "") -> None:
         instruction = None
         checker.finish()
         if program.memory:
-            memory, stored = MemoryChecker(program), StoredChecker(program)
+            memory = MemoryChecker(program)
             for region, instruction in program:
                 memory.check(region, instruction)
-                stored.check(region, instruction)
             instruction = None
             memory.finish()
-            stored.finish()
     except Violation as violation:
         places = [f"after {after}"] if after else []
         if instruction is not None:
@@ -153,8 +147,6 @@ class _Checker:
             case LoadParameter(var, owner, spec):
                 expect(var, spec.type, INVARIANT, "the parameter")
                 self.loaded.add((id(owner), spec.name))
-            case Downcast(var, operand):
-                expect(var, operand.type, INVARIANT, "what is rounded")
             case LoadKeys(var):
                 expect(var, T.Tensor((), "uint64"), ROW, "the dropout key")
                 self.keys += 1

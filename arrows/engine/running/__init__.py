@@ -11,7 +11,7 @@ from arrows.engine.running.batch_runner import BatchRunner, Differentiated, Mode
 from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.error_origin import BatchMemoryError
 from arrows.engine.running.executor import Executor, ExecutorChoices
-from arrows.engine.running.executors import Executors, check_storage, parse_memory
+from arrows.engine.running.executors import Executors, parse_memory
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.outputs import CallRecord, Records, collect_record, show_tapped, show_taps
@@ -34,7 +34,6 @@ __all__ = [
     "Records",
     "Run",
     "add_gradients",
-    "check_storage",
     "collect_record",
     "only_reads",
     "own",

@@ -184,7 +184,7 @@ def held_arrays(
     return [
         None
         if slot is None
-        else arena.array((*name, number), planned.shape(slot.level, slot.shape), slot.array_dtype)
+        else arena.array((*name, number), planned.shape(slot.level, slot.shape), slot.dtype)
         for number, slot in enumerate(slots)
     ]
 
@@ -198,6 +198,6 @@ def scratch_arrays(planned: PlannedOperation, arena: Arena, region: str) -> list
     """Scratch arrays of a region, for its longest step."""
     name = scratch_name(region, planned.code.operation.index)
     return [
-        arena.array((name, number), planned.scratch_shape(region, slot.level, slot.shape), slot.array_dtype)
+        arena.array((name, number), planned.scratch_shape(region, slot.level, slot.shape), slot.dtype)
         for number, slot in enumerate(planned.code.scratch(region))
     ]

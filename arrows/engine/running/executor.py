@@ -48,7 +48,6 @@ class ExecutorChoices:
         training: whether dropout acts.
         jit: whether element-wise equations are compiled.
         precision: of matrix products on a device with kernels.
-        storage: in what values of float32 are stored there.
         keep_values: whether all slabs are to be there when a batch has run.
     """
 
@@ -57,7 +56,6 @@ class ExecutorChoices:
     training: bool = False
     jit: bool = False
     precision: str = "float32"
-    storage: str = "float32"
     keep_values: bool = False
 
 
@@ -136,7 +134,6 @@ class Executor:
                 training=choices.training,
                 jit=choices.jit,
                 precision=choices.precision,
-                storage=choices.storage,
                 tick=self._tick(operation.index),
             )
             codes[key] = OperationCode.of(operation, code)
@@ -157,9 +154,8 @@ class Executor:
 
     @property
     def fixed_bytes(self) -> int:
-        """What every batch takes beside the arena: gradients of parameters, and matrices in another type."""
-        rounded = sum(code.rounded_bytes for code in self.codes.values())
-        return self.parameter_gradients.dense_bytes + rounded
+        """What every batch takes beside the arena: gradients of parameters."""
+        return self.parameter_gradients.dense_bytes
 
     def refresh(self) -> None:
         """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
@@ -240,9 +236,7 @@ class Executor:
             uploaded=planned.upload.send(),
             slabs=self._slabs(planned.merged, arena),
             delivered={
-                slab: slab_array(
-                    arena, "delivered", self.plan, slab, rows, planned.deliveries.stored.get(slab)
-                )
+                slab: slab_array(arena, "delivered", self.plan, slab, rows)
                 for slab, rows in planned.deliveries.count.items()
             },
         )

@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device import Arena, Device
+from arrows.engine.device import Arena
 from arrows.engine.planning import LossWeights, Params, Plan, layer_name, read_sites
 from arrows.engine.program import Clock, Programs, RowCounts, row_counts
 from arrows.engine.program.instructions import SumRows
-from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
 from arrows.engine.running.bound_operation import scratch_name
 from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.scheduling import WiredBatch, merge
-from arrows.ops import ROW
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.types import Tensor
 
@@ -40,16 +38,10 @@ class Executors:
     """
 
     def __init__(
-        self, plan: Plan, params: Params, weights: LossWeights, *, jit: bool, precision: str, storage: str
+        self, plan: Plan, params: Params, weights: LossWeights, *, jit: bool, precision: str
     ) -> None:
-        self.precision, self.storage = precision, storage
-        self.plan, self.device, self.params, self.weights, self.jit = (
-            plan,
-            params.device,
-            params,
-            weights,
-            jit,
-        )
+        self.plan, self.device, self.params, self.weights = plan, params.device, params, weights
+        self.jit, self.precision = jit, precision
         self.clock: Clock | None = None
         self.memory_limit: int | None = None
         self.arena = Arena(self.device)
@@ -65,7 +57,6 @@ class Executors:
             self.release()
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
-        check_storage(self.storage, self.device)
         key = (training, gradients, tuple(sorted(inputs)))
         if key not in self.kept:
             self.kept[key] = Executor(
@@ -79,7 +70,6 @@ class Executors:
                     training=training,
                     jit=self.jit and self.device.name == "cpu",
                     precision=self.precision,
-                    storage=self.storage,
                 ),
                 clock=self.clock,
             )
@@ -148,19 +138,6 @@ class Executors:
             self.arena, self.kept, self.clock, self.device = kept
 
 
-def check_storage(storage: str, device: Device) -> None:
-    """Checks that a device can store values as a model says.
-
-    Raises:
-        ArrowValueError: it cannot.
-    """
-    if storage != "float32" and not device.has_kernels:
-        raise ArrowValueError(
-            f"storage={storage!r} is for a GPU, and {device.name!r} stores float32 as it is: choose "
-            'device="cuda", or leave storage out'
-        )
-
-
 def parse_memory(limit: object) -> int | None:
     """A number of bytes from a number or a text; None for no limit.
 
@@ -227,8 +204,7 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
         need(("waiting", s), (rows, *row.shape), row.dtype)
     for s, rows in planned.deliveries.count.items():
         row = executor.plan.slabs[s].type
-        slot = Slot(ROW, row.shape, row.dtype, planned.deliveries.stored.get(s))
-        need(("delivered", s), (rows, *row.shape), slot.array_dtype)
+        need(("delivered", s), (rows, *row.shape), row.dtype)
     return sizes
 
 
@@ -268,16 +244,16 @@ def _row_bytes(type: Tensor) -> int:
 def _need_forward(operation: PlannedOperation, memory: int, need: Any) -> None:
     code, distinct = operation.code, operation.distinct
     for number, gather in enumerate(operation.gathers):
-        slot = gather.layout.slot
+        layout = gather.layout
         if gather.has_memory:
-            need(("operand", memory, number), (gather.count, *slot.shape), slot.array_dtype)
+            need(("operand", memory, number), (gather.count, *layout.type.shape), layout.type.dtype)
         elif gather.start is None and gather.index is not None and gather.buffered:
-            need(("gather", number), (gather.buffered, *slot.shape), slot.dtype)
+            need(("gather", number), (gather.buffered, *layout.type.shape), layout.type.dtype)
     for number, kept in enumerate(code.kept):
         if kept is not None:
-            need(("kept", memory, number), operation.shape(kept.level, kept.shape), kept.array_dtype)
+            need(("kept", memory, number), operation.shape(kept.level, kept.shape), kept.dtype)
             if distinct is not None and number in distinct.layout.spread:
-                need(("distinct", number), (distinct.count, *kept.shape), str(kept.dtype))
+                need(("distinct", number), (distinct.count, *kept.shape), kept.dtype)
     for region in ("early", "step"):
         _need_scratch(operation, region, need)
 
@@ -286,9 +262,9 @@ def _need_backward(operation: PlannedOperation, planned: PlannedBatch, plan: Pla
     code, distinct, index = operation.code, operation.distinct, operation.code.operation.index
     for number, slot in enumerate(code.saved):
         if slot is not None:
-            need(("saved", index, number), operation.shape(slot.level, slot.shape), slot.array_dtype)
+            need(("saved", index, number), operation.shape(slot.level, slot.shape), slot.dtype)
             if distinct is not None and number in distinct.layout.summed:
-                need(("sums", index, number), (distinct.count, *slot.shape), str(slot.dtype))
+                need(("sums", index, number), (distinct.count, *slot.shape), slot.dtype)
     for region in ("step_back", "late", "deferred"):
         _need_scratch(operation, region, need)
     for number, group in enumerate(code.scatter_groups):
@@ -303,5 +279,4 @@ def _need_backward(operation: PlannedOperation, planned: PlannedBatch, plan: Pla
 def _need_scratch(operation: PlannedOperation, region: str, need: Any) -> None:
     name = scratch_name(region, operation.code.operation.index)
     for number, slot in enumerate(operation.code.scratch(region)):
-        shape = operation.scratch_shape(region, slot.level, slot.shape)
-        need((name, number), shape, slot.array_dtype)
+        need((name, number), operation.scratch_shape(region, slot.level, slot.shape), slot.dtype)

@@ -71,9 +71,8 @@ class PlannedGather:
 
     @property
     def has_memory(self) -> bool:
-        """Whether it has memory of its own for all rows: for a range only if they lie in another type."""
-        held = self.layout.held and self.delivery is None
-        return held and (self.start is None or self.layout.stored is not None)
+        """Whether it has memory of its own for all rows."""
+        return self.layout.held and self.delivery is None and self.start is None
 
     def bind(
         self,
@@ -101,9 +100,9 @@ class PlannedGather:
             held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
             held = held.reshape(self.count, *layout.type.shape)
         elif self.has_memory:
-            slot = layout.slot
-            held = arena.array(("operand", memory, number), (self.count, *slot.shape), slot.array_dtype)
-        rows, stored = (held, None) if layout.stored is None else (None, held)
+            held = arena.array(
+                ("operand", memory, number), (self.count, *layout.type.shape), layout.type.dtype
+            )
         if self.start is not None:
             width = len(layout.operands)
             rows = slab[self.start : self.start + self.count * width]
@@ -115,7 +114,6 @@ class PlannedGather:
                 first=None,
                 rows=rows,
                 buffer=None,
-                stored=stored,
                 copied=copied,
                 indices=indices,
             )
@@ -129,9 +127,8 @@ class PlannedGather:
             slab=slab,
             index=index,
             first=self.first,
-            rows=rows,
+            rows=held,
             buffer=buffer,
-            stored=stored,
             copied=copied,
             indices=indices,
         )
@@ -250,16 +247,14 @@ class PlannedDeliveries:
 
     Attributes:
         count: for each slab, how many rows are read so.
-        stored: by slab, the type in which they lie, one of `STORED_TYPES`, if not in their own.
         places: by operation, where the rows of its results are written besides.
     """
 
     count: Mapping[int, int]
-    stored: Mapping[int, str]
     places: Mapping[int, Sequence[PlannedPlaces]]
 
 
-NOTHING_DELIVERED = PlannedDeliveries({}, {}, {})
+NOTHING_DELIVERED = PlannedDeliveries({}, {})
 
 
 def plan_deliveries(
@@ -279,7 +274,6 @@ def plan_deliveries(
         upload: takes the index arrays.
     """
     count: dict[int, int] = {}
-    stored: dict[int, str] = {}
     lists: dict[int, list[tuple[HostArray, HostArray]]] = {}
     for o, own in gathers.items():
         code, rows = codes[o], merged.operations[o]
@@ -287,18 +281,13 @@ def plan_deliveries(
             continue  # each component is one step
         for number, gather in enumerate(own):
             layout = gather.layout
-            there = gather.start is not None and layout.stored is None
-            if there or not layout.held or layout.by_component:
-                continue
-            if layout.stored != code.code.program.delivered_as(layout.type):
+            if gather.start is not None or not layout.held or layout.by_component:
                 continue
             row = rows.side_by_side(layout.operands)
             by = computing_components(plan, merged, layout.slab)[row]
             (here,) = (by == rows.components[reading_parts(code, rows, (layout.operands,))]).nonzero()
             if not _deliver(plan, merged, codes, layout.slab, row[here]):
                 continue
-            if layout.stored is not None:
-                stored[layout.slab] = layout.stored
             first = count.get(layout.slab, 0)
             count[layout.slab] = first + len(row)
             lists.setdefault(layout.slab, []).append((here + first, row[here]))
@@ -309,7 +298,7 @@ def plan_deliveries(
     places: dict[int, list[PlannedPlaces]] = {o: [] for o in codes}
     for slab, each in lists.items():
         plan_places(plan, merged, slab, each, places, upload)
-    return PlannedDeliveries(count, stored, places)
+    return PlannedDeliveries(count, places)
 
 
 def _deliver(

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
-from arrows.engine.device import STORED_TYPES
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.arguments import DeliveredRows, OnceValue
@@ -16,7 +13,6 @@ from arrows.engine.program.emitters.numpy import RegionCode
 from arrows.engine.program.emitters.row_matrix import table_index
 from arrows.engine.program.instructions import (
     Accumulate,
-    Downcast,
     LoadKeys,
     LoadParameter,
     Scatter,
@@ -41,7 +37,6 @@ class GatherLayout:
         level: what counts the rows, as in `Var`.
         by_component: whether all rows of a component are gathered at once.
         held: whether later regions read the rows.
-        stored: the type, one of `STORED_TYPES`, in which they are held; None: their own.
         indexes: whether the gradient of a table is summed by the gathered numbers.
     """
 
@@ -51,13 +46,7 @@ class GatherLayout:
     level: int
     by_component: bool
     held: bool
-    stored: str | None = None
     indexes: bool = False
-
-    @property
-    def slot(self) -> Slot:
-        """What an array of the rows holds."""
-        return Slot(self.level, self.type.shape, self.type.dtype, self.stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +102,6 @@ class OperationCode:
         delivered: the numbers of the results that kernels of ``step`` can write to several places.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
             lie together.
-        rounded_bytes: of the values of ``once`` that are stored in another type than their own.
     """
 
     operation: ApplyOperation
@@ -134,7 +122,6 @@ class OperationCode:
     has_keys: bool
     delivered: frozenset[int]
     read_by_kernels: frozenset[int]
-    rounded_bytes: int
 
     @staticmethod
     def of(operation: ApplyOperation, code: ProgramCode) -> OperationCode:
@@ -165,7 +152,6 @@ class OperationCode:
                 if isinstance(argument, DeliveredRows)
             ),
             read_by_kernels=_read_by_kernels(code),
-            rounded_bytes=_rounded_bytes(program),
         )
 
     def scratch(self, region: str) -> Sequence[Slot]:
@@ -185,12 +171,6 @@ def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
     return frozenset(once[each.var] for each in arguments if isinstance(each, OnceValue))
 
 
-def _rounded_bytes(program: Program) -> int:
-    rounded = (each.result for each in program.region("once") if isinstance(each, Downcast))
-    types = ((var.type.size, STORED_TYPES[program.stored[var]].dtype) for var in rounded)
-    return sum(size * np.dtype(dtype).itemsize for size, dtype in types)
-
-
 def _gathers(program: Program) -> tuple[GatherLayout, ...]:
     sums = (each for each in program.region("deferred") if isinstance(each, SumRows) and program.kernels)
     indices = {table_index(program, each) for each in sums}
@@ -202,7 +182,6 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
             level=gather.result.rows,
             by_component=region in COMPONENT_REGIONS,
             held=isinstance(program.memory.get(gather.result), GatheredRows),
-            stored=program.stored.get(gather.result),
             indexes=number in indices,
         )
         for number, (region, gather) in enumerate(program.gathers)
@@ -211,7 +190,7 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
 
 def _held(program: Program, *, backward: bool) -> tuple[Slot | None, ...]:
     slots = {
-        memory.number: Slot(var.rows, var.type.shape, var.type.dtype, program.stored.get(var))
+        memory.number: Slot(var.rows, var.type.shape, var.type.dtype)
         for var, memory in program.memory.items()
         if isinstance(memory, Held) and memory.backward is backward
     }

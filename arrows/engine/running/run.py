@@ -11,7 +11,6 @@ import numpy as np
 from arrows.engine.device import Arena, ArrayWrite, write_arrays
 from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import StepRefused
-from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
 from arrows.engine.running.bound_backward import (
     BoundBackward,
@@ -23,7 +22,6 @@ from arrows.engine.running.bound_backward import (
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation
 from arrows.engine.running.gradient_memory import BatchGradients, Gradient, ParameterKey
 from arrows.engine.scheduling import Merged, WiredBatch
-from arrows.ops import ROW
 from arrows.ops.arrays import Array, HostArray, quiet
 
 if TYPE_CHECKING:
@@ -231,9 +229,8 @@ def rows_of_output(plan: Plan, merged: Merged, slabs: Sequence[Array], operation
     return slabs[plan.operations[operation].slabs[output]][first : first + rows.count]
 
 
-def slab_array(arena: Arena, name: str, plan: Plan, slab: int, rows: int, stored: str | None = None) -> Array:
-    """Memory for so many rows like those of a slab, in their own type or in another."""
+def slab_array(arena: Arena, name: str, plan: Plan, slab: int, rows: int) -> Array:
+    """Memory for so many rows like those of a slab."""
     row = plan.slabs[slab].type
-    slot = Slot(ROW, row.shape, row.dtype, stored)
-    array: Array = arena.array((name, slab), (rows, *slot.shape), slot.array_dtype)
+    array: Array = arena.array((name, slab), (rows, *row.shape), row.dtype)
     return array

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import STORED_TYPES, FakeArray
+from arrows.engine.device import FakeArray
 from arrows.engine.device.devices import shared_device
 from arrows.engine.device.fake_module import xp
 from arrows.engine.device.host_compiler import HostLibrary
@@ -64,7 +64,6 @@ LAUNCHES: list[tuple[int, int]] = []
 
 
 CUDA_R_32F = 0
-CUBLAS_COMPUTE_32F = 68
 
 RELEASED: list[int] = []
 """The GPU whose memory pools gave memory back, each time."""
@@ -148,23 +147,15 @@ def _gemm_ex(
     computeType: int,
     algo: int,
 ) -> None:
-    """The product whose factors are rounded as the type of computation says, or stored in 16 bits."""
-    assert Atype == Btype and Ctype in (Atype, CUDA_R_32F) and algo == -1
-    assert (computeType == CUBLAS_COMPUTE_32F) == (Atype != CUDA_R_32F)
-    precision = {68: "float32", 74: "float16", 75: "bfloat16", 77: "tf32"}[computeType]
-    stored = {2: STORED_TYPES["float16"], 14: STORED_TYPES["bfloat16"], CUDA_R_32F: None}
-    factors, result = stored[Atype], stored[Ctype]
+    """The product whose factors are rounded as the type of computation says."""
+    assert Atype == Btype == Ctype == CUDA_R_32F and algo == -1
+    precision = {74: "float16", 75: "bfloat16", 77: "tf32"}[computeType]
     assert handle == 100 + Device.current
     one, kept = (_column_major("float32", address, 1, 1, 1)[0, 0] for address in (alpha, beta))
-    dtype = "float32" if factors is None else factors.dtype
-    a = _column_major(dtype, A, k, m, lda).T if transa else _column_major(dtype, A, m, k, lda)
-    b = _column_major(dtype, B, n, k, ldb).T if transb else _column_major(dtype, B, k, n, ldb)
-    if factors is not None:
-        a, b = factors.load(a), factors.load(b)
-    c = _column_major("float32" if result is None else result.dtype, C, m, n, ldc)
-    before = (c if result is None else result.load(c)) if kept else 0
-    product = one * (rounded(a, precision) @ rounded(b, precision)) + kept * before
-    c[...] = product if result is None else result.store(product)
+    a = _column_major("float32", A, k, m, lda).T if transa else _column_major("float32", A, m, k, lda)
+    b = _column_major("float32", B, n, k, ldb).T if transb else _column_major("float32", B, k, n, ldb)
+    c = _column_major("float32", C, m, n, ldc)
+    c[...] = one * (rounded(a, precision) @ rounded(b, precision)) + (kept * c if kept else 0)
 
 
 class PretendCupy:

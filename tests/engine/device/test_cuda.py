@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import STORED_TYPES, ProductLayout, get_device, host_array, kernel_source
+from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
 from arrows.engine.device.devices import shared_device
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.host_kernels import rounded
@@ -121,31 +121,6 @@ def test_products_that_round(precision: str) -> None:
     expected = rounded(a, precision) @ rounded(b, precision)
     np.testing.assert_allclose(device.to_numpy(arrays[2]), expected, 1e-6)
     assert not np.allclose(device.to_numpy(arrays[2]), a @ b, 1e-6)
-
-
-@pytest.mark.usefixtures("cupy")
-@pytest.mark.parametrize("stored", STORED_TYPES)
-@pytest.mark.parametrize("result", [False, True])
-@pytest.mark.parametrize("k", [4, 0])
-def test_products_of_what_is_stored_in_16_bits(stored: str, result: bool, k: int) -> None:
-    device, rng, type = get_device("cuda"), np.random.default_rng(0), STORED_TYPES[stored]
-    a, b = (type.store(rng.normal(size=shape).astype("float32")) for shape in ((2, k), (k, 3)))
-    c = np.full((2, 3), 0xFFFF, np.uint16) if result else np.full((2, 3), np.nan, "float32")
-    arrays = [device.to_device(array) for array in (a, b, c)]
-    layout = ProductLayout(
-        dtype="float32",
-        a_stride=max(k, 1),
-        b_stride=3,
-        c_stride=3,
-        precision="tf32",
-        stored=stored,
-        c_stored=stored if result else None,
-    )
-    words = np.array([[2, 3, k, *(device.address(array) for array in arrays)]])
-    device.products(layout, words)(0)
-    expected = type.load(a) @ type.load(b)
-    there = device.to_numpy(arrays[2])
-    np.testing.assert_array_equal(there, type.store(expected) if result else expected)
 
 
 @pytest.mark.usefixtures("cupy")

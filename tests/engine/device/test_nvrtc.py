@@ -55,8 +55,6 @@ def sources() -> dict[str, KernelSource]:
         for options in (
             {"float_type": "float32"},
             {"float_type": "float64"},
-            {"storage": "bfloat16"},
-            {"storage": "float16"},
         ):
             for block, examples in (*networks().values(), *more_networks()):
                 model = ar.compile(with_loss(block), loss="loss", device="fake-kernels", **options)

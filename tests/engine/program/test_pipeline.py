@@ -42,7 +42,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "numpy": {},
     "numba": {"jit": True},
     "kernels": {"kernels": True},
-    "bfloat16": {"kernels": True, "storage": "bfloat16"},
 }
 """What programs are made for."""
 
@@ -75,7 +74,7 @@ ALONE = [pytest.param((name,)) for name in (*OPTIONAL, "reuse")]
 
 @pytest.mark.parametrize("left_out", [*sampled(ALONE, 3), (*OPTIONAL, "reuse")])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("kind", ["numba", "bfloat16"])
+@pytest.mark.parametrize("kind", ["numba", "kernels"])
 def test_each_pass_can_be_left_out(model, kind, left_out):
     with checked_passes(verify_program), without_passes(*left_out):
         assert list(programs(MODELS[model](), kind))

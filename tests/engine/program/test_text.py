@@ -7,16 +7,14 @@ import pytest
 
 import arrows as ar
 from arrows.engine.program.instructions import (
-    Downcast,
     LoadConstant,
     LoadParameter,
 )
 from arrows.engine.program.program import (
     Program,
-    Slot,
 )
 from arrows.engine.program.text import format_program, parse_program
-from arrows.ops import INVARIANT, ROW, Parameter, Var
+from arrows.ops import INVARIANT, Parameter, Var
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
 
@@ -168,8 +166,6 @@ STEP = "program f\nresult 0: float32 row\nstep\n%0: float32 row = gather 0\n"
         (STEP + "%1: float32 row = tanh(%0, x=[1])", "the attribute x is a list"),
         (STEP + "%1: float32 row = tanh(%0, x=)", "'x=' cannot be read"),
         (STEP + "%1: float32 row in attic 3 = tanh(%0)", "line 5 of the program: 'attic 3' is no memory"),
-        (STEP + "%1: float32 row in kept 0 as int4 = tanh(%0)", "stored as bfloat16 or float16, not as int4"),
-        (STEP + "%1: float32 row = downcast 3", "line 5 of the program: expected values such as %4, got '3'"),
         (STEP + "result 0 = 3", "expected values such as %4, got '3'"),
         (STEP + "result 0 = %0, %0", "expected one value, got '%0, %0'"),
         (STEP + "scatter 0, += %0", "expected numbers, got '0,'"),
@@ -185,24 +181,3 @@ STEP = "program f\nresult 0: float32 row\nstep\n%0: float32 row = gather 0\n"
 def test_what_cannot_be_read_is_refused_with_its_line(text, message):
     with pytest.raises(ArrowValueError, match=message):
         parse_program(text)
-
-
-def test_what_is_stored_in_another_type_is_read():
-    text = """\
-program f
-for kernels
-rows delivered as float16
-once
-  %0: float32[3] = parameter FC_1/bias
-  %1: float32[3] as float16 = downcast %0
-step
-  scratch 0: float32[3] row as bfloat16
-  %2: float32[3] row in scratch 0 as bfloat16 = gather 0
-  %3: float32[3] row in kept 0 = tanh(%2)"""
-    program = parse_program(text)
-    assert str(program) == text
-    assert {var.id: name for var, name in program.stored.items()} == {1: "float16", 2: "bfloat16"}
-    assert program.delivered == "float16"
-    assert program.scratch["step"] == (Slot(ROW, (3,), "float32", "bfloat16"),)
-    bias, rounded = program.region("once")
-    assert rounded == Downcast(Var(1, T.Tensor((3,)), INVARIANT), bias.result)

@@ -49,19 +49,6 @@ def test_a_step_delivers_what_its_kernel_computes() -> None:
     assert launches(model, [[1.0] * 12]) - launches(model, [[1.0] * 2]) == 10 * 4
 
 
-@pytest.mark.parametrize("storage", ["bfloat16", "float16"])
-def test_rows_are_delivered_in_16_bits(storage: str) -> None:
-    model = ar.compile(folded(True), device="fake-kernels", storage=storage)
-    deliveries = planned(model, SEQUENCES).deliveries
-    assert deliveries.stored == dict.fromkeys(deliveries.count, storage) != {}
-    assert launches(model, [[1.0] * 12]) - launches(model, [[1.0] * 2]) == 10 * 4
-    value, gradients = model.value_and_grad(SEQUENCES)
-    expected, others = ar.compile(folded(True), device="fake-kernels").value_and_grad(SEQUENCES)
-    assert close(ar.to_numpy(value), ar.to_numpy(expected), 0.02)
-    for name in model.params:
-        assert close(ar.to_numpy(gradients[name]), ar.to_numpy(others[name]), 0.02)
-
-
 def test_inference_keeps_nothing_for_later() -> None:
     model = ar.compile(folded(True), device="fake-kernels")
     executor = model.executors.get(training=False)

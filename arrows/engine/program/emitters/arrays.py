@@ -42,7 +42,6 @@ class GatherArrays:
         buffer: memory for the rows of one step, where ``rows`` is None.
         copied: for each step, how many rows it copies, if these are not its own: the first of a component
             copies all, since later ones are delivered.  None otherwise.
-        stored: memory for all rows in another type than their own, for a program that stores them so.
         indices: the gathered numbers, if a table's gradient is summed by them and the host knows them.
     """
 
@@ -52,7 +51,6 @@ class GatherArrays:
     rows: Array | None
     buffer: Array | None
     copied: HostArray | None = None
-    stored: Array | None = None
     indices: DistinctIndices | None = None
 
 
@@ -93,7 +91,7 @@ class RegionArrays:
         pulls: called with the number of a step before it runs backwards: they add to its rows of
             ``gradients`` what the readers of these rows have left.
         device: where the arrays are.
-        ones: gives so many ones of an element type, stored in it or in another, on a device with kernels.
+        ones: gives so many ones of an element type, on a device with kernels.
         pulled: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
         delivered: likewise, where its rows are written besides.
     """
@@ -114,7 +112,7 @@ class RegionArrays:
     pulls: Sequence[Callable[[int], None]] = ()
     pulled: Mapping[int, PlacesOfRows] = field(default_factory=dict)
     delivered: Mapping[int, PlacesOfRows] = field(default_factory=dict)
-    ones: Callable[[int, str, str | None], Array] | None = None
+    ones: Callable[[int, str], Array] | None = None
 
 
 class StepRefused(Exception):

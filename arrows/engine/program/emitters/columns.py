@@ -169,8 +169,7 @@ class RegionColumns:
         arrays, memory = self._arrays, self._program.memory[var]
         number = self._program.gather_numbers.get(var)
         if number is not None:
-            gather = arrays.gathers[number]
-            rows = gather.stored if var in self._program.stored else gather.rows
+            rows = arrays.gathers[number].rows
             if rows is not None:  # all rows of a range, or of memory
                 return self._at(rows, var)
         match memory:
@@ -196,7 +195,7 @@ class RegionColumns:
     def first(self, rows: RowMatrix) -> WordColumn:
         """The address of the first row of each step."""
         column = self.column(rows.argument)
-        before = rows.offset * np.dtype(rows.array_dtype).itemsize
+        before = rows.offset * np.dtype(rows.dtype).itemsize
         return replace(column, first=column.first + before) if before else column
 
     def lengths(self, level: int, times: int = 1) -> WordColumn:

@@ -156,7 +156,7 @@ class _LaunchWriter(RegionWriter):
         x = instruction.equation.operands[0]
         rows = row_matrix(self.program, x)
         vectors = None if rows is None else flat(rows, x.type.size)
-        if vectors is None or vectors.stored is not None:
+        if vectors is None:
             return otherwise
         operands = f"{gather}, {self._constant(vectors)}, {instruction.result.type.shape}"
         if instruction.sparse:
@@ -201,8 +201,6 @@ class _LaunchWriter(RegionWriter):
 
     def _lying_together(self, var: Var) -> None:
         """Names gathered rows that have memory: nothing copies them there where they lie together already."""
-        if var in self.program.stored:
-            return
         number, copied, end = self.gathers[var], self.values.name(var), suffix(var.rows)
         self.values.levels.add(var.rows)
         rows = self.values.bound(f"rows{number}", f"arrays.gathers[{number}].rows")

@@ -42,8 +42,8 @@ class RegionLaunches:
 
     def gather(self, number: int, kernel: CKernel) -> Launch:
         """The launches that copy gathered rows together, which are none if the rows lie so already."""
-        gather, var = self._arrays.gathers[number], self._program.gathers[number][1].result
-        if gather.first is None and var not in self._program.stored:
+        gather = self._arrays.gathers[number]
+        if gather.first is None:
             return _nothing
         words = self._words(kernel)
         if gather.copied is not None:
@@ -74,8 +74,6 @@ class RegionLaunches:
             c_stride=result.stride,
             b_transposed=transposed,
             precision=self._precision,
-            stored=rows.stored,
-            c_stored=result.stored,
         )
         words = self._columns.words(
             [
@@ -111,7 +109,6 @@ class RegionLaunches:
             a_transposed=True,
             accumulate=adds,
             precision=self._precision,
-            stored=a.stored,
         )
         self._one_product(layout, *shape, self._columns.first(a), self._columns.first(b), a.level, array)
         return None if adds else array
@@ -126,13 +123,12 @@ class RegionLaunches:
             array = self._device.empty(shape, rows.dtype)
         count = int(self._columns.words([self._columns.lengths(rows.level)])[0, 0])
         assert self._arrays.ones is not None
-        ones = self._arrays.ones(count, rows.dtype, rows.stored)
+        ones = self._arrays.ones(count, rows.dtype)
         layout = ProductLayout(
             dtype=rows.dtype,
             a_stride=max(count, 1),
             b_stride=rows.stride,
             c_stride=rows.width,
-            stored=rows.stored,
             accumulate=adds,
         )
         self._one_product(

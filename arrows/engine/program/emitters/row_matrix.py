@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arrows.engine.device import STORED_TYPES
 from arrows.engine.program.emitters.arguments import Argument, RowsOf
 from arrows.engine.program.instructions import SumRows, View
 from arrows.engine.program.program import Program, RangeOf
@@ -24,7 +23,6 @@ class RowMatrix:
         width: how many columns.
         level: what counts the rows.
         dtype: the element type, floating.
-        stored: the type, one of `STORED_TYPES`, in which the numbers lie; None: their own.
     """
 
     argument: Argument
@@ -34,12 +32,6 @@ class RowMatrix:
     width: int
     level: int
     dtype: str
-    stored: str | None = None
-
-    @property
-    def array_dtype(self) -> str:
-        """The element type of the array."""
-        return self.dtype if self.stored is None else STORED_TYPES[self.stored].dtype
 
 
 def row_matrix(program: Program, var: Var) -> RowMatrix | None:
@@ -83,7 +75,6 @@ def _row_matrix(program: Program, views: dict[Var, Equation], var: Var) -> RowMa
             width=width,
             level=var.rows,
             dtype=dtype,
-            stored=program.stored.get(var),
         )
     view = views.get(var)
     if view is None:

@@ -28,12 +28,11 @@ from arrows.engine.program.emitters.arguments import (
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
 from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.cuts import cuts_of
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type
+from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
 from arrows.engine.program.emitters.c.segments import COLLAPSING, elements_of, write_shift
-from arrows.engine.program.emitters.c.stored import array_type, functions_of, storing
 from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter
 from arrows.engine.program.instructions import (
     Compute,
@@ -290,10 +289,9 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")
     root, at = writer.root(var, at)
-    stored = writer.program.stored.get(root)
-    type = array_type(root, stored)
+    type = c_type(root)
     target = f"(({type}*){writer.word(RowsOf(root), f'const {type}*')})[{place(row, root.type.size, at)}]"
-    scope.lines.append(f"{target} = {storing(value, stored)};")
+    scope.lines.append(f"{target} = {value};")
     match writer.program.memory[root]:
         case ResultRows(number):
             _deliver(writer, scope, number, root, row, at, value)
@@ -305,11 +303,10 @@ def _deliver(
     """Writes a number of a result where later steps read it besides: they need not gather it then."""
     offsets = writer.word(DeliveryOffsets(result), "const int*")
     places = writer.word(DeliveryPlaces(result), "const int*")
-    stored = writer.program.delivered_as(var.type)
-    rows = writer.word(DeliveredRows(result), f"{array_type(var, stored)}*")
+    rows = writer.word(DeliveredRows(result), f"{c_type(var)}*")
     start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"
     target = f"{rows}[{place(f'(long long){places}[p]', var.type.size, at)}]"
-    scope.lines.append(f"if ({offsets}) for ({start}) {target} = {storing(value, stored)};")
+    scope.lines.append(f"if ({offsets}) for ({start}) {target} = {value};")
 
 
 def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:
@@ -327,5 +324,5 @@ def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlo
         lines += ["  " + line for line in scope.lines]
         lines.append("}")
     body = "\n".join("  " + line for line in [*writer.head, *lines])
-    words, functions = len(writer.arguments), functions_of(writer.program)
-    return CKernel(kernel_source(body, words=words, columns=columns, functions=functions), writer.arguments)
+    words = len(writer.arguments)
+    return CKernel(kernel_source(body, words=words, columns=columns, functions=FUNCTIONS), writer.arguments)

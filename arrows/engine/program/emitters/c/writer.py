@@ -38,7 +38,6 @@ from arrows.engine.program.emitters.c.places import (
     spread,
 )
 from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed, softmaxed
-from arrows.engine.program.emitters.c.stored import array_type, loading
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Var
@@ -153,9 +152,8 @@ class KernelWriter:
 
     def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
         root, at = self.root(var, at)
-        stored = self.program.stored.get(root)
-        rows = self.word(RowsOf(root), f"const {array_type(root, stored)}*")
-        return loading(f"{rows}[{place(row, root.type.size, at)}]", stored)
+        rows = self.word(RowsOf(root), f"const {c_type(root)}*")
+        return f"{rows}[{place(row, root.type.size, at)}]"
 
     def root(self, var: Var, at: RowPlace) -> tuple[Var, RowPlace]:
         """The value with memory of its own that a value is a range of, and the place there."""
