@@ -1,4 +1,8 @@
-"""Decides how each path of a document is read, from what the samples have there."""
+"""Decides how each path of a document is read, from what the samples have there.
+
+The decisions are a table: by path, in the order of the samples, a row of plain JSON with the kind of block,
+what this kind wants to know, and why.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from arrows.documents.build import LEFT_OUT
+from arrows.documents.build import LEFT_OUT, Row, Rows
 from arrows.documents.readers import HashedNGrams, category, days
-from arrows.documents.schema import ROOT, ArraySchema, ObjectSchema, RepeatedSchema, Schema
+from arrows.documents.schema import ROOT, Node, Schema
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted, shortened
@@ -44,147 +47,132 @@ _ID = re.compile(
 _ID_NAME = re.compile(r"(^|_|\W)(id|uuid|guid|index|key)'?\]?$|[a-z]I[dD]$")
 
 
-def decide(schema: Schema, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """How the values of a schema are read: decisions that `build` understands, plain JSON.
-
-    Args:
-        schema: what the samples have.
-        kinds: by path, what the user wants instead of what would be decided.
+def decide(schema: Schema) -> Rows:
+    """How documents are read: by path, a row that `build` understands.
 
     Raises:
-        ArrowValueError: a kind that the values at its path cannot have; it names the path.
+        ArrowValueError: `schema.kinds` has a kind that does not fit the values at its path.
     """
-    forced, types = kinds.get(schema.path), schema.types
+    return _rows(schema, schema.nodes[ROOT])
+
+
+def _rows(schema: Schema, node: Node) -> Rows:
+    """The row of a path, and after it those of what lies below."""
+    path, types, forced = node.path, node.types, schema.kinds.get(node.path)
+    if path in schema.ignored:
+        return {path: _row(LEFT_OUT, "named in ignore")}
     if forced is not None:
-        _require_kind(forced, schema)
-    values = [*schema.texts, *schema.numbers, *schema.booleans]
-    decisions: dict[str, Any]
+        _require_kind(forced, schema, node)
+    if not types:
+        return {path: _row(LEFT_OUT, "always null" if node.count else "never there")}
+    scalars = [value for name in ("text", "number", "boolean") for value in node.values.get(name, ())]
     if forced == "category":
-        decisions = _category([*map(category, values)], texts=types == ("text",))
-    elif not types:
-        decisions = _left_out("always null" if schema.count else "never there")
-    elif forced is None and _is_constant(schema, values):
-        decisions = _left_out(f"always {shortened(quoted(category(values[0])), 60)}")
+        rows: Rows = {path: _category([*map(category, scalars)], texts=types == ["text"])}
+    elif forced is None and _is_constant(node, scalars):
+        rows = {path: _row(LEFT_OUT, f"always {shortened(quoted(category(scalars[0])), 60)}")}
     elif len(types) == 1:
-        decisions = _of_type(types[0], schema, kinds, forced)
+        rows = _of_type(schema, node, types[0], forced)
     else:
-        cases = {name: _of_type(name, schema, kinds, None) for name in types}
-        because = ", ".join(
-            f"{_counted(_size(name, schema), name)}{' too deep' * (name in schema.deeper)}" for name in types
-        )
-        read = any(case["kind"] != LEFT_OUT for case in cases.values())
-        decisions = {"kind": "mixed", "because": because, "cases": cases} if read else _left_out(because)
-    if types:
-        absent = (("missing", schema.missing), ("null", schema.nulls))
-        words = [f"{count:,} {word}" for word, count in absent if count]
-        decisions["because"] = "; ".join([decisions["because"], *words])
-    return decisions | ({"null": True} if schema.nulls else {})
+        cases = {case: row for name in types for case, row in _of_type(schema, node, name, None).items()}
+        own = {name: cases[node.row(name)] for name in types}
+        if all(row["kind"] == LEFT_OUT for row in own.values()):
+            rows = {path: _row(LEFT_OUT, ", ".join(row["because"] for row in own.values()))}
+        else:
+            sizes = [node.again.get(name, len(node.values.get(name, ()))) for name in types]
+            rows = {path: _row("mixed", ", ".join(map(_counted, sizes, types)), cases=types), **cases}
+    for count, word in ((node.missing, "missing"), (node.nulls, "null")):
+        rows[path]["because"] += f"; {count:,} {word}" * (count > 0)
+    rows[path] |= {"null": True} if node.nulls else {}
+    return rows
 
 
-def _left_out(because: str) -> dict[str, Any]:
-    return {"kind": LEFT_OUT, "because": because}
+def _row(kind: str, because: str, **more: object) -> Row:
+    return {"kind": kind, "because": because, **more}
 
 
-def _require_kind(kind: str, schema: Schema) -> None:
-    fits = {name for type_ in schema.types if type_ not in schema.deeper for name in KINDS[type_]}
-    if len(schema.types) > 1:
-        fits = {"category"} if {"boolean", "number", "text"}.issuperset(schema.types) else set()
+def _require_kind(kind: str, schema: Schema, node: Node) -> None:
+    types = [name for name in node.types if name not in schema.too_deep(node)]
+    fits = {name for type_ in types for name in KINDS[type_]}
+    if len(node.types) > 1:
+        fits = {"category"} if {"boolean", "number", "text"}.issuperset(node.types) else set()
     if kind not in fits:
-        there = " and ".join(f"{name}s" for name in schema.types) or "nothing but null"
+        there = " and ".join(f"{name}s" for name in node.types) or "nothing but null"
         raise ArrowValueError(
-            f"infer_block: kinds says {kind!r} for {quoted(schema.path)}, and the samples have {there}; "
+            f"infer_block: kinds says {kind!r} for {quoted(node.path)}, and the samples have {there}; "
             + (f"there it may be {', '.join(sorted(fits))}" if fits else "there no kind can be chosen")
         )
 
 
-def _of_type(name: str, schema: Schema, kinds: Mapping[str, str], forced: str | None) -> dict[str, Any]:
-    """How the values of one JSON type are read."""
-    if name in schema.deeper:
-        return _left_out(f"{_counted(schema.deeper[name], name)} too deep")
+def _of_type(schema: Schema, node: Node, name: str, forced: str | None) -> Rows:
+    """The row for the values of one JSON type, and those of what lies below them."""
+    path, values = node.row(name), node.values.get(name, [])
+    if name in node.again:
+        head = schema.nodes[schema.heads[node.path, name]]
+        because = f"{_counted(node.again[name], name)} like those at {head.path}"
+        return {path: _row("again", because, path=head.row(name))}
+    if name in schema.too_deep(node):
+        return {path: _row(LEFT_OUT, f"{_counted(len(values), name)} too deep")}
     if name == "boolean":
-        return {"kind": "boolean", "because": _counted(len(schema.booleans), "truth value")}
+        return {path: _row("boolean", _counted(len(values), "truth value"))}
     if name == "number":
-        return _number(schema.numbers, schema.path, forced)
+        return {path: _number(values, node.path, forced)}
     if name == "text":
-        return _text(schema.texts, schema.path, forced)
-    values = schema.arrays if name == "array" else schema.objects
-    if isinstance(values, RepeatedSchema):
-        because = f"{_counted(values.count, name)} like those at {values.head}"
-        return {"kind": "again", "path": values.head, "array": name == "array", "because": because}
-    if isinstance(values, ArraySchema):
-        return _array(values, schema.path, kinds, forced)
-    assert values is not None
-    return _object(values, kinds)
+        return {path: _text(values, node.path, forced)}
+    if node.element is not None and (name == "array" or schema.kinds.get(node.path) == "map"):
+        row, below = _array(node, node.element, forced, keyed=name == "object"), [node.element]
+    else:
+        below = [*node.fields.values()]
+        because = f"{_counted(len(values), 'object')} of {_counted(len(below), 'field')}"
+        row = _row("object", because, fields=[*node.fields])
+    if row["kind"] not in {"array", "map", "object"}:
+        return {path: row}
+    rows = {path: row for inner in below for path, row in _rows(schema, inner).items()}
+    if all(rows[inner.path]["kind"] == LEFT_OUT for inner in below):
+        why = "none of which is read" if name == "object" else rows[below[0].path]["because"]
+        return {path: _row(LEFT_OUT, f"{row['because']}, {why}")}
+    if name in node.recursive:
+        row |= {"because": f"{row['because']}, nested in one another", "recursive": True}
+    return {path: row, **rows}
 
 
-def _array(values: ArraySchema, path: str, kinds: Mapping[str, str], forced: str | None) -> dict[str, Any]:
-    lengths, element = values.lengths, values.element
-    least, most = min(lengths), max(lengths)
-    count = _counted(len(lengths), "map" if values.keyed else "array")
-    because = f"{count} of {least:,}{f' to {most:,}' if least < most else ''} elements"
-    fixed = least == most in _VECTOR and not values.keyed
-    numeric = element.types == ("number",) and not element.nulls
-    if forced == "vector" and not (fixed and numeric):
+def _array(node: Node, element: Node, forced: str | None, *, keyed: bool) -> Row:
+    """The row for arrays, or for objects whose keys are data."""
+    least, most = min(node.lengths), max(node.lengths)
+    numeric = least == most in _VECTOR and element.types == ["number"] and not (element.nulls or keyed)
+    if forced == "vector" and not numeric:
         raise ArrowValueError(
-            f"infer_block: kinds says 'vector' for {quoted(path)}, and not all of its arrays are of one "
+            f"infer_block: kinds says 'vector' for {quoted(node.path)}, and not all of its arrays are of one "
             f"length from {_VECTOR.start} to {_VECTOR.stop - 1} and of numbers alone"
         )
-    if fixed and numeric and (forced == "vector" or (forced is None and len(lengths) >= _FEW)):
-        columns = np.array([*map(float, element.numbers)]).reshape(-1, most).T
-        means, deviations = zip(*map(_moments, columns), strict=True)
-        because = f"{_counted(len(lengths), 'array')} of {most} numbers"
-        return {"kind": "vector", "because": because, "means": [*means], "deviations": [*deviations]}
+    if numeric and (forced == "vector" or (forced is None and len(node.lengths) >= _FEW)):
+        columns = np.array([*map(float, element.values["number"])]).reshape(-1, most).T
+        means, deviations = (list(each) for each in zip(*map(_moments, columns), strict=True))
+        because = f"{_counted(len(node.lengths), 'array')} of {most} numbers"
+        return _row("vector", because, means=means, deviations=deviations)
     if not element.count:
-        return _left_out("always empty")
-    inner = decide(element, kinds)
-    if inner["kind"] == LEFT_OUT:
-        return _left_out(f"{because}: {inner['because']}")
-    nested = {"recursive": True} if values.recursive else {}
-    return {
-        "kind": "map" if values.keyed else "array",
-        "pooling": forced if forced in KINDS["array"] else "pooled",
-        "because": because + ", nested in one another" * values.recursive,
-        "element": inner,
-    } | nested
+        return _row(LEFT_OUT, "always empty")
+    kind = "map" if keyed else "array"
+    range_ = f"{least:,}{f' to {most:,}' if least < most else ''}"
+    because = f"{_counted(len(node.lengths), kind)} of {range_} elements"
+    return _row(kind, because, pooling=forced if forced in KINDS["array"] else "pooled")
 
 
-def _object(values: ObjectSchema, kinds: Mapping[str, str]) -> dict[str, Any]:
-    fields = {key: decide(schema, kinds) for key, schema in values.fields.items()}
-    because = f"{_counted(values.count, 'object')} of {_counted(len(fields), 'field')}"
-    because += ", nested in one another" * values.recursive
-    if all(inner["kind"] == LEFT_OUT for inner in fields.values()):
-        return _left_out(f"{because}, none of which is read")
-    fields |= {key: _left_out("named in ignore") for key in values.ignored}
-    nested = {"recursive": True} if values.recursive else {}
-    return {"kind": "object", "because": because, "fields": fields} | nested
-
-
-def _is_constant(schema: Schema, values: Sequence[object]) -> bool:
+def _is_constant(node: Node, values: Sequence[object]) -> bool:
     """Whether a field has the same value in all objects, of which there are enough to tell.
 
     The elements of arrays are not asked: how many there are says something, whatever they are.
     """
     return (
-        len(values) == schema.count >= _FEW
-        and not schema.missing
-        and len(schema.types) == 1
+        len(values) == node.count >= _FEW
+        and not node.missing
+        and len(node.types) == 1
         and values.count(values[0]) == len(values)
-        and schema.path != ROOT
-        and "[]" not in schema.path
+        and node.path != ROOT
+        and "[]" not in node.path
     )
 
 
-def _size(name: str, schema: Schema) -> int:
-    values = {"boolean": schema.booleans, "number": schema.numbers, "text": schema.texts}
-    if name in values:
-        return len(values[name])
-    part = schema.arrays if name == "array" else schema.objects
-    if part is None:
-        return schema.deeper[name]
-    return len(part.lengths) if isinstance(part, ArraySchema) else part.count
-
-
-def _category(names: Sequence[str], *, texts: bool = True) -> dict[str, Any]:
+def _category(names: Sequence[str], *, texts: bool = True) -> Row:
     counts = Counter(names)
     least = 2 if len(counts) > _RARE and max(counts.values()) > 1 else 1
     frequent = [name for name, count in counts.items() if count >= least]
@@ -192,66 +180,53 @@ def _category(names: Sequence[str], *, texts: bool = True) -> dict[str, Any]:
     words = sorted({*frequent} - {"<unknown>"}, key=lambda name: (-counts[name], name))[:_MOST_CATEGORIES]
     rare = len(counts) - len(words)
     because = f"{len(counts):,} different in {len(names):,}" + f", {rare:,} rare ones unknown" * (rare > 0)
-    return {"kind": "category", "because": because, "words": words} | ({} if texts else {"texts": False})
+    return _row("category", because, words=words, **({} if texts else {"texts": False}))
 
 
-def _text(texts: Sequence[str], path: str, forced: str | None) -> dict[str, Any]:
+def _text(texts: Sequence[str], path: str, forced: str | None) -> Row:
     counts = Counter(texts)
     because = f"{len(counts):,} different in {_counted(len(texts), 'text')}"
     if forced == "number":
-        return {
-            "kind": "number",
-            "because": f"{because}, read as numbers",
-            **_standard(_written_numbers(texts, path)),
-            "written": True,
-        }
-    dates = _dates(texts)
-    if forced == "date" and dates is None:
+        return _row("number", because, **_standard(_written_numbers(texts, path)), written=True)
+    dates = _dates(texts) if forced in {None, "date"} else None
+    if dates is not None:
+        return _row("date", _counted(len(texts), "date"), **_standard(dates))
+    if forced == "date":
         wrong = next(text for text in texts if _dates([text]) is None)
         raise ArrowValueError(
             f"infer_block: kinds says 'date' for {quoted(path)}, and a sample has {quoted(wrong)}; dates "
             "are written as in ISO 8601: 2024-05-31 or 2024-05-31T12:00:00Z"
         )
-    if dates is not None and forced in {None, "date"}:
-        return {"kind": "date", "because": _counted(len(texts), "date"), **_standard(dates)}
     if forced == "characters":
         letters = Counter(letter for text in counts for letter in text)
         ordered = sorted(letters, key=lambda letter: (-letters[letter], letter))
-        return {"kind": "characters", "because": because, "letters": ordered}
+        return _row("characters", because, letters=ordered)
     # Most texts are of several words.
     of_words = 2 * sum(len(text.split()) > 1 for text in counts) > len(counts)
     if forced is not None:
         return _free_text(counts, because, of_words=forced == "words" or (forced == "text" and of_words))
     distinct = len(counts) / len(texts)
     if len(texts) >= _FEW and distinct > 0.95 and all(map(_ID.fullmatch, counts)):
-        return _left_out(f"{because}: ids, which say nothing about other documents")
+        return _row(LEFT_OUT, f"{because}: ids, which say nothing about other documents")
     if len(texts) < _FEW:
         names = all(len(text) <= 24 and not re.search(r"\s", text) for text in counts)
     else:
         names = distinct <= 0.5 and max(map(len, counts)) <= _LONGEST_NAME
     # Most categories may occur too seldom to learn a vector for each.
     rare = len(counts) > _RARE and 2 * sum(count < _SELDOM for count in counts.values()) > len(counts)
-    return (
-        _category(texts)
-        if names and not (of_words and rare)
-        else _free_text(counts, because, of_words=of_words)
-    )
+    is_category = names and not (of_words and rare)
+    return _category(texts) if is_category else _free_text(counts, because, of_words=of_words)
 
 
-def _free_text(texts: Mapping[str, int], because: str, *, of_words: bool) -> dict[str, Any]:
-    hashes = HashedNGrams.of_words(2**32) if of_words else HashedNGrams.of_characters(2**32)
+def _free_text(texts: Mapping[str, int], because: str, *, of_words: bool) -> Row:
+    hashes = HashedNGrams(2**32, 2 if of_words else 4, words=of_words)
     seen: set[int] = set()
     for text in texts:
         seen.update(hashes(text))
         if len(seen) > _BUCKETS[-2]:
             break  # more than this take the most buckets, however many more
     buckets = next((count for count in _BUCKETS if count >= len(seen)), _BUCKETS[-1])
-    return {
-        "kind": "text",
-        "because": because,
-        "of": "words" if of_words else "characters",
-        "buckets": buckets,
-    }
+    return _row("text", because, of="words" if of_words else "characters", buckets=buckets)
 
 
 def _dates(texts: Sequence[str]) -> HostArray | None:
@@ -272,20 +247,19 @@ def _written_numbers(texts: Sequence[str], path: str) -> HostArray:
     )
 
 
-def _number(written: Sequence[int | float], path: str, forced: str | None) -> dict[str, Any]:
+def _number(written: Sequence[int | float], path: str, forced: str | None) -> Row:
     because = f"{_counted(len(written), 'number')} from {min(written):.6g} to {max(written):.6g}"
     different = {*written}
     if forced is None and all(isinstance(value, int) for value in written):
         if _ID_NAME.search(path) and len(different) == len(written) >= _FEW:
-            return _left_out(f"{because}: ids, which say nothing about other documents")
+            return _row(LEFT_OUT, f"{because}: ids, which say nothing about other documents")
         if len(different) in _CODES and len(written) >= _FEW * len(different):
             return _category([*map(category, written)], texts=False)
     values = np.array([*map(float, written)])
     logs = np.sign(values) * np.log1p(np.abs(values))
     if len(values) >= _FEW and _skewness(values) > max(_HEAVY, 2 * _skewness(logs)):
-        because += ", of many magnitudes"
-        return {"kind": "number", "because": because, **_standard(logs), "log": True}
-    return {"kind": "number", "because": because, **_standard(values)}
+        return _row("number", f"{because}, of many magnitudes", **_standard(logs), log=True)
+    return _row("number", because, **_standard(values))
 
 
 def _standard(values: HostArray) -> dict[str, float]:

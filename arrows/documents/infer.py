@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.combinators import AnyBlock
-from arrows.documents.build import LEFT_OUT, build, table
-from arrows.documents.decide import KINDS, decide
-from arrows.documents.schema import SchemaReader, paths_of
+from arrows.documents.build import LEFT_OUT, build, read_as
+from arrows.documents.decide import decide
+from arrows.documents.schema import ROOT, Schema
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
@@ -23,14 +23,14 @@ class Proposal:
 
     Attributes:
         block: from a document to a vector, float32[width].
-        decisions: how each path is read, as plain JSON to keep, to read and to edit; `build_block` makes the
-            block of it.
+        decisions: by path, how it is read and why, as plain JSON to keep, to read and to edit;
+            `build_block` makes the block of it.
         source: the same block as the text of a Python module, whose last name it is.
 
     >>> proposal = infer_block([{"age": 3}, {"age": None}])
     >>> proposal.block.eval({"age": 3}).shape
     (32,)
-    >>> proposal.decisions["fields"]["age"]
+    >>> proposal.decisions["age"]
     {'kind': 'number', 'because': '1 number from 3 to 3; 1 null', 'mean': 3.0, 'deviation': 1.0, 'null': True}
     >>> print(proposal)
     path  read as  because the samples have
@@ -39,7 +39,7 @@ class Proposal:
     """
 
     block: AnyBlock
-    decisions: dict[str, Any]
+    decisions: dict[str, dict[str, Any]]
     source: str
 
     def table(self) -> list[tuple[str, str, str]]:
@@ -48,7 +48,7 @@ class Proposal:
         >>> infer_block([{"age": 3}]).table()
         [('$', 'object', '1 object of 1 field'), ('age', 'number', '1 number from 3 to 3')]
         """
-        return [*table(self.decisions)]
+        return [(path, read_as(row), row["because"]) for path, row in self.decisions.items()]
 
     def __str__(self) -> str:
         rows = [("path", "read as", "because the samples have"), *self.table()]
@@ -106,22 +106,13 @@ def infer_block(
     for name, value in (("width", width), ("depth", depth)):
         if type(value) is not int or value < 1:
             raise ArrowValueError(f"infer_block: {name} should be a whole number from 1, not {value!r}")
-    there = sorted({kind for names in KINDS.values() for kind in names})
-    for path, kind in (kinds := kinds or {}).items():
-        if kind not in there:
-            raise ArrowValueError(
-                f"infer_block: kinds says {kind!r} for {quoted(path)}; there are {', '.join(there)}"
-            )
-    if isinstance(ignore, str):
-        raise ArrowTypeError(f"infer_block: ignore should be a list of paths, such as [{ignore!r}]")
-    keyed = frozenset(path for path, kind in kinds.items() if kind == "map")
-    reader = SchemaReader(depth=depth, ignored=frozenset(ignore), keyed=keyed)
+    schema = Schema(depth=depth, ignored=frozenset(ignore), kinds=kinds or {})
     try:
-        schema = reader.read(documents)
+        schema.read(documents)
     except InputError as error:
-        raise _with_place(error, reader, documents, getattr(samples, "places", None)) from None
-    paths = dict.fromkeys(paths_of(schema))
-    for argument, wanted in (("ignore", ignore), ("kinds", kinds)):
+        raise _with_place(error, schema, documents, getattr(samples, "places", None)) from None
+    paths = [node.path for node in schema.nodes.values() if node.depth <= depth]
+    for argument, wanted in (("ignore", ignore), ("kinds", schema.kinds)):
         for path in wanted:
             if path not in paths:
                 near = difflib.get_close_matches(path, paths, n=3) or [*paths][:10]
@@ -129,11 +120,12 @@ def infer_block(
                     f"infer_block: {argument} names the path {quoted(path)}, which the samples do not have; "
                     f"they have {shortened(', '.join(near), 300)}"
                 )
-    decisions = {"width": width, **decide(schema, kinds)}
-    if decisions["kind"] == LEFT_OUT:
+    decisions = decide(schema)
+    if decisions[ROOT]["kind"] == LEFT_OUT:
         raise InputError(
-            f"infer_block: nothing can be read in {len(documents):,} samples: {decisions['because']}"
+            f"infer_block: nothing can be read in {len(documents):,} samples: {decisions[ROOT]['because']}"
         )
+    decisions[ROOT]["width"] = width
     count = f"{len(documents):,} sample{'' if len(documents) == 1 else 's'}"
     block, source = build(
         decisions, f"A block that reads documents like {count}, and gives float32[{width}]."
@@ -141,19 +133,20 @@ def infer_block(
     return Proposal(block=block, decisions=decisions, source=source)
 
 
-def build_block(decisions: Mapping[str, Any]) -> AnyBlock:
+def build_block(decisions: Mapping[str, Mapping[str, Any]]) -> AnyBlock:
     """The block of decisions that `infer_block` made, in another process, say, or after a change by hand.
 
     Args:
-        decisions: `Proposal.decisions`, plain JSON.  Each has a kind, what this kind wants to know (the mean
-            of numbers, the words of a category), and the decisions on what lies below.  Nothing is executed
-            but what they can say: blocks and vocabularies of this package.
+        decisions: `Proposal.decisions`, plain JSON.  By path, each has a kind and what this kind wants to
+            know: the mean of numbers, the words of a category, the fields of an object.  A path without a
+            decision is left out.  Nothing is executed but what they can say: blocks and vocabularies of this
+            package.
 
     Raises:
         InputError: something else; the message names the path.
 
     >>> decisions = infer_block([{"age": 3, "tags": ["a"]}]).decisions
-    >>> decisions["fields"]["tags"]["pooling"] = "mean"
+    >>> decisions["tags"]["pooling"] = "mean"
     >>> build_block(decisions).eval({"age": 4}).shape
     (32,)
     """
@@ -172,13 +165,11 @@ def _documents(samples: Iterable[object]) -> list[object]:
     return documents
 
 
-def _with_place(
-    error: InputError, reader: SchemaReader, documents: list[object], places: object
-) -> InputError:
+def _with_place(error: InputError, schema: Schema, documents: list[object], places: object) -> InputError:
     """The error with the sample that it is about, or as it is if it is about all of them."""
     for number, document in enumerate(documents):
         try:
-            reader.read([document])
+            schema.read([document])
         except InputError as own:
             has_place = isinstance(places, list) and number < len(places)
             place = places[number] if isinstance(places, list) and has_place else f"sample {number}"

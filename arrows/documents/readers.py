@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Self
 
 import numpy as np
 
@@ -155,7 +154,7 @@ def hashed_words(buckets: int, longest: int = 2, most: int = 1000) -> AnyBlock:
     >>> len((hashed_words(1000) >> ar.Map(ar.Scalar("int32"))).eval("A good film."))
     7
     """
-    return InputTransform(HashedNGrams.of_words(buckets, longest, most), name="hashed_words")
+    return InputTransform(HashedNGrams(buckets, longest, most, words=True), name="hashed_words")
 
 
 def hashed_characters(buckets: int, longest: int = 4, most: int = 1000) -> AnyBlock:
@@ -167,8 +166,7 @@ def hashed_characters(buckets: int, longest: int = 4, most: int = 1000) -> AnyBl
     >>> len((hashed_characters(1000, longest=2) >> ar.Map(ar.Scalar("int32"))).eval("CCO"))
     5
     """
-    ngrams = HashedNGrams.of_characters(buckets, longest, most)
-    return InputTransform(ngrams, name="hashed_characters")
+    return InputTransform(HashedNGrams(buckets, longest, most, words=False), name="hashed_characters")
 
 
 def characters(text: str) -> list[str]:
@@ -239,29 +237,20 @@ def category(value: object) -> str:
 class HashedNGrams:
     """From a text to the hashes of its n-grams, shorter ones first.
 
-    >>> len(HashedNGrams.of_words(1000)("so good"))
+    >>> len(HashedNGrams(1000)("so good"))
     3
     """
 
-    def __init__(self, buckets: int, longest: int, most: int, split: Callable[[str], list[str]]) -> None:
+    def __init__(self, buckets: int, longest: int = 2, most: int = 1000, *, words: bool = True) -> None:
         for name, value in (("buckets", buckets), ("longest", longest), ("most", most)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ArrowValueError(f"n-grams: {name} should be a whole number from 1, not {value!r}")
-        self.buckets, self.longest, self.most, self.split = buckets, longest, most, split
+        self.buckets, self.longest, self.most, self.words = buckets, longest, most, words
         self.__name__ = f"{buckets:,} buckets"
 
-    @classmethod
-    def of_words(cls, buckets: int, longest: int = 2, most: int = 1000) -> Self:
-        """The hashes of words; see `hashed_words`."""
-        return cls(buckets, longest, most, _words)
-
-    @classmethod
-    def of_characters(cls, buckets: int, longest: int = 4, most: int = 1000) -> Self:
-        """The hashes of characters; see `hashed_characters`."""
-        return cls(buckets, longest, most, list)
-
     def __call__(self, text: str) -> list[int]:
-        split = self.split(_require_text(text))[: self.most]
+        read = _require_text(text)
+        split = (_WORD.findall(read.lower()) if self.words else list(read))[: self.most]
         units = [unit.encode("utf-8", "surrogatepass") for unit in split]
         # crc32 is the same in every process, which `hash` is not, and mixes well enough for buckets.
         return [
@@ -269,10 +258,6 @@ class HashedNGrams:
             for length in range(1, self.longest + 1)
             for first in range(len(units) - length + 1)
         ]
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
 
 
 def _require_text(value: object) -> str:

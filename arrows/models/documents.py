@@ -9,7 +9,6 @@ from typing import Any
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.documents import build_block, category
-from arrows.documents.build import CLASSIFY, ESTIMATE
 from arrows.ops import TensorLike
 
 
@@ -37,7 +36,11 @@ class DocumentModel:
 
 @ar.builder
 def document_classifier(
-    decisions: dict[str, Any], label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
+    decisions: dict[str, dict[str, Any]],
+    label: Sequence[str],
+    classes: Sequence[str],
+    *,
+    dropout: float = 0.0,
 ) -> DocumentModel:
     """Predicts the class of a document.
 
@@ -53,7 +56,7 @@ def document_classifier(
     (2,)
     """
     vector = build_block(decisions)
-    classify = ar.FC(len(classes), name=CLASSIFY)
+    classify = ar.FC(len(classes), name="document classifier")
     answer = _item(label) >> ar.InputTransform(category) >> ar.Vocabulary(classes, unknown=None).block()
     learn = (_dropped(vector, dropout) >> classify & answer) >> ar.SoftmaxCrossEntropy()
     scores = vector >> classify
@@ -75,7 +78,12 @@ def document_classifier(
 
 @ar.builder
 def document_regressor(
-    decisions: dict[str, Any], label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
+    decisions: dict[str, dict[str, Any]],
+    label: Sequence[str],
+    mean: float,
+    deviation: float,
+    *,
+    dropout: float = 0.0,
 ) -> DocumentModel:
     """Predicts a number of a document.
 
@@ -91,7 +99,7 @@ def document_regressor(
     (weight: float64,)
     """
     vector = build_block(decisions)
-    estimate = ar.FC([], name=ESTIMATE)
+    estimate = ar.FC([], name="document estimate")
     answer: AnyBlock = _item(label) >> ar.Scalar("float64")
     standardise: AnyBlock = ar.Function(lambda y: ((y - mean) / deviation).cast("float32"))
     restore: AnyBlock = ar.Function(lambda y: y.cast("float64") * deviation + mean)

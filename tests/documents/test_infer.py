@@ -171,8 +171,8 @@ def test_each_kind_of_field_is_read_in_its_way():
     proposal = ar.infer_block(samples, width=8)
     expected = {path: kind for kind, paths in READ.items() for path in paths}
     assert {path: kind for path, kind, _ in proposal.table()} == expected
-    assert {*proposal.decisions["fields"]["by"]["words"]} == {"ann", "bob", "cy"}
-    price, logs = proposal.decisions["fields"]["price"], np.log1p([post["price"] for post in samples])
+    assert {*proposal.decisions["by"]["words"]} == {"ann", "bob", "cy"}
+    price, logs = proposal.decisions["price"], np.log1p([post["price"] for post in samples])
     assert price["log"] and np.allclose([price["mean"], price["deviation"]], [logs.mean(), logs.std()], 1e-3)
     reasons = {path: because for path, _, because in proposal.table()}
     assert reasons["price"].endswith("of many magnitudes") and "null" in reasons["age"]
@@ -229,7 +229,7 @@ def test_categories_most_of_which_are_rare_are_read_by_their_words():
 
 def test_of_many_categories_those_that_occur_once_are_unknown():
     names = [f"{n}{'th' * (1 + n % 3)}" for n in range(80) for _ in range(1 + n % 3)] + ["0th"]
-    decided = ar.infer_block([{"by": name} for name in names]).decisions["fields"]["by"]
+    decided = ar.infer_block([{"by": name} for name in names]).decisions["by"]
     assert {*decided["words"]} == {name for name in names if names.count(name) > 1}
     assert decided["because"] == "80 different in 160, 26 rare ones unknown"
 
@@ -333,10 +333,9 @@ MISTAKES = [
     ([{"a": {1: 2}}], {}, "a: the keys of an object are texts, not 1"),
     ([{"a": None}, {"a": None}], {}, "nothing can be read in 2 samples: 2 objects of 1 field"),
     ([{"name": 1}], {"ignore": ["nmae"]}, "ignore names the path 'nmae', .* they have name"),
-    ([{"name": 1}], {"ignore": "name"}, "ignore should be a list of paths"),
     ([{"a": None, "b": 1}], {"kinds": {"a": "text"}}, "for 'a', and the samples have nothing but"),
     ([{"a": 1}], {"kinds": {"a": "text"}}, "have numbers; there it may be category, number"),
-    ([{"a": 1}], {"kinds": {"a": "int"}}, "kinds says 'int' for 'a'; there are attention, "),
+    ([{"a": 1}], {"kinds": {"a": "int"}}, "kinds says 'int' for 'a', and .* may be category, number"),
     ([{"a": "2024-13-01"}], {"kinds": {"a": "date"}}, "a sample has '2024-13-01'"),
     ([{"a": "x"}], {"kinds": {"a": "number"}}, "'a', and not all texts are numbers"),
     ([{"a": [1]}, {"a": [1, 2]}], {"kinds": {"a": "vector"}}, "'a', and not all of its arrays"),
@@ -359,7 +358,7 @@ def test_names_of_fields_take_no_name_that_is_needed():
     proposal = ar.infer_block(samples * 2, width=3)
     blocks = ar.models.document_classifier(proposal.decisions, ["y"], ["a", "b"])
     names = {name.partition("/")[0] for name in ar.compile(blocks.judge).params}
-    assert {"classify", "classify_2", "document", "document_2"} <= names
+    assert {"classify", "document classifier", "document", "document_2"} <= names
     assert {"field", "field_score", "me", "field_1st"} <= names
 
 
@@ -411,17 +410,17 @@ def test_decisions_from_files_are_read_with_care(data):
         ({"deviation": 0}, "age cannot be read as 'number': numbers want .* a finite deviation above 0"),
         ({"mean": float("nan")}, "age cannot be read as 'number'"),
         ({"kind": "category"}, "age cannot be read as 'category': it has no 'words'"),
-        ({"kind": "again", "path": "elsewhere", "array": False}, "age cannot be read as 'again'"),
+        ({"kind": "again", "path": "elsewhere"}, "age cannot be read as 'again'"),
     ],
 )
 def test_decisions_changed_by_hand_are_checked(change, message):
     decisions = ar.infer_block([{"age": 3}, {"age": 5}], width=3).decisions
-    field = decisions["fields"]["age"]
-    decisions["fields"]["age"] = field | {"mean": 0.0, "deviation": 1.0, "because": "I know"}
+    field = decisions["age"]
+    decisions["age"] = field | {"mean": 0.0, "deviation": 1.0, "because": "I know"}
     assert np.isfinite(build_block(decisions).eval({"age": 4})).all()
-    decisions["fields"]["age"] = field | change
+    decisions["age"] = field | change
     with pytest.raises(ar.InputError, match=message):
         build_block(decisions)
-    for nothing in (None, [], {}, {"width": 3}, {"width": "3", "kind": "boolean"}):
+    for nothing in (None, [], {}, {"$": {"width": 3}}, {"$": {"width": "3", "kind": "boolean"}}):
         with pytest.raises(ar.InputError, match="decisions on a block"):
             build_block(nothing)

@@ -30,7 +30,7 @@ def test_dates_know_the_day_the_season_and_the_hour():
 
 
 def test_hashes_are_those_of_other_processes_and_versions():
-    words = readers.HashedNGrams.of_words(10**6)
+    words = readers.HashedNGrams(10**6)
     assert words("A good Film") == [355907, 610194, 543202, 166354, 678250]
     count = ar.InputTransform(len) >> ar.Scalar()
     assert (documents.hashed_words(100, longest=3, most=4) >> count).eval("a b c d e f") == 4 + 3 + 2
