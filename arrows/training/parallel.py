@@ -27,7 +27,7 @@ from arrows.training.arguments import described
 from arrows.training.content import content_of
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
-from arrows.training.optimizers.update import Gradient
+from arrows.training.optimizers.rule import Gradient
 from arrows.training.progress import Progress
 from arrows.training.saving import load_state, save_state
 from arrows.typesys import ArrowTypeError, ArrowValueError

@@ -11,7 +11,7 @@ import pytest
 import arrows as ar
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adam
-from arrows.training.optimizers.steps import Steps
+from arrows.training.optimizers.array_steps import ArraySteps
 
 BATCHES = [[[1, 2, 0], [3]], [[0]], [[2, 2], []], [[], [1]], [[3, 0, 1]]]
 
@@ -171,11 +171,11 @@ def test_our_own_optimizers_see_the_memory_itself(monkeypatch: pytest.MonkeyPatc
     """Copies of all gradients would be a few percent of a step."""
     model, seen = compiled(), []
 
-    def watch(_: Steps, changes: Any, *__: Any) -> None:
-        seen.append(next(each.gradient for each in changes if each.parameter is model.params["cell/weight"]))
+    def watch(_: ArraySteps, changes: Any, *__: Any) -> None:
+        seen.append(next(each.gradient for each in changes if each.targets[0] is model.params["cell/weight"]))
 
     model.train_step(BATCHES[0], SGD(0.1))
-    monkeypatch.setattr(Steps, "apply", watch)
+    monkeypatch.setattr(ArraySteps, "apply", watch)
     for _ in range(2):
         model.train_step(BATCHES[0], SGD(0.1))
     assert np.shares_memory(*seen)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from arrows.engine.device import Device
 from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import require_number
-from arrows.training.optimizers.update import StepCount
-from arrows.training.parameters import Trainable, all_parameters, moved, row_blocks
+from arrows.training.optimizers.rule import StepCount
+from arrows.training.parameters import Trainable, all_parameters, row_blocks
 from arrows.typesys import ArrowValueError
 
 
@@ -68,11 +68,6 @@ class Averages:
         for name in self.values:
             self._bring(device, name, params[name], steps, None)
 
-    def follow(self, device: Device) -> None:
-        """Brings the means to a device that the parameters have moved to."""
-        self.values = {name: moved(device, mean) for name, mean in self.values.items()}
-        self.since = {name: moved(device, step) for name, step in self.since.items()}
-
     @contextmanager
     def in_place_of(self, model: Trainable, steps: int) -> Iterator[None]:
         """A context in which the model's arrays hold the means after `steps` steps."""
@@ -93,33 +88,24 @@ class Averages:
             self.in_use = False
 
     @quiet
-    def _bring(
-        self,
-        device: Device,
-        name: str,
-        parameter: Array,
-        step: int,
-        rows: Array | None,
-    ) -> None:
+    def _bring(self, device: Device, name: str, parameter: Array, step: int, rows: Array | None) -> None:
         """Updates the mean, or its `rows`, to the mean after `step` steps."""
-        mean, since, xp = self.values[name], self.since[name], device.xp
-        if step == 0:
+        mean, since = self.values[name], self.since[name]
+        if step == 0 or (isinstance(since, int) and since == step):
             return
         if rows is None:
-            if isinstance(since, int) and since == step:
-                return
             share = self._share(since, step, parameter)
             for block in row_blocks(device, parameter):
-                change = xp.asarray(parameter[block] - mean[block])
+                change = device.xp.asarray(parameter[block] - mean[block])
                 change *= share if isinstance(share, float) else share[block]
                 mean[block] += change
             self.since[name] = step
             return
         if isinstance(since, int):
-            since = self.since[name] = xp.full((parameter.shape[0],), float(since), "float64")
-        old, before = device.take(mean, rows), device.take(since, rows)
+            since = self.since[name] = device.xp.full((parameter.shape[0],), float(since), "float64")
+        old = device.take(mean, rows)
         change = device.take(parameter, rows) - old
-        change *= self._share(before, step, parameter)
+        change *= self._share(device.take(since, rows), step, parameter)
         mean[rows] = old + change
         since[rows] = float(step)
 

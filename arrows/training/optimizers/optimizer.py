@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from arrows.engine.device import Device, locks_parameters
-from arrows.engine.values import ForeignArrayError, Ragged, import_array, lends_memory
+from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array
+from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import (
     described,
     require_above,
@@ -18,10 +20,10 @@ from arrows.training.arguments import (
     require_range,
 )
 from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, rate_text, require_rate
+from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
 from arrows.training.optimizers.averages import Averages
-from arrows.training.optimizers.kernels import KernelSteps
-from arrows.training.optimizers.steps import Change, Steps, numbers_of
-from arrows.training.optimizers.update import Gradient, StepCount, Update, record
+from arrows.training.optimizers.kernel_steps import KernelSteps
+from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import check_keywords, check_positions
@@ -148,8 +150,8 @@ class Optimizer:
         self.counts: dict[str, StepCount] = {}
         self.rate_factor = 1.0
         self._rates = Rates(self.rates)
-        self._recorded: dict[tuple[Any, bool], Update] = {}
-        self._taker: Steps | None = None
+        self._rules: dict[tuple[Any, bool], Rule] = {}
+        self._taker: ArraySteps | None = None
         self._ready = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -221,7 +223,7 @@ class Optimizer:
         ...     params={"embed/w": np.ones(2), "fc/w": np.ones(2)}, device=get_device("cpu")
         ... )
         >>> SGD(0.5, rates={"embed/*": 0}).rates_of(model)
-        {'embed/w': 0, 'fc/w': 0.5}
+        {'embed/w': 0.0, 'fc/w': 0.5}
         """
         return self._rates_at(model.params, self._rates.by_name(model.params))
 
@@ -256,14 +258,15 @@ class Optimizer:
         return self.averages.in_place_of(model, self.steps)
 
     @locks_parameters
+    @quiet
     def step(self, model: Trainable, grads: Mapping[str, Gradient | Ragged]) -> None:
         """Takes one step: changes `model.params` in place. The gradients stay as they are.
 
         Args:
             model: the model whose parameters to change.
-            grads: parameter name -> array of the parameter's shape, or `RowSparse`. An array may lie on the
-                model's device or on the host, and be another library's (with `__dlpack__`). A parameter
-                without a gradient stays as it is. Gradients of inputs, which are `Ragged`, are ignored.
+            grads: parameter name -> array of the parameter's shape, of the model's device or of NumPy, or
+                `RowSparse`. A parameter without a gradient stays as it is. Gradients of inputs, which are
+                `Ragged`, are ignored.
 
         Raises:
             ArrowTypeError: an argument of the wrong kind, or a schedule that gives no number.
@@ -296,37 +299,28 @@ class Optimizer:
         for name, value in grads.items():
             if isinstance(value, Ragged):
                 continue
-            gradient = _on_device(device, name, value)
-            parameter = self._checked(name, model.params.get(name), gradient)
+            gradient = _on_device(device, value)
+            parameter = self._checked(device, name, model.params.get(name), gradient)
             if not is_frozen(separate.get(name)):
                 if isinstance(gradient, RowSparse):
                     gradient = taker.merge(gradient, dense=self.dense)
                 pairs[name] = parameter, gradient
         scale = None
-        merged = [gradient for _, gradient in pairs.values()]
-        if self.clip_norm is not None and any(numbers_of(gradient).size for gradient in merged):
-            scale = taker.clip_scale(merged, self.clip_norm)
+        arrays = [numbers_of(gradient) for _, gradient in pairs.values()]
+        if self.clip_norm is not None and any(array.size for array in arrays):
+            scale = taker.clip_scale(arrays, self.clip_norm)
         rates = self._rates_at(pairs, separate)
-        updates = {
-            name: self._update_of(parameter, scale is not None) for name, (parameter, _) in pairs.items()
-        }
+        rules = [self._rule_of(array.dtype, scale is not None) for array in arrays]
         try:
             self.steps += 1  # what is wrong with the arguments has been found before this line
             changes = []
-            for name, (parameter, gradient) in pairs.items():
+            for (name, (parameter, gradient)), rule in zip(pairs.items(), rules, strict=True):
                 rows = gradient.rows if isinstance(gradient, RowSparse) else None
                 if self.averages is not None:
                     self.averages.before(device, name, parameter, self.steps, rows)
-                changes.append(
-                    Change(
-                        update=updates[name],
-                        parameter=parameter,
-                        gradient=gradient,
-                        state=self._state_of(device, name, parameter),
-                        rate=rates[name],
-                        count=self._count_step(device, name, parameter, by_row=rows is not None),
-                    )
-                )
+                state = self._state_of(device, name, parameter)
+                count = self._count_step(device, name, parameter, by_row=rows is not None)
+                changes.append(Change(rule, gradient, [parameter, *state], rates[name], count))
             taker.apply(changes, scale)
         except BaseException as error:  # Ctrl-C, a timeout, memory that ran out
             error.add_note(_HALF_A_STEP)
@@ -334,21 +328,21 @@ class Optimizer:
 
     def _rates_at(self, names: Iterable[str], separate: Mapping[str, Rate]) -> dict[str, float]:
         """The learning rates of some parameters in the next step."""
-        rates = {name: rate_at(separate.get(name, self.learning_rate), self.steps) for name in names}
-        factor = self.rate_factor  # without one, rates stay as they are: a whole number is no float
-        return rates if factor == 1.0 else {name: factor * rate for name, rate in rates.items()}
+        usual = rate_at(self.learning_rate, self.steps)
+        rates = {name: rate_at(separate[name], self.steps) if name in separate else usual for name in names}
+        return {name: self.rate_factor * rate for name, rate in rates.items()}
 
-    def _update_of(self, parameter: Array, scaled: bool) -> Update:
-        key = parameter.dtype, scaled
-        if key not in self._recorded:
-            self._recorded[key] = record(self, parameter.dtype.name, scaled=scaled)
-        return self._recorded[key]
+    def _rule_of(self, dtype: Any, scaled: bool) -> Rule:
+        key = dtype, scaled
+        if key not in self._rules:
+            self._rules[key] = record(self, dtype.name, scaled=scaled)
+        return self._rules[key]
 
-    def _checked(self, name: str, parameter: Array | None, gradient: Gradient) -> Array:
+    def _checked(self, device: Device, name: str, parameter: Array | None, gradient: Gradient) -> Array:
         """Returns the parameter; refuses a gradient or a state that does not fit it."""
         if parameter is None:
             raise ArrowValueError(f"the model has no parameter {name!r} for the gradient of that name")
-        if not hasattr(gradient, "shape"):
+        if not device.is_array(numbers_of(gradient)):
             raise ArrowTypeError(f"the gradient of {name!r} must be an array, not {described(gradient)}")
         if (gradient.dtype, *gradient.shape) != (parameter.dtype, *parameter.shape):
             raise ArrowValueError(
@@ -362,24 +356,23 @@ class Optimizer:
                 )
         return parameter
 
-    def _follow(self, device: Device) -> Steps:
+    def _follow(self, device: Device) -> ArraySteps:
         """What takes steps on the model's device, to which the state comes if the model has moved there."""
         if self._taker is None or self._taker.device is not device:
-            for slots in self.state.values():
-                slots.update({slot: moved(device, array) for slot, array in slots.items()})
-            self.counts.update({name: moved(device, count) for name, count in self.counts.items()})
-            if self.averages is not None:
-                self.averages.follow(device)
-            self._taker = KernelSteps(device) if device.has_kernels else Steps(device)
+            kept: list[dict[str, Any]] = [*self.state.values(), self.counts]
+            kept += [] if self.averages is None else [self.averages.values, self.averages.since]
+            for arrays in kept:
+                arrays.update({name: moved(device, array) for name, array in arrays.items()})
+            self._taker = KernelSteps(device) if device.has_kernels else ArraySteps(device)
         return self._taker
 
-    def _state_of(self, device: Device, name: str, parameter: Array) -> dict[str, Array]:
+    def _state_of(self, device: Device, name: str, parameter: Array) -> list[Array]:
         if name not in self.state:
             self.state[name] = {
                 slot: device.xp.full(parameter.shape, start, parameter.dtype)
                 for slot, start in self.slots.items()
             }
-        return {slot: self.state[name][slot] for slot in self.slots}  # a checkpoint has them in another order
+        return [self.state[name][slot] for slot in self.slots]  # a checkpoint has them in another order
 
     def _count_step(self, device: Device, name: str, parameter: Array, *, by_row: bool) -> StepCount:
         """How many steps have changed the parameter, this one included; by row, the steps before."""
@@ -396,16 +389,11 @@ def _is_of_parameters(value: object) -> bool:
     return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
 
 
-def _on_device(device: Device, name: str, gradient: Gradient) -> Gradient:
-    """A gradient on the model's device; what is no array as it is."""
+def _on_device(device: Device, gradient: Any) -> Any:
+    """A gradient on the model's device, if it is one of that device or of NumPy; anything else as it is."""
     if isinstance(gradient, RowSparse):
-        rows, values = (_on_device(device, name, part) for part in (gradient.rows, gradient.values))
-        if rows is gradient.rows and values is gradient.values:
-            return gradient
-        return RowSparse(rows, values, gradient.shape)  # type: ignore[arg-type]
-    if device.is_array(gradient) or not (hasattr(gradient, "dtype") or lends_memory(gradient)):
-        return gradient
-    try:
-        return import_array(device, gradient)
-    except ForeignArrayError as error:
-        raise ArrowValueError(f"the gradient of {name!r} cannot be read: {error}") from error
+        rows, values = _on_device(device, gradient.rows), _on_device(device, gradient.values)
+        return RowSparse(rows, values, gradient.shape, gradient.distinct)
+    if isinstance(gradient, (np.ndarray, np.generic)):
+        return device.to_device(np.asarray(gradient))
+    return gradient

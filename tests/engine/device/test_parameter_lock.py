@@ -26,7 +26,7 @@ from arrows.engine.reading import example_reader, generated_code
 from arrows.engine.running import batch_runner, executors, outputs
 from arrows.engine.scheduling import batch_input
 from arrows.training import SGD
-from arrows.training.optimizers.steps import Steps
+from arrows.training.optimizers.array_steps import ArraySteps
 from tests.profile import NIGHTLY
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -91,16 +91,16 @@ def test_nobody_sees_half_a_step(in_train_step: bool, monkeypatch: pytest.Monkey
     batch, seen = batches()[3], []
     thread = threading.Thread(target=lambda: seen.append(sharing(batch)))
 
-    def slowly(_: Steps, changes: Any, *__: Any) -> None:
+    def slowly(_: ArraySteps, changes: Any, *__: Any) -> None:
         """Lets another thread run the model when half of the work is done."""
         for change in changes:
-            change.parameter[...] = np.nan
+            change.targets[0][...] = np.nan
         thread.start()
         thread.join(0.05)
         for change in changes:
-            change.parameter[...] = 0.5
+            change.targets[0][...] = 0.5
 
-    monkeypatch.setattr(Steps, "apply", slowly)
+    monkeypatch.setattr(ArraySteps, "apply", slowly)
     if in_train_step:
         model.train_step(batch, SGD(0.1))
     else:

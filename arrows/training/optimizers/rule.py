@@ -1,16 +1,17 @@
-"""An optimizer's update as element-wise equations: recorded once, it runs wherever the parameters are.
+"""An optimizer's rule as element-wise equations: recorded once, it runs wherever the parameters are.
 
 The recording is the engine's own, so that every function of `arrows.ops` that works element by element may
-stand in a rule. What does not is refused: an update runs on blocks of rows, on those rows alone that a
+stand in a rule. What does not is refused: a rule runs on blocks of rows, on those rows alone that a
 row-sparse gradient lists, and number by number in kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Tracer, TraceRecorder, Var
 from arrows.ops.arrays import HOST, Array, ArrayModule
@@ -28,7 +29,7 @@ StepCount: TypeAlias = int | Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Update:
+class Rule:
     """A recorded update.
 
     Attributes:
@@ -38,10 +39,7 @@ class Update:
         constants: the numbers that stand in the rule.
         of_step: equations of the rate and the number of steps alone, the same for all elements.
         equations: those of each element.
-        places: where the result of each of these goes: to the memory of the target of this number, to scratch
-            memory at -1, -2, ..., or, None, to a new array.
         numbers: what `equations` read of `rate` and `of_step`.
-        scratches: how many arrays of scratch memory it needs.
     """
 
     rate: Var
@@ -53,9 +51,7 @@ class Update:
     constants: Mapping[Var, float]
     of_step: tuple[Equation, ...]
     equations: tuple[Equation, ...]
-    places: tuple[int | None, ...]
     numbers: tuple[Var, ...]
-    scratches: int
 
     def numbers_of(self, xp: ArrayModule, rate: float, step: float | Array) -> list[Any]:
         """The values of `numbers`, by row where `step` is an array."""
@@ -65,60 +61,15 @@ class Update:
             on_host = all(isinstance(operand, float) for operand in operands)
             value = _kernel(equation, HOST if on_host else xp)(*operands)
             values[equation.result] = float(value) if on_host else value
-        return [values[var] for var in self.numbers]
+        return [self.scalar(xp, values[var]) for var in self.numbers]
 
-    def run(
-        self,
-        xp: ArrayModule,
-        targets: Sequence[Array],
-        gradient: Array,
-        scale: Array | None,
-        numbers: Sequence[Any],
-        scratch: Sequence[Array],
-    ) -> None:
-        """Changes the targets, or some rows of them, in place.
-
-        Args:
-            xp: the array module.
-            targets: as in the class, arrays of one shape.
-            gradient: of that shape; it stays as it is.
-            scale: the factor of gradient clipping.
-            numbers: what `numbers_of` gives.
-            scratch: so many arrays of that shape as `scratches` says.
-        """
-        lines, results = _bound(self, cast("Hashable", xp))
-        values = [gradient, *targets, scale, *numbers, *self.constants.values()]
-        memory = [*targets, *scratch]
-        for kernel, operands, place in lines:
-            read = [values[n] for n in operands]
-            values.append(kernel(*read) if place is None else kernel(*read, out=memory[place]))
-        moves = [(old, values[n]) for old, n in zip(targets, results, strict=True) if values[n] is not old]
-        if len(moves) > 1:  # of two that change places each is read before
-            moves = [(old, new.copy()) for old, new in moves]
-        for old, new in moves:
-            old[...] = new
-
-
-@lru_cache(maxsize=64)
-def _bound(
-    update: Update, xp: Any
-) -> tuple[list[tuple[Callable[..., Any], list[int], int | None]], list[int]]:
-    """What computes each equation, the numbers of the values that it reads, its place; and of the results."""
-    first = [update.gradient, *update.targets, update.scale, *update.numbers, *update.constants]
-    number = {var: n for n, var in enumerate([*first, *(each.result for each in update.equations)])}
-    lines = [
-        (_kernel(equation, xp), [number[var] for var in equation.operands], place)
-        for equation, place in zip(update.equations, update.places, strict=True)
-    ]
-    return lines, [number[var] for var in update.results]
-
-
-def _kernel(equation: Equation, xp: ArrayModule) -> Callable[..., Any]:
-    return equation.primitive.kernel(xp, **dict(equation.attributes))
+    def scalar(self, xp: ArrayModule, value: Any) -> Any:
+        """A number as arrays of a module read it fastest: NumPy takes half the time for one without axes."""
+        return np.asarray(value, self.gradient.type.dtype) if xp is np and isinstance(value, float) else value
 
 
 @in_own_context
-def record(optimizer: Optimizer, dtype: str, *, scaled: bool) -> Update:
+def record(optimizer: Optimizer, dtype: str, *, scaled: bool) -> Rule:
     """Records an optimizer's update of parameters of an element type.
 
     Args:
@@ -161,49 +112,64 @@ def record(optimizer: Optimizer, dtype: str, *, scaled: bool) -> Update:
             )
     if any(value.type != number for value in new):
         raise ArrowValueError(f"{call} must give one number for each of the parameter's")
-    constants = {var: array.item() for array, var in trace.constants}
     of_step = tuple(equation for equation in trace.equations if equation.result.rows == INVARIANT)
     equations = tuple(equation for equation in trace.equations if equation.result.rows == ROW)
     known = {rate.var, step.var, *(equation.result for equation in of_step)}
-    read = dict.fromkeys(var for equation in equations for var in equation.operands if var in known)
-    targets = (parameter.var, *(array.var for array in arrays))
-    places = _places(equations, targets, trace.results)
-    return Update(
+    return Rule(
         rate=rate.var,
         step=step.var,
         scale=scale.var,
         gradient=gradient.var,
-        targets=targets,
+        targets=(parameter.var, *(array.var for array in arrays)),
         results=trace.results,
-        constants=constants,
+        constants={var: array.item() for array, var in trace.constants},
         of_step=of_step,
         equations=equations,
-        places=places,
-        numbers=tuple(read),
-        scratches=-min((place for place in places if place is not None and place < 0), default=0),
+        numbers=tuple(dict.fromkeys(v for equation in equations for v in equation.operands if v in known)),
     )
 
 
-def _places(
-    equations: Sequence[Equation], targets: Sequence[Var], results: Sequence[Var]
-) -> tuple[int | None, ...]:
-    """Where each result goes: over a target whose old value nothing reads any more, or to scratch memory."""
-    last = {var: number for number, equation in enumerate(equations) for var in equation.operands}
-    last |= dict.fromkeys(results, len(equations))
-    owners = dict(
-        enumerate(targets)
-    )  # what lies in the targets' memory, and, at -1, -2, ..., in scratch memory
-    places: list[int | None] = []
-    for number, equation in enumerate(equations):
-        free = [place for place, owner in owners.items() if last.get(owner, -1) <= number]
-        own = [n for n, var in enumerate(results) if var == equation.result]
-        over = [n for n, var in enumerate(targets) if var in equation.operands]  # in place, if it ends here
-        if equation.result.type != targets[0].type:
-            places.append(None)  # a comparison
+def on_arrays(rule: Rule, xp: ArrayModule) -> tuple[Callable[..., None], int]:
+    """A rule as straight-line Python over arrays of a module, and how many arrays of scratch memory it takes.
+
+    The function takes the gradient, the factor of clipping, each target, each number that `Rule.numbers_of`
+    gives, and scratch memory. It changes the targets in place, and allocates nothing but truth values: a
+    result goes to a target whose old value nothing reads any more, else to scratch memory.
+    """
+    targets = {f"t{n}": var for n, var in enumerate(rule.targets)}
+    numbers = {f"n{n}": var for n, var in enumerate(rule.numbers)}
+    constants = {f"c{n}": var for n, var in enumerate(rule.constants)}
+    arguments = {"gradient": rule.gradient, "scale": rule.scale, **targets, **numbers}
+    names = {var: name for name, var in {**arguments, **constants}.items()}
+    namespace = {name: rule.scalar(xp, rule.constants[var]) for name, var in constants.items()}
+    last = {var: n for n, equation in enumerate(rule.equations) for var in equation.operands}
+    last |= dict.fromkeys(rule.results, len(rule.equations))
+    owners = dict(targets)  # what lies in the memory of each target, and in scratch memory
+    lines = []
+    for n, equation in enumerate(rule.equations):
+        result, read = equation.result, ", ".join(names[var] for var in equation.operands)
+        namespace[f"f{n}"] = _kernel(equation, xp)
+        if result.type != rule.gradient.type:  # of a comparison
+            names[result] = f"v{n}"
+            lines.append(f"v{n} = f{n}({read})")
             continue
-        choice = [
-            n for n in (*own, *over, *range(-1, -2 - len(equations), -1)) if n in free or n not in owners
-        ]
-        places.append(choice[0])
-        owners[choice[0]] = equation.result
-    return tuple(places)
+        own = [name for name, new in zip(targets, rule.results, strict=True) if new == result]
+        over = [name for name, var in targets.items() if var in equation.operands]
+        places = (*own, *over, *(f"s{m}" for m in range(len(rule.equations))))
+        place = next(p for p in places if p not in owners or last.get(owners[p], -1) <= n)
+        names[result], owners[place] = place, result
+        lines.append(f"f{n}({read}, out={place})")
+    moves = [(old, names[var]) for old, var in zip(targets, rule.results, strict=True) if names[var] != old]
+    if len(moves) > 1:  # of two that change places each is read before
+        lines += [f"{old}_new = {new}.copy()" for old, new in moves]
+        moves = [(old, f"{old}_new") for old, _ in moves]
+    lines += [f"{old}[...] = {new}" for old, new in moves] or ["pass"]
+    scratch = [place for place in owners if place not in targets]
+    source = "\n    ".join([f"def step({', '.join([*arguments, *scratch])}):", *lines])
+    exec(compile(source, "<arrows rule of an optimizer>", "exec"), namespace)
+    step: Callable[..., None] = namespace["step"]
+    return step, len(scratch)
+
+
+def _kernel(equation: Equation, xp: ArrayModule) -> Callable[..., Any]:
+    return equation.primitive.kernel(xp, **dict(equation.attributes))

@@ -1,0 +1,208 @@
+"""A step of an optimizer in kernels: one launch for all dense parameters, and two for each table's rows.
+
+The recorded update is written in C by the engine; what stands here is how its numbers are found. The host
+waits for nothing and sends nothing: addresses are words of the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.device import KernelSource, kernel_source
+from arrows.engine.program import ELEMENT_FUNCTIONS, are_in_c, element_lines
+from arrows.ops import RowSparse, Var
+from arrows.ops.arrays import Array
+from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
+from arrows.training.optimizers.rule import Rule
+
+_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
+# A launch takes 4 kB of words.
+_WORDS = 500
+# So many threads add squares, then so many add these sums, then one: a fixed order, so that a step gives the
+# same bits again.
+_SQUARES, _SUMS = 16384, 64
+
+_FUNCTIONS = f"""\
+{ELEMENT_FUNCTIONS}#ifndef OPTIMIZER_NUMBER
+#define OPTIMIZER_NUMBER(i) optimizer_number(WORD(i))
+FUNCTION double optimizer_number(long long bits) {{
+  union {{ long long bits; double number; }} word;
+  word.bits = bits;
+  return word.number;
+}}
+#endif
+"""
+
+
+class KernelSteps(ArraySteps):
+    """Takes steps on a device that has kernels; those that these cannot take, on arrays."""
+
+    def clip_scale(self, arrays: Sequence[Array], clip_norm: float) -> Array:
+        if not all(map(_fits, arrays)):
+            return super().clip_scale(arrays, clip_norm)
+        most = _WORDS // 3 - 1
+        parts = [arrays[first : first + most] for first in range(0, len(arrays), most)]
+        sums = self.device.empty((_SQUARES * len(parts) + _SUMS + 1,), "float64")
+        for number, part in enumerate(parts):
+            words: list[Any] = [_SQUARES, sums[_SQUARES * number :], len(part)]
+            for array in part:
+                words += [array.size, array, int(array.dtype == np.float64)]
+            self._launch(ADD_SQUARES, words)
+        self._launch(ADD_SUMS, [_SUMS, sums, sums[-_SUMS - 1 :], _SQUARES * len(parts)])
+        self._launch(ADD_SUMS, [1, sums[-_SUMS - 1 :], sums[-1:], _SUMS, float(clip_norm)])
+        return sums[-1:]
+
+    def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
+        self._numbers.clear()
+        together: dict[Rule, list[Change]] = {}
+        others = []
+        for change in changes:
+            gradient, rule = change.gradient, change.rule
+            in_c = are_in_c((*rule.of_step, *rule.equations))
+            if not in_c or not all(map(_fits, [numbers_of(gradient), *change.targets])):
+                others.append(change)
+            elif isinstance(gradient, RowSparse):
+                self._change_rows(change, gradient, scale)
+            elif isinstance(change.count, int):
+                together.setdefault(rule, []).append(change)
+            else:
+                others.append(change)  # a dense gradient of a table whose rows have counts of their own
+        for rule, dense in together.items():
+            self._change(rule, dense, scale)
+        super().apply(others, scale)
+
+    def _change(self, rule: Rule, changes: Sequence[Change], scale: Array | None) -> None:
+        tensors: list[list[Any]] = []
+        for change in changes:
+            assert isinstance(change.count, int)
+            numbers = self.numbers(change, change.count)
+            tensors.append([numbers_of(change.gradient).size, change.gradient, *change.targets, *numbers])
+        most = (_WORDS - 3) // len(tensors[0])
+        for first in range(0, len(tensors), most):
+            part = tensors[first : first + most]
+            words = [word for tensor in part for word in tensor]
+            largest = max(tensor[0] for tensor in part)
+            self._launch(_dense_source(rule, most), [largest, len(part), scale, *words])
+
+    def _change_rows(self, change: Change, gradient: RowSparse, scale: Array | None) -> None:
+        rows, values, counts = gradient.rows, gradient.values, change.count
+        if not values.size:
+            return
+        count, size, index = rows.shape[0], gradient.shape[0], _TYPES[rows.dtype.name]
+        words = [count, rows, values, counts, scale, size, float(change.rate), *change.targets]
+        self._launch(_rows_source(change.rule, values.size // count, index), words)
+        self._launch(count_source(index), [count, rows, counts, size])
+
+    def _launch(self, source: KernelSource, words: Sequence[Any]) -> None:
+        line = np.zeros((1, source.words), np.int64)
+        for place, word in enumerate(words):
+            if isinstance(word, float):
+                line[0, place : place + 1].view(np.float64)[0] = word
+            elif word is not None:
+                line[0, place] = self.device.address(word) if hasattr(word, "shape") else word
+        self.device.compile([source])[source.name].bind(line)(0)
+
+
+def _fits(array: Array) -> bool:
+    """Whether kernels can read and write an array: whole rows of floats."""
+    return array.dtype.name in ("float32", "float64") and array.flags.c_contiguous
+
+
+def _source(body: str, words: int, columns: int = 1) -> KernelSource:
+    return kernel_source(body, words=words, columns=columns, functions=_FUNCTIONS)
+
+
+def _lines(rule: Rule, numbers: Mapping[Var, str], arrays: Sequence[str], gradient: str) -> str:
+    """The lines that change one number of each target; `arrays` and `gradient` are where they lie."""
+    type = _TYPES[rule.gradient.type.dtype]
+    known: dict[Var, str | float] = {**rule.constants, rule.gradient: gradient}
+    known[rule.scale] = f"scale ? ({type})*scale : 1"
+    known |= dict(zip(rule.targets, arrays, strict=True))
+    known |= {var: f"({type}){text}" for var, text in numbers.items()}
+    equations = [each for each in (*rule.of_step, *rule.equations) if each.result not in numbers]
+    lines, names = element_lines(equations, known, rule.results)
+    lines += [f"{array} = {name};" for array, name in zip(arrays, names, strict=True)]
+    return "\n".join(f"      {line}" for line in lines)
+
+
+@lru_cache(maxsize=64)
+def _dense_source(rule: Rule, most: int) -> KernelSource:
+    """Words: the largest size, tensors, scale; of each tensor its size, gradient,
+    targets, numbers."""
+    type, count = _TYPES[rule.gradient.type.dtype], len(rule.targets)
+    numbers = {var: f"OPTIMIZER_NUMBER(t + {2 + count + n})" for n, var in enumerate(rule.numbers)}
+    gradient, *arrays = (f"(({type}*)WORD(t + {1 + n}))[i]" for n in range(1 + count))
+    stride = 2 + count + len(numbers)
+    body = f"""\
+  const double* scale = (const double*)WORD(2);
+  (void)scale;
+  ITEMS(i, WORD(0))
+    for (int t = 3; t < 3 + {stride} * WORD(1); t += {stride}) {{
+      if (i >= WORD(t)) continue;
+{_lines(rule, numbers, arrays, gradient)}
+    }}"""
+    return _source(body, 3 + stride * most)
+
+
+@lru_cache(maxsize=64)
+def _rows_source(rule: Rule, width: int, index: str) -> KernelSource:
+    """Words: rows, their list, values, counts, scale, rows of the table, rate,
+    targets. A row that the table lacks is left out."""
+    type = _TYPES[rule.gradient.type.dtype]
+    arrays = [f"(({type}*)WORD({7 + n}))[at]" for n in range(len(rule.targets))]
+    numbers = {rule.rate: "OPTIMIZER_NUMBER(6)", rule.step: "(((const double*)WORD(3))[row] + 1.0)"}
+    body = f"""\
+  const double* scale = (const double*)WORD(4);
+  const {index}* rows = (const {index}*)WORD(1);
+  (void)scale;
+  ITEMS(i, WORD(0) * {width}) {{
+      const long long row = rows[i / {width}], at = row * {width} + i % {width};
+      if (row < 0 || row >= WORD(5)) continue;
+{_lines(rule, numbers, arrays, f"((const {type}*)WORD(2))[i]")}
+  }}"""
+    return _source(body, 7 + len(arrays), width)
+
+
+def count_source(index: str) -> KernelSource:
+    """Words: rows, their list, counts, rows of the table.
+
+    A launch of its own: the threads of a row's other columns read the count that one of them would change.
+    """
+    body = f"""\
+  const {index}* rows = (const {index}*)WORD(1);
+  ITEMS(i, WORD(0))
+    if (rows[i] >= 0 && rows[i] < WORD(3)) ((double*)WORD(2))[rows[i]] += 1.0;"""
+    return _source(body, 4)
+
+
+ADD_SQUARES = _source(
+    """\
+  ITEMS(i, WORD(0)) {
+    double sum = 0.0;
+    for (int n = 3; n < 3 + 3 * WORD(2); n += 3)
+      for (long long at = i; at < WORD(n); at += WORD(0)) {
+        const double x =
+            WORD(n + 2) ? ((const double*)WORD(n + 1))[at] : (double)((const float*)WORD(n + 1))[at];
+        sum += x * x;
+      }
+    ((double*)WORD(1))[i] = sum;
+  }""",
+    _WORDS,
+)
+"""Words: threads, sums, arrays; of each array its size, its numbers, whether they are double."""
+
+ADD_SUMS = _source(
+    """\
+  ITEMS(i, WORD(0)) {
+    const double clip = OPTIMIZER_NUMBER(4);
+    double sum = 0.0;
+    for (long long j = i; j < WORD(3); j += WORD(0)) sum += ((const double*)WORD(1))[j];
+    ((double*)WORD(2))[i] = clip ? clip / (sqrt(sum) > clip || sum != sum ? sqrt(sum) : clip) : sum;
+  }""",
+    5,
+)
+"""Words: threads, numbers, their sums, how many numbers; the clipping norm for the factor, or 0."""
