@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows import FC
 from arrows.combinators import AndFan
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from tests.combinators.kit import FC, Embedding, tree_lstm
+from tests.combinators.kit import Embedding, tree_lstm
 
 
 def test_blocks_are_frozen() -> None:
@@ -270,67 +271,6 @@ def test_constants() -> None:
     assert block.value is not None and block.value[0] == 0
     with pytest.raises(ValueError, match="read-only"):
         block.value[0] = 1
-
-
-@pytest.mark.parametrize(
-    "misuse",
-    [
-        lambda: ar.Function(3),
-        lambda: ar.Function(None),
-        lambda: ar.InputTransform("x"),
-        lambda: ar.InputTransform(ar.Scalar()),
-        lambda: ar.Metric(3),
-        lambda: ar.Record(3),
-        lambda: ar.Record([ar.Scalar()]),
-        lambda: ar.Record({"x": 3}),
-        lambda: ar.Vector("3"),
-        lambda: ar.Tensor(3),
-        lambda: ar.Tensor([1.5]),
-        lambda: ar.Scalar("float31"),
-        lambda: ar.Concat(axis="0"),
-        lambda: ar.fix(3),
-        lambda: ar.fix(lambda me: None),
-        lambda: ar.fix(lambda a, b: a),
-        lambda: ar.arrow(3),
-        lambda: ar.arrow(lambda *xs: xs[0]),
-        lambda: ar.arrow(lambda x: 3),
-        lambda: ar.arrow(lambda x: (x, 3)),
-        lambda: ar.unpack(3, 2),
-        lambda: ar.arrow(lambda x: ar.unpack(x, -1)),
-        lambda: ar.Map(None),
-        lambda: ar.Fold(ar.Scalar(), 3),
-        lambda: ar.Optional(len),
-        lambda: ar.shared(3),
-        lambda: ar.AllOf(ar.Scalar(), 3),
-        lambda: ar.Scalar()(),
-        lambda: ar.Scalar()["x"],
-        lambda: list(ar.Scalar()),
-        lambda: FC(3)(3),
-        lambda: 3 >> ar.Scalar(),
-        lambda: None & ar.Scalar(),
-        lambda: "x" >> ar.Scalar(),
-    ],
-)
-def test_misuse_is_a_type_error_with_words(misuse: Any) -> None:
-    with pytest.raises(ArrowTypeError) as caught:
-        misuse()
-    assert len(str(caught.value)) > 20
-
-
-@pytest.mark.parametrize(
-    "misuse",
-    [
-        lambda: ar.Vector(-1),
-        lambda: ar.Tensor([2, -1]),
-        lambda: ar.fix(lambda: 3),
-        lambda: ar.arrow(lambda: 3),
-        lambda: ar.Record([("x", ar.Scalar()), ("x", ar.Scalar())]),
-        lambda: ar.OneOf(len, [("x", ar.Scalar()), ("x", ar.Scalar())]),
-    ],
-)
-def test_bad_values_are_value_errors(misuse: Any) -> None:
-    with pytest.raises(ArrowValueError):
-        misuse()
 
 
 def test_a_finished_arrow_keeps_its_wires_to_itself() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import pickle
 import threading
@@ -13,7 +12,6 @@ import pytest
 import arrows as ar
 from arrows.combinators import has_effects
 from arrows.typesys import types as T
-from tests.agree import agree
 
 
 def add(x: Any, y: Any) -> Any:
@@ -134,34 +132,6 @@ def test_it_stands_in_recursions() -> None:
     )
 
 
-def test_batched_is_one_by_one() -> None:
-    layer = ar.FC(2, activation=ar.ops.tanh)
-    cell = ar.Composition(name="cell")
-    with cell.scope():
-        state, element = ar.unpack(cell.input, 2)
-        x = ar.Vector(2, name="x").reads(element["x"])
-        h = layer.reads(ar.Concat().reads(x, state))
-        cell.output.reads(h)
-    block = ar.Fold(cell, ar.Zeros([2])) >> ar.Function(lambda h: (h * h).sum())
-    agree(block, [[{"x": [1, 2]}, {"x": [0, 1]}], [], [{"x": [3, -1]}]], inputs=["x"])
-
-
-def test_it_is_the_arrow_of_the_same_calls() -> None:
-    f, g = ar.Function(add), ar.FC(3)
-
-    @ar.arrow
-    def drawn(x: Any) -> Any:
-        v = ar.Vector(3)(x)
-        return f(g(v), v)
-
-    with ar.Composition().scope() as c:
-        v = ar.Vector(3).reads(c.input)
-        c.output.reads(f.reads(g.reads(v), v))
-    one, two = ar.compile(drawn), ar.compile(c)
-    assert one([[1, 2, 3]]).tolist() == two([[1, 2, 3]]).tolist()
-    assert len(one.plan.operations) == len(two.plan.operations)
-
-
 # ------------------------------------------------------------------------------------------ as a value
 
 
@@ -270,38 +240,6 @@ def test_a_thread_has_no_scope_of_another() -> None:
         thread.join()
         c.output.reads(c.input)
     assert len(found) == 2 and not c.parts[0].parts
-
-
-@pytest.mark.nightly
-def test_ten_thousand_scopes_inside_one_another() -> None:
-    count = 10_000
-    compositions = [ar.Composition(name=f"c{i}") for i in range(count)]
-    with contextlib.ExitStack() as stack:
-        for c in compositions:
-            stack.enter_context(c.scope())
-            c.output.reads(c.input)
-    block: Any = ar.Scalar()
-    for _ in range(count):
-        with ar.Composition().scope() as c:
-            c.output.reads(block.reads(c.input))
-        block = c
-    assert ar.infer(block).output == T.Tensor(())
-    twin = pickle.loads(pickle.dumps(block))
-    assert repr(twin) == repr(block) == repr(copy.deepcopy(block))
-    assert float(twin.eval(3)) == 3
-    assert ar.compile(block)([3]).tolist() == [3]
-
-
-@pytest.mark.nightly
-def test_ten_thousand_reads_in_one_scope() -> None:
-    with ar.Composition().scope() as c:
-        wire: Any = ar.Scalar().reads(c.input)
-        step = ar.Function(lambda x: x + 1.0)
-        for _ in range(10_000):
-            wire = step.reads(wire)
-        c.output.reads(wire)
-    assert ar.infer(c).output == T.Tensor(())
-    assert float(c.eval(0)) == 10_000
 
 
 def test_a_finished_one_may_be_the_key_of_a_choice() -> None:

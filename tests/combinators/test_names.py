@@ -89,7 +89,7 @@ def test_long_names_are_told_in_short() -> None:
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5)
 
 
-@draws(40, 2000)
+@draws(15, 2000)
 @given(layer=TEXT, parameter=TEXT, metric=TEXT, tap=TEXT, read=TEXT, key=st.text(st.characters(), max_size=5))
 def test_every_other_name_goes_through_everything(
     layer: str, parameter: str, metric: str, tap: str, read: str, key: str, tmp_path_factory: Any

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
 from arrows.typesys import types as T
-from tests.agree import agree
 
 LENGTH = ar.InputTransform(len)
 TENSOR = T.Tensor((2,))
@@ -55,27 +53,6 @@ def test_it_prints_as_it_is_written() -> None:
     assert ((f >> g >> f >> g) * g).label == "(a chain of 4) * FC(3)"
     assert repr(np.zeros(2) * f) == "Constant(float64[2]) * FC(2)"  # type: ignore[operator]
     assert repr((f, g) * f) == "Record(GetItem(0) >> FC(2), GetItem(1) >> FC(3)) * FC(2)"
-
-
-def test_the_laws_of_arrows() -> None:
-    f, g, h, k = (
-        ar.Function(fn) for fn in (np.negative, lambda x: x * 2.0, lambda x: x + 1.0, lambda x: x * x)
-    )
-    pair = ar.Scalar() * ar.Scalar()
-    one = pair >> f * g >> h * k
-    two = pair >> (f >> h) * (g >> k)
-    three = pair >> ((ar.GetItem(0) >> f >> h) & (ar.GetItem(1) >> g >> k))
-    for example in ([1.0, 2.0], [0.5, -3.0]):
-        assert one.eval(example) == two.eval(example) == three.eval(example)
-
-
-@pytest.mark.parametrize("sharing", [False, True])
-def test_batched_is_one_by_one(sharing: bool) -> None:
-    f = ar.FC(3, activation=ar.ops.tanh)
-    g = f if sharing else ar.FC(3)
-    read = ar.Vector(2, name="left") * ar.Map(ar.Vector(2))
-    block: Any = read >> f * ar.Map(g) >> ar.Identity() * ar.Sum() >> ar.Function(lambda x, y: (x * y).sum())
-    agree(block, [([1, 2], [[3, 4], [5, 6]]), ([0, 1], []), ([2, 2], [[1, 1]])], inputs=["left"])
 
 
 def test_what_is_no_pair_is_an_error_of_the_example() -> None:

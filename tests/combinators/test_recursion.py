@@ -6,7 +6,6 @@ import copy
 import pickle
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,6 @@ from arrows.inference.occurrences import Components
 from arrows.typesys import types as T
 
 FLOAT = T.Tensor(())
-N = 10_000
 
 
 def twice(x: Any) -> Any:
@@ -312,40 +310,6 @@ def test_compile_takes_a_closed_snapshot() -> None:
 
 
 # ------------------------------------------------------------------------------------------ deep
-
-
-def ring(n: int) -> Any:
-    """So many declarations, each of which refers to the next, and to the first."""
-    declarations = [ar.ForwardDeclaration(name=f"d{i}") for i in range(n)]
-    references = [d() for d in declarations]
-    leaf = ar.Scalar()
-    for i, declaration in enumerate(declarations):
-        following, first = references[(i + 1) % n], references[0]
-        declaration.resolve_to(
-            ar.OneOf(len)
-            .case(0, ar.Zeros([]))
-            .case(1, ar.GetItem(0) >> following)
-            .case(2, first)
-            .case(3, leaf)
-        )
-    return references[0]
-
-
-@pytest.mark.nightly
-def test_ten_thousand_definitions_in_a_ring() -> None:
-    start = time.process_time()
-    block = ring(N)
-    typed = ar.infer(block)
-    assert typed.output == FLOAT
-    assert sum(1 for _ in typed.walk()) < 10 * N
-    text = repr(block)
-    assert text.startswith("d0 where d0 = ") and len(text) < 200 * N
-    assert len(str(typed).splitlines()) < 10 * N
-    twin = pickle.loads(pickle.dumps(block))
-    assert repr(twin) == text
-    assert repr(copy.deepcopy(block)) == text
-    assert not has_effects(block)
-    assert time.process_time() - start < 120
 
 
 def test_inference_enters_each_definition_once_however_they_refer_to_one_another() -> None:

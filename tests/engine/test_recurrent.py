@@ -12,7 +12,7 @@ import pytest
 import arrows as ar
 from arrows.engine.scheduling import merge
 from arrows.typesys import types as T
-from tests.combinators import kit
+from tests.combinators.kit import Embedding
 
 TOTAL = ar.Function(lambda x, total: (total, total + x))
 NUMBERS = ar.Map(ar.Scalar())
@@ -103,7 +103,7 @@ def test_copies_keep_which_cells_are_one(copied: Any) -> None:
 
 
 def test_types_flow_backwards_through_a_network() -> None:
-    table = kit.Embedding(5, 3)
+    table = Embedding(5, 3)
     step = (ar.GetItem(0) >> table & ar.GetItem(1)) >> ar.Function(lambda x, h: x + h)
     # only the start says what the state is, and a reader behind it what an open result is
     typed = ar.infer(ar.Map(ar.Identity()) >> ar.RNN(step, ar.Zeros([3])), T.Sequence(T.Tensor((), "int32")))

@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextvars
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import arrows.combinators
-import arrows.layers
-from arrows import ops
-from arrows.typesys import ArrowTypeError, ArrowValueError, types
-from tests.combinators import kit
+import arrows as ar
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from tests.combinators.kit import Embedding
 
 FAMILIES = sorted((Path(__file__).parent / "errors").glob("*.txt"))
 
@@ -37,23 +36,12 @@ def cases_of(family: Path) -> list[tuple[str, str, str]]:
 CASES = [pytest.param(*case, id=f"{f.stem}-{case[0]}") for f in FAMILIES for case in cases_of(f)]
 
 
-class _Names:
-    """What `import arrows as ar` gives, as far as these programs need it."""
-
-    ops = ops
-    types = types
-
-    def __getattr__(self, name: str) -> object:
-        home = arrows.combinators if hasattr(arrows.combinators, name) else arrows.layers
-        return getattr(home, name)
-
-
 def text_of(program: str) -> str:
-    scope = {"ar": _Names(), "FC": kit.FC, "Embedding": kit.Embedding, "Cell": kit.Cell}
+    scope: dict[str, Any] = {"ar": ar, "Embedding": Embedding}
     try:
         # in a context of its own: a program may leave the scope of a Composition open
         contextvars.copy_context().run(exec, compile(program, "model.py", "exec"), scope)
-        arrows.inference.infer(scope["block"])
+        ar.infer(scope["block"])
     except (ArrowTypeError, ArrowValueError) as error:
         kind = "ArrowTypeError" if isinstance(error, ArrowTypeError) else "ArrowValueError"
         return f"{kind}: {error}\n"

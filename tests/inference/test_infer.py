@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows import ops
+from arrows import FC, ops
 from arrows.combinators import Apply, Reference
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from tests.combinators.kit import FC, Embedding, tree_lstm
+from tests.combinators.kit import Embedding, tree_lstm
 
 SCALAR, INDEX, VOID, INPUT = T.Tensor(()), T.Tensor((), "int32"), T.Void(), T.Input()
 
@@ -31,7 +31,7 @@ def test_the_first_example() -> None:
     assert len(references) == 2
     assert all(t.knot is typed.knot and (t.input, t.output) == (INPUT, state) for t in references)
     assert all(t.trace is not None for t in typed.walk() if isinstance(t.form, Apply))
-    cells = {id(t.trace) for t in typed.walk() if t.form.kind == "Cell"}
+    cells = {id(t.trace) for t in typed.walk() if t.form.kind == "TreeLSTM"}
     assert len(cells) == 1
     paths = [str(t.path) for t in typed.walk() if t.form.kind == "Embedding"]
     assert paths[0].startswith("tree > labelled > OneOf in line ") and "case True" in paths[0]

@@ -1,0 +1,224 @@
+"""What raises in words, when composed, checked or run; the conditions are those of TensorFlow Fold's errors.
+
+A row is what is done, the error, and words that its text must have.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from arrows import training
+from arrows import types as T
+from arrows.training import schedules
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError
+
+S, V = ar.Scalar, ar.Vector
+ADD = ar.Function(lambda x, y: x + y, name="add")
+NUMBERS = ar.Map(ar.Scalar())
+ENDLESS = ar.Scalar() >> ar.Broadcast()
+TWO = S() & S()
+TYPE, VALUE, INPUT = ArrowTypeError, ArrowValueError, InputError
+
+
+def composition(body: Callable[[Any], Any]) -> ar.Block[Any, Any]:
+    c: Any = ar.Composition(name="c")
+    with c.scope():
+        body(c)
+    return c
+
+
+def crossed_scopes() -> None:
+    first, second = ar.Composition().scope(), ar.Composition().scope()
+    first.__enter__()
+    second.__enter__()
+    try:
+        first.__exit__(None, None, None)
+    finally:
+        with contextlib.suppress(ArrowValueError):  # nothing is wired in them
+            second.__exit__(None, None, None)
+            first.__exit__(None, None, None)
+
+
+def foreign() -> Any:
+    other: Any = ar.Composition(name="other")
+    with other.scope():
+        wire = S().reads(other.input)
+        other.output.reads(wire)
+    return composition(lambda c: c.output.reads(ADD.reads(wire, wire)))
+
+
+def twice(c: Any) -> None:
+    c.output.reads(S().reads(c.input))
+    c.output.reads(S().reads(c.input))
+
+
+def cycle(c: Any) -> None:
+    f, g = ar.Function(lambda x: x), ar.Function(lambda x: x)
+    f.reads(g)
+    g.reads(f)
+
+
+def unread(c: Any) -> None:
+    S().reads(c.input)
+    c.output.reads(S().reads(c.input))
+
+
+def different(c: Any) -> None:
+    pair = (V(3) & V(4)).reads(c.input)
+    c.output.reads(ADD.reads(pair[0], pair[1]))
+
+
+def declared(resolve: int, refer: bool) -> Any:
+    declaration: Any = ar.ForwardDeclaration(name="tree")
+    reference = declaration()
+    for _ in range(resolve):
+        declaration.resolve_to(S())
+    return declaration() if refer else reference
+
+
+def train(examples: Any, **options: Any) -> Any:
+    model = ar.compile(S() >> ar.Function(lambda x: x.reshape(1)) >> ar.FC(1) >> ar.Function(lambda y: y[0]))
+    return training.train(model, examples, training.SGD(0.1), progress=False, **options)
+
+
+RECURSION = ar.fix(lambda me: ar.OneOf(bool).case(True, ar.InputTransform(list) >> me).case(False, S()))
+FLOAT_LAYER = ar.FC(3, name="dense")
+
+ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: ar.Tensor(3), TYPE, "a shape must be a tuple or list of sizes, not 3"),
+    (lambda: ar.Tensor([1.5]), TYPE, "a size must be an integer, not 1.5"),
+    (lambda: ar.Tensor([3, -1]), VALUE, "must not be negative: -1 in the shape [3, -1]"),
+    (lambda: ar.Scalar(3), TYPE, "unknown element type 3"),
+    (lambda: ar.Scalar("float31"), TYPE, "unknown element type 'float31'"),
+    (lambda: T.Tuple((T.Input(), 3)), TYPE, "item 1 of a tuple type must be a type, not 3"),
+    (lambda: T.Sequence(3), TYPE, "must be a type, not 3"),
+    (lambda: ar.Zeros(None), TYPE, "cannot read None as a type"),
+    (lambda: ar.Tensor([None, 3]), TYPE, "a size must be an integer, not None"),
+    (lambda: ar.infer(V(3) >> FLOAT_LAYER >> ar.Function(lambda x: x + np.ones(4, "float32"))), TYPE,
+     "axis 0"),
+    (lambda: ar.infer(ar.GetItem(0) >> S() >> ar.InputTransform(len)), TYPE, "a tensor on the left"),
+    (lambda: ar.infer(S() >> ar.GetItem("a")), TYPE, "float32 has no items"),
+    (lambda: ar.infer(ar.fix(lambda me: ar.Map(me))), TYPE, "cannot"),
+    (lambda: ar.infer(ar.fix(lambda me: me)), TYPE, "nothing fixes the type"),
+    (lambda: ar.Identity(name=3), TYPE, "name must be a string, not 3"),
+    (lambda: ar.FC(3, name=3), TYPE, "name must be a string, not 3"),
+    (lambda: S() >> 3, TYPE, "cannot use 3 as the right side of >>"),
+    (lambda: S() >> (lambda x: x), TYPE, "ar.Function(f) for a function of tensors"),
+    (lambda: S().reads(S()), TYPE, "inside the scope of a Composition"),
+    (lambda: S()[0], TYPE, "block >> ar.GetItem(0)"),
+    (crossed_scopes, VALUE, "scopes are left in the reverse order"),
+    (lambda: ar.infer(ar.Block()), TYPE, "is no core form"),
+    (lambda: ar.Constant("x"), TYPE, "an array, got 'x'"),
+    (lambda: ar.Function(3), TYPE, "expected a function of tensors, got 3"),
+    (lambda: ar.infer(ar.GetItem(0) >> ar.Function(lambda x: x)), TYPE, "is a Python object"),
+    (lambda: ar.infer(S() >> ar.Function(lambda x: "x")), TYPE, "<lambda> returned str"),
+    (lambda: ar.infer(S() >> ar.Function(lambda x: None)), TYPE, "<lambda> returned None"),
+    (lambda: ar.InputTransform(3), TYPE, "expected a function of a Python object, got 3"),
+    (lambda: ar.infer(ENDLESS >> ar.GetItem(0)), TYPE, "an endless sequence has no items"),
+    (lambda: ar.infer(TWO >> ar.GetItem(2)), TYPE, "there is no item 2: the tuple has items 0 to 1"),
+    (lambda: ar.GetItem("a").eval({"b": 1}), INPUT, "there is no 'a'"),
+    (lambda: ar.GetItem(2).eval([1]), INPUT, "GetItem(2)"),
+    (lambda: ar.infer(ENDLESS >> ar.Length()), TYPE, "an endless sequence has no length"),
+    (lambda: ar.Slice(1), ArrowTypeError, "Slice"),
+    (lambda: ar.Slice(begin=1), ArrowTypeError, "'begin'"),
+    (lambda: declared(1, True), VALUE, "is resolved already"),
+    (lambda: declared(2, False), VALUE, "is resolved already"),
+    (lambda: ar.compile(declared(0, False)), TYPE, "is not resolved"),
+    (lambda: ar.infer(composition(lambda c: c.output.reads(ADD.reads(S().reads(c.input))))), TYPE,
+     "takes 2 tensors (x, y), and it gets one tensor"),
+    (lambda: ar.infer(composition(different)), TYPE, "axis 0 is 3 on the left and 4 on the right"),
+    (foreign, TYPE, "Composition"),
+    (lambda: composition(lambda c: c.output.reads(S().reads(c.output))), TYPE, "is written, and not read"),
+    (lambda: composition(lambda c: c.input.reads(S())), TYPE, "blocks read the input"),
+    (lambda: composition(twice), VALUE, "it is wired already"),
+    (lambda: ar.infer(composition(lambda c: c.output.reads(TWO.reads(c.input)[2]))), TYPE, "no item 2"),
+    (lambda: composition(cycle), TYPE, "has read nothing here so far"),
+    (lambda: ar.infer(composition(unread)), TYPE, "no block reads this wire"),
+    (lambda: composition(lambda c: S().reads(c.input)), VALUE, "nothing is wired to its output"),
+    (lambda: ar.infer(TWO >> ar.Record({"a": ar.Identity()})), TYPE, "the tuple has no keys"),
+    (lambda: ar.infer(TWO >> ar.Record((ar.Identity(),) * 3)), TYPE, "no item 2"),
+    (lambda: ar.Record(3), TYPE, "got 3"),
+    (lambda: ar.OneOf(len, 3), TYPE, "got 3"),
+    (lambda: ar.Record({"a": S()})["b"], TYPE, "block >> ar.GetItem('b')"),
+    (lambda: ar.infer((S() & V(2)) >> ar.Map(ar.Identity())), TYPE, "items have one type"),
+    (lambda: ar.infer(ar.Zeros(()) >> ar.Map(ar.Identity())), TYPE, "an empty tuple has no elements"),
+    (lambda: ar.infer(S() >> ar.Map(ar.Identity())), TYPE, "float32 has none"),
+    (lambda: ar.infer(ENDLESS >> ar.Fold(ADD, ar.Zeros([]))), TYPE, "would never end"),
+    (lambda: ar.infer(NUMBERS >> ar.Fold(S(), ar.Zeros([]))), TYPE, "takes a pair: the state so far"),
+    (lambda: ar.infer(NUMBERS >> ar.Fold(ar.Function(lambda x: x), ar.Zeros([]))), TYPE, "it gets 2 tensors"),
+    (lambda: ar.infer(NUMBERS >> ar.RNN(S(), ar.Zeros([]))), TYPE, "takes a pair: the next element"),
+    (lambda: ar.infer(V(2) >> ar.RNN(ADD, ar.Zeros([2]))), TYPE, "has none"),
+    (lambda: ar.infer(ENDLESS >> ar.RNN(ADD, ar.Zeros([]))), TYPE, "would never end"),
+    (lambda: ar.infer(NUMBERS >> ar.RNN(ar.Function(lambda x, s: (s, s)), ar.Zeros([]))), TYPE,
+     "a state of the same type"),
+    (lambda: ar.infer(NUMBERS >> ar.Scan(ADD, ar.Zeros([]))), TYPE,
+     "must give a pair, an output and the next state"),
+    (lambda: ar.RNN(ADD, ar.Zeros([]), start_from_input=True), VALUE, "start"),
+    (lambda: ar.infer(NUMBERS >> ar.RNN(ADD)), TYPE, "cannot infer the state of RNN"),
+    (lambda: ar.infer(ENDLESS >> ar.Reduce(ADD)), TYPE, "would never end"),
+    (lambda: ar.OneOf(3, {1: S()}), TYPE, "expected as key a function of the input, or a block, got 3"),
+    (lambda: ar.OneOf(len, {}), VALUE, "has no case to choose"),
+    (lambda: ar.infer(ar.OneOf(len).case(0, S()).case(1, V(2))), TYPE, "every case must give the same type"),
+    (lambda: ar.infer(ar.Optional(S(), ar.Zeros([2]))), TYPE, "every case must give the same type"),
+    (lambda: ar.infer((S() & ar.GetItem(0)) >> ar.Concat()), TYPE, "item 1"),
+    (lambda: ar.infer((S() & TWO) >> ar.Concat()), TYPE, "ar.Concat(flatten=True) joins what is inside"),
+    (lambda: ar.infer(TWO >> ar.Concat(1)), TYPE, "which has no axis 1"),
+    (lambda: ar.infer((ar.Tensor([2, 3]) & ar.Tensor([3, 3])) >> ar.Concat(1)), TYPE,
+     "axis 0 is 2 in item 0 and 3 in item 1"),
+    (lambda: ar.infer((S() & S("int32")) >> ar.Concat()), TYPE, "float32, item 1 of int32"),
+    (lambda: ar.infer(ar.Zeros(()) >> ar.Concat()), TYPE, "nothing to join in an empty tuple"),
+    (lambda: ar.infer(ar.Zeros(()) >> ar.Zip()), TYPE, "there are no sequences in an empty tuple"),
+    (lambda: ar.infer((NUMBERS & S()) >> ar.Zip()), TYPE, "item 1 is float32, which has no elements"),
+    (lambda: ar.NGrams(0), VALUE, "n is 0"),
+    (lambda: ar.OneHot(0), VALUE, "the range from 0 to 0 is empty"),
+    (lambda: ar.OneHot(3).eval(7), INPUT, "expected an int from 0 to 2, got 7"),
+    (lambda: ar.OneHotFromList("ab").eval("c"), INPUT, "'c'"),
+    (lambda: ar.OneHotFromList([1, 1.0]), VALUE, "are equal"),
+    (lambda: ar.infer((NUMBERS & ar.Identity() & ar.Identity()) >> ar.Nth()), TYPE, "a tuple of 3"),
+    (lambda: ar.infer((S() & ar.Identity()) >> ar.Nth()), TYPE, "item 0 is float32, which has no elements"),
+    (lambda: ar.infer((ENDLESS & ar.Identity()) >> ar.Nth()), TYPE, "endless"),
+    (lambda: ar.infer((NUMBERS & S("int32")) >> ar.Nth()), TYPE, "an index must be a Python object"),
+    (lambda: ar.Zeros(T.Input()), TYPE, "there is no zero of Input"),
+    (lambda: ar.Zeros((T.Broadcast(T.Void()),)), TYPE, "there is no zero of Broadcast(Void)"),
+    (lambda: ar.Metric(3), TYPE, "must be a string, not 3"),
+    (lambda: ar.infer((S() & S() & S()) >> ar.Metric("m")), TYPE, "it gets a tuple of 3 items"),
+    (lambda: ar.infer(ar.GetItem(0) >> ar.Metric("m")), TYPE, "which is not a tensor"),
+    (lambda: ar.infer(TWO >> ar.Metric("m")), TYPE, "must be a Python object, not float32"),
+    (lambda: ar.compile(ar.AllOf(S() >> ar.Metric("m"), V(2) >> ar.Metric("m"), S())), TYPE,
+     "a metric has one type in a model"),
+    (lambda: ar.compile(ar.GetItem("x")), TYPE, "its result holds a Python object"),
+    (lambda: ar.compile(ENDLESS), TYPE, "its result holds the endless sequence"),
+    (lambda: ar.compile(S())(3), TYPE, "a single example makes a batch of one: [example]"),
+    (lambda: ar.compile(RECURSION, max_nodes=50)([[1]]), INPUT, "raise max_nodes if it is meant"),
+    (lambda: ar.compile(V(3))([[1, 2]]), INPUT, "example 0: expected float32[3], got a list of 2"),
+    (lambda: ar.infer(S() >> ar.FC(3)), TYPE, "the input of FC must be a vector, not float32"),
+    (lambda: ar.infer(V(3, "int32") >> ar.FC(3)), TYPE, "the input of FC must be floating"),
+    (lambda: ar.infer(ar.AllOf(V(2) >> FLOAT_LAYER, V(4) >> FLOAT_LAYER)), TYPE, "fixed by its use at"),
+    (lambda: ar.infer(S() >> ar.Embedding(9, 3)), TYPE, "the input of Embedding must be an integer"),
+    (lambda: ar.compile(S("int32") >> ar.Embedding(9, 3, initializer=lambda *_: np.zeros(3))), VALUE,
+     "gave an array of shape [3], not [9, 3]"),
+    (lambda: ar.infer(S() >> ar.Function(lambda x: object())), TYPE, "<lambda> returned object"),
+    (lambda: schedules.compounding(-0.1, 1.0, 2.0), VALUE, "compounding"),
+    (lambda: training.SGD(0.1, foo=3), TYPE, "SGD has no argument 'foo'"),
+    (lambda: training.SGD(-1.0), VALUE, "learning_rate is -1.0, and should be at least 0"),
+    (lambda: ar.compile(S("int32") >> ar.Metric("m"), loss="m"), TYPE, "only floats can be a loss"),
+    (lambda: train([1.0], batch_size=0), VALUE, "batch_size is 0, and should be 1 or more"),
+    (lambda: train(3), TYPE, "expected a list of examples, got int"),
+    (lambda: train([1.0], epochs=-1), VALUE, "epochs is -1, and should be 0 or more"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("act", "kind", "words"), ROWS)
+def test_what_cannot_be_is_refused_in_words(
+    act: Callable[[], Any], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        act()
+    assert type(caught.value) is kind
+    assert words in " ".join(str(caught.value).split()), str(caught.value)
