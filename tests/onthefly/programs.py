@@ -128,6 +128,207 @@ def _caller(call: Callable[..., Any], block: Any) -> Callable[..., Any]:
     return lambda *arguments: call(block, *arguments)
 
 
+# By what they are about: the type of a value, or several, and how it is computed. `{v3}` is a vector of three
+# that is there, `{v3_2}` another one, `{v2}`, `{s}`, `{i}` and `{L}` (a list of vectors) likewise; `{a}` and
+# `{c}` are values of the type that results, `{n}` is a number.
+STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "read": (
+        ("s", "b.tensor(x['k'])"),
+        ("i", "b.tensor(x['i'])"),
+        ("i", "b.tensor(x['ints'][0])"),
+        ("i", "b.tensor(np.int32(x['i']))"),
+        ("v3", "ops.where(b.tensor([True, False, x['i'] > 2]), {v3}, {v3_2})"),
+        ("v2", "b.tensor(x['v2'])"),
+        ("v3", "b.tensor(x['v3'])"),
+        ("v2", "b.tensor(np.array(x['v2'], 'float32'))"),
+        ("v3", "b.tensor(np.array(x['v3'], 'float32'))"),
+    ),
+    "operate": tuple(
+        ("v3 v2 s", text)
+        for text in (
+            "ops.tanh({a} * {c})",
+            "{a} + {c}",
+            "{a} - {c} * {c}",
+            "ops.sigmoid({a})",
+            "ops.maximum({a}, {c} + 0.0371)",
+            "ops.where({a} > {c} + 0.0371, {a}, ops.tanh({c}))",
+            "ops.exp(-({a} * {a}))",
+            "{a} / (1 + {c} * {c})",
+            "np.tanh({a})",
+            "-{a}",
+        )
+    ),
+    # numbers that stay the same, and numbers that change from visit to visit
+    "with a number": (
+        ("v3 v2 s", "{a} * {n}"),
+        ("v3 v2 s", "{n} - {a}"),
+        ("v3 v2 s", "{a} * x['k']"),
+        ("v3 v2 s", "x['i'] * {a}"),
+        ("v3 v2 s", "ops.tanh({a} + len(x['ints']))"),
+        ("v3 v2 s", "ops.where({a} > 0.1, {a}, {n})"),
+        ("v3 v2 s", "ops.clip({a}, -0.7, 1.1)"),
+        ("s", "ops.where(b.tensor(x['i'] > 2), {s}, {s} * 0.5)"),
+        ("v3 v2", "ops.tanh({a} ** 2)"),
+    ),
+    "with an array": (
+        ("v3", "{a} * np.array([0.5, -1, 2], 'float32')"),
+        ("v3", "np.array(x['v3'], 'float32') - {a}"),
+        ("v3", "ops.add(np.float32(0.3), {a})"),
+        ("v3", "{a} * np.float32(x['k'])"),
+        ("v3", "np.array([0.5, -1, 2], 'float32') - {a}"),
+        ("v3", "ops.add(np.array(x['v3'], 'float32'), {a})"),
+        ("v3", "np.float32(0.3) - {a}"),
+    ),
+    "reshape": (
+        ("s", "{v3}[1]"),
+        ("s", "ops.sum({v3})"),
+        ("s", "ops.mean({v2})"),
+        ("v2", "{v3}[1:]"),
+        ("v2", "ops.stack([{s}, {s_2}])"),
+        ("v3", "ops.concat([{v2}, {v3}])[2:]"),
+        ("v3", "ops.stack([{v3}, {v3_2}])[0]"),
+        ("v3", "ops.stack([{v3}, {v3_2}])[1]"),
+        ("v3", "{v3} * {s}"),
+        ("v3", "ops.concat([{v2}, ops.reshape({s}, (1,))])"),
+        ("v3", "ops.tanh(ops.outer({v2}, {v3})[0])"),
+        ("s", "ops.dot({v3}, {v3_2}) * 0.1"),
+        ("v3", "ops.softmax({v3})"),
+        ("s", "ops.max({v3} + np.array([0.0, 0.0213, 0.0457], 'float32'))"),
+    ),
+    "layer": (
+        ("v3", "f23({v2})"),
+        ("v2", "f32({v3})"),
+        ("v3", "f33({v3})"),
+        ("v3", "g33({v3})"),
+        ("v3", "mlp({v3}, {v3_2})"),
+        ("v3", "g33(f33({v3}))"),
+        ("s", "squared({v3}, {v3_2})"),
+    ),
+    "integers": (
+        ("v3", "e3({i})"),
+        ("v2", "e2({i})"),
+        ("v3", "e3(x['i'])"),
+        ("v3", "e3(0)"),
+        ("v3", "e3(5)"),
+        ("v2", "e2(x['ints'][-1])"),
+        ("i", "ops.argmax({v3} * np.array([1.0, 1.0213, 0.9457], 'float32')).cast('int32')"),
+        ("i", "ops.minimum({i} + 1, 5)"),
+        ("i", "ops.where({s} > 0.3, {i}, 1)"),
+        ("s", "ops.pick({v3}, ops.minimum({i}, 2))"),
+    ),
+    # a list of vectors, of another length for every example
+    "listing": (
+        ("L", "[e3(j) for j in x['ints']]"),
+        ("L", "[b.tensor(row) for row in x['rows']]"),
+        ("L", "[f33(e3(j)) * {v3} for j in x['ints']]"),
+        ("L", "[{v3}, {v3_2}]"),
+        ("L", "[{v3}]"),
+        ("L", "[f({v3}) for f in (f33, g33, f33)]"),
+        ("L", "[b.zeros([3]), {v3}]"),
+        ("L", "[{v3}] * 2"),
+    ),
+    "of a list": (
+        ("L", "{L} + {L_2}"),
+        ("L", "{L}[::-1]"),
+        ("v3", "b.sum({L})"),
+        ("v3", "b.mean({L})"),
+        ("v3", "total({L})"),
+        ("v3", "average({L})"),
+        ("v3", "attend({v3}, {L})"),
+        ("L", "spread({v3}, {L})"),
+        ("v3", "split({L})[1]"),
+        ("L", "split({L})[0]"),
+        ("L", "zipped([(a, {v3}) for a in {L}])[0]"),
+        ("L", "zipped([(a, b.zeros([3])) for a in {L}])[1]"),
+        ("v3", "total([(a, {v3}) for a in {L}])[0]"),
+        ("v3", "two({L}, {L_2})[0]"),
+        ("L", "two({L}, {L_2})[1]"),
+        ("L", "numbered({L})"),
+        ("v3", "{L}[-1]"),
+        ("L", "map33({L})"),
+    ),
+    "tuples": (
+        ("v3", "pair({v3}, {v3_2})['p']"),
+        ("v3", "ops.tanh(pair({v3}, {v3_2})['q'][0])"),
+        ("v3", "pair({v3}, {v3})['q'][1]"),
+    ),
+    "cells": (
+        ("v3", "lstm({v3}, (b.zeros([3]), b.zeros([3])))[0]"),
+        ("v3", "lstm({v3}, ({v3_2}, {v3_3}))[1]"),
+        ("v3", "lstm({v3}, lstm({v3_2}, (b.zeros([3]), b.zeros([3]))))[0]"),
+        ("v3", "gru({v2}, {v3})"),
+        ("v3", "gru({v2}, b.zeros([3]))"),
+        ("v3", "cell({v2}, (({v3}, {v3_2}), (b.zeros([3]), {v3})))[0]"),
+    ),
+    # a block inside: on values, and on a part of the example
+    "block": (
+        ("L", "b(blocks['map33'], {L})"),
+        ("v3", "b(blocks['mapped_sum'], {L})"),
+        ("v3", "b(blocks['fan'], {L})[1]"),
+        ("L", "b(blocks['fan'], {L})[0]"),
+        ("v3", "b(blocks['folded'], {L})"),
+        ("v3", "b(blocks['mlp'], {v3}, {v3_2})"),
+        ("v3", "b(blocks['f33'], {v3})"),
+    ),
+    "on the example": (
+        ("L", "b(blocks['read_rows'], x['rows'])"),
+        ("v3", "b(blocks['read_sum'], x['rows'])"),
+        ("v3", "b(blocks['read_fold'], x['ints'])"),
+        ("v3", "b(blocks['read_tree'], x['tree'])"),
+        ("v3", "b(blocks['read_scaled'], x['v3'])"),
+    ),
+    "constants": (
+        ("v3", "b.zeros([3])"),
+        ("s", "b.zeros([])"),
+        ("v3", "b.constant(np.array([0.5, 0.0, -2.0], 'float32'))"),
+        ("v3", "f33(b.zeros([3]))"),
+        ("v3", "ops.tanh(b.zeros([3]) + 0.5)"),
+        ("i", "b.zeros(ar.types.Tensor([], 'int32'))"),
+    ),
+    # random numbers, in prediction too
+    "noise": (
+        ("v3", "ops.normal_like({v3})"),
+        ("v3", "noisy({v3}, {v3_2})"),
+        ("v3", "{v3} * ops.uniform_like({v3}, -1.0, 1.0)"),
+        ("v3", "noisy_drop({v3})"),
+        ("v3", "noisy_rows({L})"),
+        ("v3", "b(blocks['noisy_fold'], {L})"),
+    ),
+    "loss": tuple(
+        ("", text)
+        for text in (
+            "xent({v3}, ops.minimum({i}, 2))",
+            "xent({v3}, x['i'] % 3)",
+            "ops.sum({v3} * {v3})",
+            "ops.sum({v3} * 0.5)",
+            "{s} * {s}",
+            "squared({v3}, b.zeros([3]))",
+        )
+    ),
+}
+DROPOUT = (
+    ("v3", "drop({v3})"),
+    ("v3", "ops.drop({v3}, 0.5)"),
+    ("v3", "ops.drop({v3}, 0.25)"),
+    ("v3", "two_drops({v3})"),
+    ("v3", "drop_rows({L})"),
+    ("v3", "lstm_drop({v3}, ({v3_2}, {v3_3}))[0]"),
+)
+
+
+class Picks(dict[str, str]):
+    """What stands for the names in a statement: values that are there, or numbers."""
+
+    def __init__(self, writer: Writer, type: str) -> None:
+        super().__init__()
+        self.writer, self.type = writer, type
+
+    def __missing__(self, name: str) -> str:
+        type = self.type if name in ("a", "c") else name.partition("_")[0]
+        self[name] = self.writer.number() if type == "n" else self.writer.pick(type)
+        return self[name]
+
+
 class Writer:
     """Writes a program, line by line, from random choices."""
 
@@ -146,6 +347,8 @@ class Writer:
 
     def pick(self, type: str) -> str:
         """A value of a type: the last ones are likelier, so that chains grow."""
+        if type not in self.values:
+            self.write(STATEMENTS["listing"])
         names = self.values[type]
         back = self.draw(st.integers(0, len(names) - 1))
         return names[-1 - back]
@@ -157,7 +360,7 @@ class Writer:
         name = f"{type}_{next(self.names)}"
         self.line(f"{name} = {text}")
         self.values.setdefault(type, []).append(name)
-        if type not in ("L", "B") and self.draw(st.integers(0, 3)) == 0:
+        if type != "L" and self.draw(st.integers(0, 3)) == 0:
             self.line(f"b.peek(seen, {name})")
         return name
 
@@ -167,24 +370,9 @@ class Writer:
     # -------------------------------------------------------------------------------------- statements
 
     def statement(self, depth: int = 0) -> None:
-        options: list[Callable[[], None]] = [
-            self.read,
-            self.operate,
-            self.with_number,
-            self.with_array,
-            self.reshape,
-            self.layer,
-            self.integers,
-            self.listing,
-            self.of_list,
-            self.function,
-            self.cells,
+        options: list[Callable[[], Any]] = [
+            *(lambda about=about: self.write(about) for about in STATEMENTS.values()),
             self.helper,
-            self.block,
-            self.on_example,
-            self.loss,
-            self.constants,
-            self.noise,
         ]
         if depth < 2:
             options += [lambda: self.loop(depth), lambda: self.branch(depth)]
@@ -194,184 +382,16 @@ class Writer:
             options += [self.dropout]
         self.one_of(*options)()
 
-    def read(self) -> None:
-        kind = self.one_of("v2", "v3", "s", "i", "b")
-        if kind == "s":
-            self.let("s", "b.tensor(x['k'])")
-        elif kind == "i":
-            self.let(
-                "i", self.one_of("b.tensor(x['i'])", "b.tensor(x['ints'][0])", "b.tensor(np.int32(x['i']))")
-            )
-        elif kind == "b":
-            self.let(
-                "v3", f"ops.where(b.tensor([True, False, x['i'] > 2]), {self.pick('v3')}, {self.pick('v3')})"
-            )
-        else:
-            self.let(
-                kind, self.one_of(f"b.tensor(x['{kind}'])", f"b.tensor(np.array(x['{kind}'], 'float32'))")
-            )
+    def write(self, about: tuple[tuple[str, str], ...]) -> None:
+        """One of several statements: a value, or a loss."""
+        types, template = self.one_of(*about)
+        type = self.one_of(*types.split()) if types else ""
+        text = template.format_map(Picks(self, type))
+        self.let(type, text) if type else self.line(f"losses.append({text})")
 
-    def operate(self) -> None:
-        kind = self.one_of("v3", "v2", "s")
-        a, c = self.pick(kind), self.pick(kind)
-        text = self.one_of(
-            f"ops.tanh({a} * {c})",
-            f"{a} + {c}",
-            f"{a} - {c} * {c}",
-            f"ops.sigmoid({a})",
-            f"ops.maximum({a}, {c} + 0.0371)",
-            f"ops.where({a} > {c} + 0.0371, {a}, ops.tanh({c}))",
-            f"ops.exp(-({a} * {a}))",
-            f"{a} / (1 + {c} * {c})",
-            f"np.tanh({a})",
-            f"-{a}",
-        )
-        self.let(kind, text)
-
-    def with_number(self) -> None:
-        """Numbers that stay the same, and numbers that change from visit to visit."""
-        kind = self.one_of("v3", "v2", "s")
-        a, n = self.pick(kind), self.number()
-        text = self.one_of(
-            f"{a} * {n}",
-            f"{n} - {a}",
-            f"{a} * x['k']",
-            f"x['i'] * {a}",
-            f"ops.tanh({a} + len(x['ints']))",
-            f"ops.where({a} > 0.1, {a}, {n})",
-            f"ops.clip({a}, -0.7, 1.1)",
-            f"ops.where(b.tensor(x['i'] > 2), {a}, {a} * 0.5)" if kind == "s" else f"{a} ** 2",
-        )
-        self.let(kind, f"ops.tanh({text})" if "**" in text else text)
-
-    def with_array(self) -> None:
-        a = self.pick("v3")
-        array = self.one_of(
-            "np.array([0.5, -1, 2], 'float32')",
-            "np.array(x['v3'], 'float32')",
-            "np.float32(0.3)",
-            "np.float32(x['k'])",
-        )
-        self.let("v3", self.one_of(f"{a} * {array}", f"{array} - {a}", f"ops.add({array}, {a})"))
-
-    def reshape(self) -> None:
-        v2, v3, s = self.pick("v2"), self.pick("v3"), self.pick("s")
-        kind, text = self.one_of(
-            ("s", f"{v3}[1]"),
-            ("s", f"ops.sum({v3})"),
-            ("s", f"ops.mean({v2})"),
-            ("v2", f"{v3}[1:]"),
-            ("v2", f"ops.stack([{s}, {self.pick('s')}])"),
-            ("v3", f"ops.concat([{v2}, {v3}])[2:]"),
-            ("v3", f"ops.stack([{v3}, {self.pick('v3')}])[{self.one_of(0, 1)}]"),
-            ("v3", f"{v3} * {s}"),
-            ("v3", f"ops.concat([{v2}, ops.reshape({s}, (1,))])"),
-            ("v3", f"ops.tanh(ops.outer({v2}, {v3})[0])"),
-            ("s", f"ops.dot({v3}, {self.pick('v3')}) * 0.1"),
-            ("v3", f"ops.softmax({v3})"),
-            ("s", f"ops.max({v3} + np.array([0.0, 0.0213, 0.0457], 'float32'))"),
-        )
-        self.let(kind, text)
-
-    def layer(self) -> None:
-        v2, v3 = self.pick("v2"), self.pick("v3")
-        kind, text = self.one_of(
-            ("v3", f"f23({v2})"),
-            ("v2", f"f32({v3})"),
-            ("v3", f"f33({v3})"),
-            ("v3", f"g33({v3})"),
-            ("v3", f"mlp({v3}, {self.pick('v3')})"),
-            ("v3", f"g33(f33({v3}))"),
-            ("s", f"squared({v3}, {self.pick('v3')})"),
-        )
-        self.let(kind, text)
-
-    def integers(self) -> None:
-        i = self.pick("i")
-        kind, text = self.one_of(
-            ("v3", f"e3({i})"),
-            ("v2", f"e2({i})"),
-            ("v3", "e3(x['i'])"),
-            ("v3", f"e3({self.one_of(0, 3, 5)})"),
-            ("v2", "e2(x['ints'][-1])"),
-            (
-                "i",
-                f"ops.argmax({self.pick('v3')} * np.array([1.0, 1.0213, 0.9457], 'float32')).cast('int32')",
-            ),
-            ("i", f"ops.minimum({i} + {self.one_of(0, 1)}, 5)"),
-            ("i", f"ops.where({self.pick('s')} > 0.3, {i}, 1)"),
-            ("s", f"ops.pick({self.pick('v3')}, ops.minimum({i}, 2))"),
-        )
-        self.let(kind, text)
-
-    def listing(self) -> None:
-        """A list of vectors, of another length for every example."""
-        text = self.one_of(
-            "[e3(j) for j in x['ints']]",
-            "[b.tensor(row) for row in x['rows']]",
-            f"[f33(e3(j)) * {self.pick('v3')} for j in x['ints']]",
-            f"[{self.pick('v3')}, {self.pick('v3')}]",
-            f"[{self.pick('v3')}]",
-            f"[f({self.pick('v3')}) for f in (f33, g33, f33)]",
-            f"[b.zeros([3]), {self.pick('v3')}]",
-            f"[{self.pick('v3')}] * {self.one_of(1, 2)}",
-            *(
-                [f"{self.pick('L')} + {self.pick('L')}", f"{self.pick('L')}[::-1]"]
-                if "L" in self.values
-                else []
-            ),
-        )
-        self.let("L", text)
-
-    def of_list(self) -> None:
-        if "L" not in self.values:
-            return self.listing()
-        xs, ys, q = self.pick("L"), self.pick("L"), self.pick("v3")
-        kind, text = self.one_of(
-            ("v3", f"b.sum({xs})"),
-            ("v3", f"b.mean({xs})"),
-            ("v3", f"total({xs})"),
-            ("v3", f"average({xs})"),
-            ("v3", f"attend({q}, {xs})"),
-            ("L", f"spread({q}, {xs})"),
-            ("v3", f"split({xs})[1]"),
-            ("L", f"split({xs})[0]"),
-            ("L", f"zipped([(a, {q}) for a in {xs}])[0]"),
-            ("L", f"zipped([(a, b.zeros([3])) for a in {xs}])[1]"),
-            ("v3", f"total([(a, {q}) for a in {xs}])[0]"),
-            ("v3", f"two({xs}, {ys})[0]"),
-            ("L", f"two({xs}, {ys})[1]"),
-            ("L", f"numbered({xs})"),
-            ("v3", f"{xs}[-1]"),
-            ("L", f"map33({xs})"),
-        )
-        self.let(kind, text)
-        return None
-
-    def function(self) -> None:
-        """Tuples and records, in and out."""
-        a, c = self.pick("v3"), self.pick("v3")
-        self.let(
-            "v3",
-            self.one_of(
-                f"pair({a}, {c})['p']", f"ops.tanh(pair({a}, {c})['q'][0])", f"pair({a}, {a})['q'][1]"
-            ),
-        )
-
-    def cells(self) -> None:
-        v2, v3 = self.pick("v2"), self.pick("v3")
-        start = self.one_of("(b.zeros([3]), b.zeros([3]))", f"({v3}, {self.pick('v3')})")
-        cell = self.one_of("lstm", "lstm", "lstm_drop") if self.may_drop else "lstm"
-        self.chancy |= cell == "lstm_drop"
-        kind, text = self.one_of(
-            ("v3", f"{cell}({v3}, {start})[0]"),
-            ("v3", f"{cell}({v3}, {start})[1]"),
-            ("v3", f"{cell}({v3}, {cell}({self.pick('v3')}, {start}))[0]"),
-            ("v3", f"gru({v2}, {v3})"),
-            ("v3", f"gru({v2}, b.zeros([3]))"),
-            ("v3", f"cell({v2}, (({v3}, {self.pick('v3')}), (b.zeros([3]), {v3})))[0]"),
-        )
-        self.let(kind, text)
+    def dropout(self) -> None:
+        self.chancy = True
+        self.write(DROPOUT)
 
     def helper(self) -> None:
         """A function of the program that many lines call: its lines are visited with what they give it."""
@@ -390,63 +410,6 @@ class Writer:
             names.append(name)
         name = self.one_of(*names)
         self.let(kind, f"{name}(b, {self.pick(kind)}, {self.pick(kind)})")
-
-    def block(self) -> None:
-        """A block inside, on values."""
-        if "L" not in self.values:
-            return self.listing()
-        xs, q = self.pick("L"), self.pick("v3")
-        kind, text = self.one_of(
-            ("L", f"b(blocks['map33'], {xs})"),
-            ("v3", f"b(blocks['mapped_sum'], {xs})"),
-            ("v3", f"b(blocks['fan'], {xs})[1]"),
-            ("L", f"b(blocks['fan'], {xs})[0]"),
-            ("v3", f"b(blocks['folded'], {xs})"),
-            ("v3", f"b(blocks['mlp'], {q}, {self.pick('v3')})"),
-            ("v3", f"b(blocks['f33'], {q})"),
-        )
-        self.let(kind, text)
-        return None
-
-    def on_example(self) -> None:
-        """A block inside, on a part of the example."""
-        kind, text = self.one_of(
-            ("L", "b(blocks['read_rows'], x['rows'])"),
-            ("v3", "b(blocks['read_sum'], x['rows'])"),
-            ("v3", "b(blocks['read_fold'], x['ints'])"),
-            ("v3", "b(blocks['read_tree'], x['tree'])"),
-            ("v3", "b(blocks['read_scaled'], x['v3'])"),
-        )
-        self.let(kind, text)
-
-    def constants(self) -> None:
-        kind, text = self.one_of(
-            ("v3", "b.zeros([3])"),
-            ("s", "b.zeros([])"),
-            ("v3", "b.constant(np.array([0.5, 0.0, -2.0], 'float32'))"),
-            ("v3", "f33(b.zeros([3]))"),
-            ("v3", "ops.tanh(b.zeros([3]) + 0.5)"),
-            ("i", "b.zeros(ar.types.Tensor([], 'int32'))"),
-        )
-        self.let(kind, text)
-
-    def dropout(self) -> None:
-        self.chancy = True
-        v3 = self.pick("v3")
-        texts = [f"drop({v3})", f"ops.drop({v3}, 0.5)", f"ops.drop({v3}, 0.25)", f"two_drops({v3})"]
-        if "L" in self.values:
-            texts.append(f"drop_rows({self.pick('L')})")
-        self.let("v3", self.one_of(*texts))
-
-    def noise(self) -> None:
-        """Random numbers, in prediction too."""
-        v3 = self.pick("v3")
-        texts = [f"ops.normal_like({v3})", f"noisy({v3}, {self.pick('v3')})"]
-        texts += [f"{v3} * ops.uniform_like({v3}, -1.0, 1.0)", f"noisy_drop({v3})"]
-        if "L" in self.values:
-            xs = self.pick("L")
-            texts += [f"noisy_rows({xs})", f"b(blocks['noisy_fold'], {xs})"]
-        self.let("v3", self.one_of(*texts))
 
     # ---------------------------------------------------------------------------- control of the program
 
@@ -488,18 +451,6 @@ class Writer:
             self.line(f"{name} = {self.pick('v3')}")
             self.indent -= 1
             self.values = outside
-
-    def loss(self) -> None:
-        v3, s, i = self.pick("v3"), self.pick("s"), self.pick("i")
-        text = self.one_of(
-            f"xent({v3}, ops.minimum({i}, 2))",
-            f"xent({v3}, x['i'] % 3)",
-            f"ops.sum({v3} * {v3})",
-            f"ops.sum({v3} * 0.5)",
-            f"{s} * {s}",
-            f"squared({v3}, b.zeros([3]))",
-        )
-        self.line(f"losses.append({text})")
 
     # ----------------------------------------------------------------------------------- generators
 
@@ -562,7 +513,7 @@ def programs(draw: Any, *, generator: bool = False, chancy: bool = False, most: 
         writer.let(kind, text)
     for _ in range(draw(st.integers(1, most))):
         writer.statement()
-    writer.loss()
+    writer.write(STATEMENTS["loss"])
     writer.line("return counts")
     if generator:
         writer.line("yield")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import Any
 from unittest import mock
@@ -13,11 +12,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from tests.compare import close
-
-
-def said(error: pytest.ExceptionInfo[BaseException]) -> str:
-    """A message, with `LINE` for the line of this file that it names."""
-    return re.sub(r"test_batch\.py:\d+", "LINE", str(error.value))
+from tests.onthefly.said import said
 
 
 @pytest.mark.parametrize(
@@ -331,31 +326,6 @@ def test_the_schedules_of_a_batch_stay_when_it_is_over() -> None:
         within = g.timelines
     assert len(within) == 1
     assert g.timelines == within
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda x: ar.ops.sum(x, axes=0), "ops.sum has no argument 'axes': it takes x, axis, keepdims"),
-        (lambda x: ar.ops.tanh(x, x), "ops.tanh takes 1 positional argument but 2 were given: it takes x"),
-        (lambda x: x.cast(type="int32"), "x.cast has no argument 'type': it takes dtype"),
-    ],
-)
-def test_wrong_arguments_of_an_operation_are_answered_by_what_it_takes(call: Any, reason: str) -> None:
-    with pytest.raises(ar.ArrowTypeError) as caught, ar.OnTheFly().batch() as g:
-        call(g.tensor([1.0, 2.0]))
-    line = call.__code__.co_firstlineno
-    assert f"cannot compute at test_batch.py:{line}" in str(caught.value)
-    assert reason in " ".join(str(caught.value).split())
-
-
-def test_wrong_arguments_of_a_function_of_the_users_stay_pythons() -> None:
-    def tanh(x: Any) -> Any:
-        return x
-
-    with pytest.raises(TypeError) as caught, ar.OnTheFly().batch():
-        tanh(1, where=2)  # type: ignore[call-arg]
-    assert not isinstance(caught.value, ar.ArrowTypeError)
 
 
 @pytest.mark.parametrize(

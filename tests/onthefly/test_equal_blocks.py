@@ -91,7 +91,7 @@ CALLS: dict[str, Callable[[Any, Any, int], Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_block_made_in_place_is_one_call_site(name: str) -> None:
-    few, many = sites_after(3, CALLS[name]), sites_after(1000 if name == "a loss" else 40, CALLS[name])
+    few, many = sites_after(3, CALLS[name]), sites_after(40, CALLS[name])
     assert few == many
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,8 @@ import arrows as ar
 from arrows import ops
 from arrows.training import SGD, Adam
 from tests.compare import close
+from tests.onthefly.said import said
 from tests.onthefly.test_programs import dense
-
-
-def said(error: pytest.ExceptionInfo[BaseException]) -> str:
-    return re.sub(r"test_gradients\.py:\d+", "LINE", str(error.value))
 
 
 def test_gradients_may_be_asked_for_again():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from tests.compare import close
-
-
-def said(error: pytest.ExceptionInfo[BaseException]) -> str:
-    return re.sub(r"test_instances\.py:\d+", "LINE", str(error.value))
+from tests.onthefly.said import said
 
 
 def test_what_instances_may_yield():

@@ -141,31 +141,31 @@ SETTINGS = {
 }
 
 
-@draws(12, 1500)
+@draws(8, 1500)
 @given(program=programs(), **SETTINGS)
 def test_programs(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads)
 
 
-@draws(6, 500)
+@draws(4, 500)
 @given(program=programs(chancy=True), **SETTINGS)
 def test_programs_with_dropout(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads)
 
 
-@draws(12, 1500)
+@draws(8, 1500)
 @given(program=programs(generator=True), one_by_one=st.booleans(), **SETTINGS)
 def test_generators(program, examples, schedule, device, reads, one_by_one):
     check(program, examples, schedule, device, reads, one_by_one=one_by_one)
 
 
-@draws(5, 500)
+@draws(3, 500)
 @given(program=programs(generator=True, chancy=True), **SETTINGS)
 def test_generators_with_dropout(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads)
 
 
-@draws(4, 200)
+@draws(2, 200)
 @given(program=programs(), **SETTINGS)
 def test_programs_in_single_precision(program, examples, schedule, device, reads):
     check(program, examples, schedule, device, reads, float_type=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import arrows as ar
 from arrows.training import Adam, load, load_state, save, save_state
 from tests.compare import close
+from tests.onthefly.said import said
 
 EXAMPLE = [1.0, 2.0, 3.0]
 
@@ -97,9 +97,8 @@ def test_a_parameter_that_waits_is_told_from_one_that_is_unknown(tmp_path: Path)
         net.params["hidden"]
 
 
-def said(error: pytest.ExceptionInfo[BaseException], path: Path) -> str:
-    text = re.sub(r"test_saving\.py:\d+", "LINE", str(error.value))
-    return " ".join(text.replace(str(path), "PATH").split())
+def words(error: pytest.ExceptionInfo[BaseException], path: Path) -> str:
+    return " ".join(said(error).replace(str(path), "PATH").split())
 
 
 def test_a_layer_that_does_not_fit_what_was_loaded(tmp_path: Path) -> None:
@@ -122,7 +121,7 @@ def test_a_layer_that_does_not_fit_what_was_loaded(tmp_path: Path) -> None:
         for layer, reason in ((Scorer(width=5).hidden, wide), (other, absent)):
             with pytest.raises(ar.ArrowTypeError) as error:
                 layer(x)
-            assert said(error, path) == reason
+            assert words(error, path) == reason
 
 
 def test_layers_that_could_be_confused_are_called_before_loading(tmp_path: Path) -> None:
@@ -138,7 +137,7 @@ def test_layers_that_could_be_confused_are_called_before_loading(tmp_path: Path)
     fresh = ar.OnTheFly(seed=1)
     with pytest.raises(ar.ArrowValueError) as error:
         load(fresh, path)
-    assert said(error, path) == (
+    assert words(error, path) == (
         "cannot load PATH before the layers FC_1, FC_2 have been called these layers have the same shapes "
         "and no names of their own, and which is which is known by the order of their first calls hint give "
         "each a name before training, as in name='mu'; or compute an example before loading"
