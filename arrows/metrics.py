@@ -1,8 +1,7 @@
 """Figures that say how good predictions are: exact, and the same in whatever batches the data come.
 
 A metric counts what `update` shows it, batch by batch, and `figures` gives numbers by name, as
-`train(evaluate=)` takes them.  Metrics of parts of the data, of several processes say, are put together by
-`merge`; nothing is rounded before the last division.
+`train(evaluate=)` takes them; nothing is rounded before the last division.
 
 >>> accuracy = Accuracy()
 >>> for predicted, correct in (([2, 0], [2, 1]), ([1, 1], [1, 1])):
@@ -16,9 +15,10 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Sized
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -65,10 +65,6 @@ class StreamingMetric(ABC):
         """
 
     @abstractmethod
-    def merge(self, other: Self, /) -> None:
-        """Counts what another metric of the same kind has counted."""
-
-    @abstractmethod
     def figures(self) -> dict[str, float]:
         """The figures by name; NaN for those of nothing."""
 
@@ -95,17 +91,13 @@ class Accuracy(StreamingMetric):
     """
 
     def __init__(self, *, ignore: int | None = None) -> None:
-        self.ignore = _number_or_none(ignore)
+        self.ignore = ignore
         self.right = self.count = 0
 
     def update(self, predicted: object, correct: object, /) -> None:
         classes, answers = _classes(predicted, correct, self.ignore)
         self.right += int((classes == answers).sum())
         self.count += len(answers)
-
-    def merge(self, other: Self, /) -> None:
-        self.right += other.right
-        self.count += other.count
 
     def figures(self) -> dict[str, float]:
         return {"accuracy": _ratio(self.right, self.count)}
@@ -140,7 +132,7 @@ class ConfusionMatrix(StreamingMetric):
 
     def __init__(self, classes: int | Sequence[str], *, ignore: int | None = None) -> None:
         self.names = _class_names(classes)
-        self.ignore = _number_or_none(ignore)
+        self.ignore = ignore
         self.counts = np.zeros((len(self.names), len(self.names)), np.int64)
 
     def update(self, predicted: object, correct: object, /) -> None:
@@ -148,11 +140,6 @@ class ConfusionMatrix(StreamingMetric):
         classes, answers = _classes(predicted, correct, self.ignore)
         _require_below(n, "class", f"{n} classes", classes, answers)
         self.counts += np.bincount(answers * n + classes, minlength=n * n).reshape(n, n)
-
-    def merge(self, other: Self, /) -> None:
-        if other.names != self.names:
-            raise ArrowValueError("two confusion matrices of other classes cannot be merged")
-        self.counts += other.counts
 
     def figures(self) -> dict[str, float]:
         """The accuracy, and the mean F1 of the classes that were predicted or correct at least once."""
@@ -203,18 +190,14 @@ class MeanSquaredError(StreamingMetric):
         self.differences: list[HostArray] = []
 
     def update(self, predicted: object, correct: object, /) -> None:
-        left, right = _host_array(predicted), _host_array(correct)
+        (left, right), _ = _columns({"predictions": predicted, "correct answers": correct})
         for array in (left, right):
             if array.dtype.kind not in "iubf":
                 raise ArrowTypeError(f"predictions and correct answers should be numbers, not {array.dtype}")
-        _require_same_count(left, right)
         if left.size != right.size:  # [n] beside [n, 1] would spread to [n, n]
             raise ArrowValueError(f"predictions {list(left.shape)} and correct answers {list(right.shape)}")
         with np.errstate(over="ignore", invalid="ignore"):
             self.differences.append(np.abs(left.ravel().astype(np.float64) - right.ravel()) ** self.power)
-
-    def merge(self, other: Self, /) -> None:
-        self.differences += other.differences
 
     def figures(self) -> dict[str, float]:
         differences = np.concatenate([np.zeros(0), *self.differences])
@@ -283,17 +266,7 @@ class AttachmentScores(StreamingMetric):
         columns = {"predicted heads": predicted, "correct heads": correct}
         if relations is not None:
             columns |= {"predicted relations": relations, "correct relations": correct_relations}
-        lengths = [(name, by) for name, values in columns.items() if (by := _lengths(values)) is not None]
-        for (name, first), (other, second) in pairwise(lengths):
-            if len(first) != len(second):
-                raise ArrowValueError(f"{name} of {len(first)} sentences, and {other} of {len(second)}")
-            for number, (left, right) in enumerate(zip(first, second, strict=True)):
-                if left != right:
-                    raise ArrowValueError(f"sentence {number} has {left} {name} and {right} {other}")
-        arrays = {name: _host_array(values).ravel() for name, values in columns.items()}
-        for (name, array), (other, following) in pairwise(arrays.items()):
-            if len(array) != len(following):
-                raise ArrowValueError(f"{len(array)} {name} and {len(following)} {other}")
+        arrays = dict(zip(columns, _columns(columns)[0], strict=True))
         for name in ("predicted heads", "correct heads"):
             if len(arrays[name]) and arrays[name].dtype.kind not in "iu":
                 raise ArrowTypeError(
@@ -313,12 +286,6 @@ class AttachmentScores(StreamingMetric):
         self.words += len(right)
         self.attached += int(right.sum())
         self.labelled += int(labelled.sum())
-
-    def merge(self, other: Self, /) -> None:
-        self.words += other.words
-        self.attached += other.attached
-        self.labelled += other.labelled
-        self._has_relations |= other._has_relations
 
     def figures(self) -> dict[str, float]:
         """UAS, and LAS where there were relations."""
@@ -357,82 +324,52 @@ class SpanF1(StreamingMetric):
         for tag in self.tags:
             if tag != "O" and (tag[1:2] != "-" or tag[0] not in "BIELSU"):
                 raise ArrowValueError(f"the tag {tag!r} is neither 'O' nor 'B-kind', 'I-kind' and the like")
-        self._numbers = {tag: number for number, tag in enumerate(self.tags)}
         self.kinds = tuple(dict.fromkeys(tag[2:] for tag in self.tags if tag != "O"))
-        self._kind = np.array([-1 if tag == "O" else self.kinds.index(tag[2:]) for tag in self.tags])
-        self._begins = np.array([tag[0] in "BSU" for tag in self.tags])
-        self._ends = np.array([tag[0] in "ELSU" for tag in self.tags])
-        self._counts = np.zeros((3, len(self.kinds)), np.int64)  # right, predicted, correct
+        self._counts = [Counter[str](), Counter[str](), Counter[str]()]  # right, predicted, correct
 
     def update(self, predicted: object, correct: object, /) -> None:
-        (left, left_offsets), (right, right_offsets) = (self._sentences(x) for x in (predicted, correct))
-        lengths = [np.diff(offsets) for offsets in (left_offsets, right_offsets)]
-        if len(lengths[0]) != len(lengths[1]):
-            raise ArrowValueError(
-                f"{len(lengths[0])} predicted sentences, and {len(lengths[1])} correct ones"
-            )
-        if (lengths[0] != lengths[1]).any():
-            n = int((lengths[0] != lengths[1]).argmax())
-            raise ArrowValueError(
-                f"sentence {n} has {lengths[0][n]} predicted tags and {lengths[1][n]} correct"
-            )
-        numbers = _classes(left, right, None)
+        arrays, lengths = _columns({"predicted tags": predicted, "correct tags": correct})
+        if None in lengths:
+            raise ArrowTypeError("tags come by sentence: a Ragged, or a list of lists of tags")
+        numbers = _classes(self._numbers(arrays[0]), self._numbers(arrays[1]), None)
         _require_below(len(self.tags), "tag", "tags", *numbers)
-        spans = [self._spans(tags, left_offsets) for tags in numbers]
-        together, times = np.unique(np.concatenate(spans), axis=0, return_counts=True)
-        for row, kinds in enumerate((together[times == 2, 2], spans[0][:, 2], spans[1][:, 2])):
-            self._counts[row] += np.bincount(kinds, minlength=len(self.kinds))
-
-    def merge(self, other: Self, /) -> None:
-        if other.tags != self.tags:
-            raise ArrowValueError("spans of other tags cannot be merged")
-        self._counts += other._counts
+        stops: HostArray = np.cumsum(lengths[0] or [])
+        left, right = (set(self._spans(array.tolist(), set(stops.tolist()))) for array in numbers)
+        for counter, spans in zip(self._counts, (left & right, left, right), strict=True):
+            counter.update(kind for _, _, kind in spans)
 
     def figures(self) -> dict[str, float]:
         """Of all spans together."""
-        right, predicted, correct = self._counts.sum(axis=1)
-        return {
-            "span precision": _ratio(right, predicted),
-            "span recall": _ratio(right, correct),
-            "span F1": _ratio(2 * right, predicted + correct),
-        }
+        right, predicted, correct = (counter.total() for counter in self._counts)
+        precision, recall = _ratio(right, predicted), _ratio(right, correct)
+        f1 = _ratio(2 * right, predicted + correct)
+        return {"span precision": precision, "span recall": recall, "span F1": f1}
 
     def f1(self) -> dict[str, float]:
         """F1 for each kind of spans; NaN for one that never came."""
-        rows = zip(self.kinds, *self._counts, strict=True)
-        return {kind: _ratio(2 * right, predicted + correct) for kind, right, predicted, correct in rows}
+        right, predicted, correct = self._counts
+        return {kind: _ratio(2 * right[kind], predicted[kind] + correct[kind]) for kind in self.kinds}
 
-    def _sentences(self, values: object) -> tuple[object, HostArray]:
-        """All tags in a row, and where each sentence begins."""
-        if isinstance(values, Ragged):
-            while isinstance(values.values, Ragged):  # texts of sentences, say
-                values = values.values
-            return values.values, values.offsets
-        lists = (list, tuple, np.ndarray)
-        if not isinstance(values, lists[:2]) or not all(isinstance(x, lists) for x in values):
-            raise ArrowTypeError("tags come by sentence: a Ragged, or a list of lists of tags")
-        flat = [self._number(tag) for sentence in values for tag in sentence]
-        return flat, np.cumsum([0, *map(len, values)])
+    def _numbers(self, tags: HostArray) -> HostArray:
+        """The numbers of tags, which are given as such or by name."""
+        if tags.dtype.kind != "U":
+            return tags
+        numbers = {tag: number for number, tag in enumerate(self.tags)}
+        unknown = next((tag for tag in tags.tolist() if tag not in numbers), None)
+        if unknown is not None:
+            raise ArrowValueError(f"{unknown!r} is none of the tags {', '.join(self.tags)}")
+        return np.array([numbers[tag] for tag in tags.tolist()], np.int64)
 
-    def _number(self, tag: object) -> object:
-        if np.ndim(tag):  # type: ignore[arg-type]
-            raise ArrowTypeError("a sentence is a list of tags, each a number or a name, not of lists")
-        if isinstance(tag, str) and tag not in self._numbers:
-            raise ArrowValueError(f"{tag!r} is none of the tags {', '.join(self.tags)}")
-        return self._numbers[tag] if isinstance(tag, str) else tag
-
-    def _spans(self, tags: HostArray, offsets: HostArray) -> HostArray:
-        """The begin, the end and the kind of each span, `[spans, 3]`."""
-        kind, inside = self._kind[tags], self._kind[tags] >= 0
-        starts = np.zeros(len(tags) + 1, bool)
-        starts[offsets] = True  # of a sentence
-        changes = starts[: len(tags)] | self._begins[tags]
-        changes[1:] |= (kind[1:] != kind[:-1]) | self._ends[tags[:-1]]
-        begin = np.flatnonzero(changes & inside)
-        # A span goes on to where another begins, where a tag is outside, or the sentence ends.
-        stops = np.append(np.flatnonzero(changes | ~inside), len(tags))
-        end = stops[np.searchsorted(stops, begin, side="right")]
-        return np.stack([begin, end, kind[begin]], axis=1)
+    def _spans(self, tags: Sequence[int], ends: Container[int]) -> Iterator[tuple[int, int, str]]:
+        """The begin, the end and the kind of each span; `ends` are those of the sentences."""
+        begin, before = 0, "O"  # of the span that goes on, and the tag before
+        for place, tag in enumerate([*(self.tags[number] for number in tags), "O"]):
+            begins = place in ends or before[0] in "OELSU" or tag[0] in "BSU" or tag[2:] != before[2:]
+            if before != "O" and (begins or tag == "O"):
+                yield begin, place, before[2:]
+            if begins:
+                begin = place
+            before = tag
 
 
 def _ratio(numerator: int, denominator: int) -> float:
@@ -440,52 +377,48 @@ def _ratio(numerator: int, denominator: int) -> float:
     return int(numerator) / int(denominator) if denominator else math.nan
 
 
-def _host_array(values: object) -> HostArray:
-    """Predictions or answers as one host array; sequences and lists of lists one after the other."""
+def _columns(columns: Mapping[str, object]) -> tuple[list[HostArray], list[list[int] | None]]:
+    """Predictions and answers as arrays, sentences one after the other, and how many words each sentence has.
+
+    Raises:
+        ArrowValueError: columns of different lengths, or of sentences of different lengths.
+    """
+    read = {name: _column(values) for name, values in columns.items()}
+    by_sentence = [(name, lengths) for name, (_, lengths) in read.items() if lengths is not None]
+    for (name, lengths), (other, others) in pairwise(by_sentence):
+        for number, (left, right) in enumerate(zip_longest(lengths, others, fillvalue=0)):
+            if left != right:
+                raise ArrowValueError(f"sentence {number} has {left} {name} and {right} {other}")
+    for (name, (array, _)), (other, (following, _)) in pairwise(read.items()):
+        if len(array) != len(following):
+            raise ArrowValueError(
+                f"{len(array)} {name} and {len(following)} {other}; scores of classes go in one "
+                "array [n, classes]"
+            )
+    return [array for array, _ in read.values()], [lengths for _, lengths in read.values()]
+
+
+def _column(values: object) -> tuple[HostArray, list[int] | None]:
+    """One column as an array, and how many words each sentence has; None if they do not come by sentence."""
+    array: object
+    if isinstance(values, Ragged):
+        flat, inner = _column(values.values)
+        return flat, values.lengths.tolist() if inner is None else inner
     if isinstance(values, (list, tuple)):
-        flat = list(_flat(values))
-        return np.array(flat) if flat else np.zeros(0, np.int64)
+        if any(isinstance(item, (list, tuple, Ragged)) or getattr(item, "shape", ()) for item in values):
+            parts = [_column(item) for item in values]
+            arrays = [array for array, _ in parts if len(array)] or [np.zeros(0, np.int64)]
+            return np.concatenate(arrays), [n for array, inner in parts for n in inner or [len(array)]]
+        return (np.array(values), None) if values else (np.zeros(0, np.int64), [])
     try:
         array = to_numpy(values)
     except TypeError:
-        array = None
-    while isinstance(array, Ragged):
-        array = array.values
+        array = values
     if not isinstance(array, np.ndarray):
         raise ArrowTypeError(f"a metric reads arrays, ragged values and lists, not {type(values).__name__}")
     if not array.ndim:
         raise ArrowTypeError(f"a metric reads many values at once, not {array.item()!r}; a list will do")
-    return array
-
-
-def _flat(values: Sequence[Any]) -> Iterator[object]:
-    for item in values:
-        if isinstance(item, (list, tuple)):
-            yield from _flat(item)
-        elif isinstance(item, Ragged) or len(getattr(item, "shape", ())) > 0:
-            yield from _host_array(item).ravel().tolist()
-        else:
-            yield item
-
-
-def _lengths(values: object) -> Sequence[int] | None:
-    """How many words each sentence has; None if the words are not given by sentence."""
-    if isinstance(values, Ragged) and not isinstance(values.values, Ragged):
-        lengths: list[int] = values.lengths.tolist()
-        return lengths
-    if not isinstance(values, (list, tuple)):
-        return None
-    rows = all(isinstance(x, (list, tuple)) or len(getattr(x, "shape", ())) == 1 for x in values)
-    return [len(x) for x in values] if rows else None
-
-
-def _require_same_count(predicted: Sized, correct: Sized) -> None:
-    """Refuses another number of answers than of predictions."""
-    if len(predicted) != len(correct):
-        raise ArrowValueError(
-            f"{len(predicted)} predictions and {len(correct)} correct answers; scores of classes go in one "
-            "array [n, classes]"
-        )
+    return array, None
 
 
 def _require_below(count: int, one: str, several: str, predicted: HostArray, correct: HostArray) -> None:
@@ -506,17 +439,9 @@ def _class_names(classes: object) -> tuple[str, ...]:
     return names
 
 
-def _number_or_none(ignore: object) -> int | None:
-    """The number of the answers that are not counted, if there is one."""
-    if ignore is not None and not isinstance(ignore, (int, np.integer)):
-        raise ArrowTypeError(f"ignore must be a whole number or None, not {ignore!r}")
-    return None if ignore is None else int(ignore)
-
-
 def _classes(predicted: object, correct: object, ignore: int | None) -> tuple[HostArray, HostArray]:
     """The predicted and the correct classes, without those to ignore."""
-    scores, answers = _host_array(predicted), _host_array(correct)
-    _require_same_count(scores, answers)
+    (scores, answers), _ = _columns({"predictions": predicted, "correct answers": correct})
     if scores.ndim > 2 or answers.ndim > 1 or scores.shape[1:] == (0,):
         raise ArrowTypeError(
             "the predictions should have the shape [n] or [n, classes], and the correct answers [n], not "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,12 +57,11 @@ def same(left: dict[str, float], right: dict[str, float]) -> bool:
 def test_batches_do_not_matter(make, data):
     @given(data, st.integers(0, 12), st.randoms())
     def check(rows: Any, cut: int, random: Any) -> None:
-        whole, parts, other = make(), make(), make()
+        whole, parts = make(), make()
         whole.update(*columns(rows))
         mixed = random.sample(rows, len(rows))
         parts.update(*columns(mixed[:cut]))
-        other.update(*columns(mixed[cut:]))
-        parts.merge(other)
+        parts.update(*columns(mixed[cut:]))
         assert same(whole.figures(), parts.figures())
 
     check()
@@ -154,10 +152,8 @@ def test_spans_by_sentence_of_a_model():
     metric = SpanF1(TAGS)
     metric.update(ragged, [["B-a"], ["B-a", "B-a", "O"]])
     assert metric.figures()["span F1"] == 1.0  # an inside that begins a sentence begins a span
-    both = SpanF1(TAGS)
-    both.merge(metric)
-    both.merge(metric)
-    assert both.figures() == metric.figures() and both._counts.sum() == 2 * metric._counts.sum()
+    metric.update([scores[:1], scores[1:]], [["O"], ["O", "O", "O"]])
+    assert metric.figures()["span F1"] == 2 * 3 / 9
 
 
 def test_sentences_of_texts_are_sentences():
@@ -166,8 +162,8 @@ def test_sentences_of_texts_are_sentences():
     sentences, metric = ar.Ragged(tags, lengths), SpanF1(TAGS)
     texts = ar.Ragged(sentences, np.array([0, 2, 3]))
     metric.update(texts, sentences)
-    metric.update(texts, texts)
-    assert metric._counts.sum(axis=1).tolist() == [6, 6, 6]
+    metric.update(texts, [[["O", "I-a"], ["I-a", "O"]], [["I-a"]]])
+    assert metric.figures() == {"span precision": 5 / 6, "span recall": 5 / 6, "span F1": 5 / 6}
 
 
 def test_a_column_of_classes_is_classes():
@@ -248,7 +244,7 @@ def test_attachment_scores_are_their_definition_in_every_container(sentences, ma
         (([[1]], [[1]], [["a"]]), "relations are either predicted and known"),
         ((([[1]], [["a"]]), ([[1]], [["b"]])), "whole numbers.*relations are arguments of their own"),
         (([[0.5]], [[1]]), "predicted heads should be whole numbers, not float64"),
-        (([[1, 2]], [[1], [2]]), "predicted heads of 1 sentences, and correct heads of 2"),
+        (([[1, 2]], [[1], [2]]), "sentence 0 has 2 predicted heads and 1 correct heads"),
         (([[1, 2], [3]], ((1,), (2, 3))), "sentence 0 has 2 predicted heads and 1 correct heads"),
         (([[1, 2]], [[1, 2]], [["a"]], [["a", "b"]]), "sentence 0 has 2 correct heads and 1 predicted rel"),
         (([1, 2], [1, 2], ["a"], ["a"]), "2 correct heads and 1 predicted relations"),
@@ -281,8 +277,7 @@ def test_attachment_scores_refuse_columns_that_do_not_fit(columns, words):
         (MeanSquaredError(), np.zeros((2, 1)), np.zeros((2, 3)), r"predictions \[2, 1\] and correct"),
         (MeanSquaredError(), ["a"], [1], "should be numbers"),
         (SpanF1(TAGS), [1], [1], "by sentence"),
-        (SpanF1(TAGS), [[[1, 2], [1]]], [[[1, 2], [1]]], "a list of tags, .* not of lists"),
-        (SpanF1(TAGS), [np.eye(7)[:2]], [[1, 2]], "a list of tags, .* not of lists"),
+        (SpanF1(TAGS), [[[1, 2], [1]]], [[1, 2, 1]], "sentence 0 has 2 predicted tags and 3 correct tags"),
         (SpanF1(TAGS), [[1]], [["B-c"]], "'B-c' is none of the tags"),
         (SpanF1(TAGS), [[1], [2]], [[1], [2, 3]], "sentence 1 has 1 predicted tags and 2 correct"),
         (SpanF1(TAGS), [[7]], [[1]], "a predicted tag is 7"),
@@ -299,13 +294,7 @@ def test_classes_have_names_of_their_own():
     for classes in ([], ["a", "a"], 0):
         with pytest.raises(ar.ArrowValueError, match="at least one class"):
             ConfusionMatrix(classes)
-    for ignore in ("x", 1.5, [1]):
-        with pytest.raises(ar.ArrowTypeError, match="ignore must be a whole number or None"):
-            Accuracy(ignore=ignore)  # type: ignore[arg-type]
     with pytest.raises(ar.ArrowTypeError, match="number or a list of names"):
         ConfusionMatrix("ab")
     with pytest.raises(ar.ArrowValueError, match="neither 'O' nor 'B-kind'"):
         SpanF1(["O", "NOUN"])
-    for left, right in pairwise([ConfusionMatrix(2), ConfusionMatrix(3)]):
-        with pytest.raises(ar.ArrowValueError, match="cannot be merged"):
-            left.merge(right)
