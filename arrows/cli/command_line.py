@@ -16,7 +16,6 @@ from contextlib import nullcontext
 from typing import NoReturn
 
 from arrows.cli import check, demo, fit, predict, show
-from arrows.cli.job import finished, first_prints, own_device
 from arrows.cli.option_types import positive
 from arrows.machine import limited_to, set_threads
 from arrows.training import NotFiniteError
@@ -68,16 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with nullcontext() if threads is None else limited_to(threads):
         if options.threads is not None:
             set_threads(options.threads)  # it warns where none can be set
-        if options.command != "fit":
-            return exit_status(program, lambda: int(options.run(options)))
-        return finished(lambda: exit_status(program, lambda: _fit(options)))
-
-
-def _fit(options: argparse.Namespace) -> int:
-    """Runs `arrows fit`; of several processes that train together, one prints."""
-    with first_prints():
-        options.device = own_device(options.device)
-        return int(options.run(options))
+        return exit_status(program, lambda: int(options.run(options)))
 
 
 def exit_status(program: str, work: Callable[[], int]) -> int:

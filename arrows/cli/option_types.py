@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
 from math import inf, nan
 
 from arrows.engine.device import Device, get_device
-from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import quoted
-
-OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
-    "adadelta": Adadelta,
-    "adagrad": Adagrad,
-    "adam": Adam,
-    "adamw": AdamW,
-    "rmsprop": RMSprop,
-    "sgd": SGD,
-}
-"""The names for `--optimizer`."""
 
 
 def count(text: str) -> int:

@@ -80,7 +80,9 @@ def parse_json_line(raw: bytes, source: str, number: int, fields: Fields = Mappi
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{place}:{error.colno}: this is no JSON: {error.msg}") from error
+        whole = "; of one array, `jq -c '.[]'` makes JSON Lines, a value on each line"
+        hint = whole * (number == 1 and text.startswith("["))
+        raise InputError(f"{place}:{error.colno}: this is no JSON: {error.msg}{hint}") from error
     except RecursionError as error:
         raise InputError(f"{place}: this JSON value is nested too deeply") from error
     except ValueError as error:  # a field twice, or an integer of more digits than Python reads

@@ -9,6 +9,7 @@ from typing import Any
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.documents import build_block, category
+from arrows.documents.build import Rows
 from arrows.ops import TensorLike
 
 
@@ -36,7 +37,7 @@ class DocumentModel:
 
 @ar.builder
 def document_classifier(
-    decisions: dict[str, dict[str, Any]],
+    decisions: Rows,
     label: Sequence[str],
     classes: Sequence[str],
     *,
@@ -78,7 +79,7 @@ def document_classifier(
 
 @ar.builder
 def document_regressor(
-    decisions: dict[str, dict[str, Any]],
+    decisions: Rows,
     label: Sequence[str],
     mean: float,
     deviation: float,

@@ -6,9 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-import arrows as ar
 from arrows import cli
 from arrows.cli.fit import command as fit_command
 
@@ -52,7 +49,6 @@ def test_fit_leaves_nothing_in_the_way_of_its_next_run(tmp_path, capsys, monkeyp
     path, folder = tmp_path / "x.csv", tmp_path / "x.fit"
     path.write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(60)), encoding="utf-8")
     command = [str(each) for each in ["fit", path, "--label", "y", "--epochs", 1, "--width", 2]]
-    assert cli.main([*command, "--find-rate"]) == 0 and not folder.exists()
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -62,21 +58,6 @@ def test_fit_leaves_nothing_in_the_way_of_its_next_run(tmp_path, capsys, monkeyp
         assert cli.main(command) == 130
     assert not contents(folder)
     assert cli.main(command) == 0
-    before = contents(folder)
-    (folder / "block.py").write_text("# edited", encoding="utf-8")
-    for more in ([], ["--overwrite"], ["--on-disk"]):
-        assert cli.main([*command, "--find-rate", *more]) == 0
-        assert contents(folder) == before | {"block.py": b"# edited"}
-
-
-@pytest.mark.parametrize("option", ["--log"])
-def test_a_log_is_written_neither_into_the_data_nor_into_a_model(tmp_path, capsys, option):
-    path, model = tmp_path / "x.csv", tmp_path / "model"
-    path.write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(60)), encoding="utf-8")
-    ar.save_model(ar.compile(ar.models.sentiment(ar.Vocabulary(["good"]), size=2).judge), model)
-    command = ["fit", path, "--label", "y", "--epochs", 1, "--width", 2, "--output", tmp_path / "f"]
-    refused(capsys, tmp_path, [*command, option, path], f"{option} .*x.csv is the file that is read")
-    refused(capsys, tmp_path, [*command, option, model], f"{option} .*model is a trained model")
 
 
 def test_after_folds_no_run_goes_on_from_the_state_that_they_replaced(tmp_path, capsys):

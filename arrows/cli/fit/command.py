@@ -9,18 +9,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-import arrows as ar
-from arrows.cli.fit.examples import DataSplit, Example, ExampleFile, read_examples, split_examples
-from arrows.cli.fit.folds import CrossValidation, cross_validation
+from arrows.cli.fit.examples import Example, ExampleFile, Parts, read_examples, split_examples
 from arrows.cli.fit.leakage import revealing_fields
-from arrows.cli.fit.models import SETS, Built, Measured, Result, label_path, optimizer_of, prepared, trained
-from arrows.cli.fit.options import SHARE, require_folds
+from arrows.cli.fit.options import SHARE
 from arrows.cli.fit.report import (
-    Report,
     Table,
     class_tables,
     epoch_table,
@@ -29,73 +25,21 @@ from arrows.cli.fit.report import (
     page,
     text_report,
 )
-from arrows.cli.fit.task import (
-    FEW_TO_MEASURE,
-    Classes,
-    Task,
-    counted,
-    figure_text,
-    figures_text,
-    task_of,
-)
-from arrows.cli.job import in_job
-from arrows.cli.outputs import require_free, states
+from arrows.cli.fit.task import Classes, Result, Task, counted, figure_text, figures_text, task_of
+from arrows.cli.fit.training import Models, cross_validation, label_path, state_path, train_best, trained
 from arrows.cli.table_columns import METADATA, is_missing
-from arrows.cli.train_command import checkpoint_path, content_hash, parameter_count, run_logs, train_best
 from arrows.model_file import save_model
-from arrows.storage import replacing
-from arrows.training import Epoch, History, load
+from arrows.storage import previous, replacing, require_replaceable
+from arrows.training import History
+from arrows.training.saving import described_file, holds_state
 from arrows.typesys import ArrowValueError
+from arrows.typesys.errors import message
 from arrows.typesys.quoting import printable, quoted
 from arrows.version import __version__
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
-    """A fit that is ready to train.
-
-    Attributes:
-        options: of the command.
-        data: the file of the examples.
-        split: the examples in parts.
-        task: what is predicted.
-        built: the models.
-        measured: the parts that measure the model.
-        sets: the folder for examples in files, or None.
-    """
-
-    options: argparse.Namespace
-    data: ExampleFile
-    split: DataSplit
-    task: Task
-    built: Built
-    measured: Mapping[str, Measured]
-    sets: Path | None
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """What the model file says about the columns of tables, all but the label and those left out."""
-        left_out = {label_path(self.data.keys[:1]), *self.options.ignore}
-        columns = self.data.columns.items()
-        kept = {name: kind for name, kind in columns if label_path([name]) not in left_out}
-        return {METADATA: json.dumps(kept)} if columns else {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What came of a training.
-
-    Attributes:
-        history: of the model that was kept.
-        best: the number of its epoch.
-        results: by part; the last is what the report is about.
-        folds: of the cross-validation, if there was one.
-    """
-
-    history: History
-    best: int
-    results: Mapping[str, Result]
-    folds: CrossValidation | None = None
+FEW_TO_MEASURE = 50  # the standard error of an accuracy is 0.07 then
+WRITTEN = ("model.safetensors", "block.py", "history.json", "report.html")
+_NO_SETTINGS = ("command", "run", "data", "output", "label", "device", "threads", "resume", "overwrite")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -103,161 +47,106 @@ def run(options: argparse.Namespace) -> int:
 
     Raises:
         InputError, ArrowValueError, OSError: wrong data or options; no model has been written then.
-        And as `train_best`.
+        NotFiniteError: loss or parameters became NaN, or the figure that decides always was.
+        KeyboardInterrupt: on Ctrl-C; the run can be resumed.
     """
-    require_folds(options)
-    folder = _folder(options)
-    options.save = folder / "model.safetensors"  # where `train_best` keeps the model
-    _require_folder(options, folder)
-    split, data = _split(options)
+    name = options.data.name.removesuffix(".gz").removesuffix(".zst")
+    folder: Path = options.output or options.data.with_name(f"{Path(name).stem}.fit")
+    model = folder / "model.safetensors"
+    states = _require_folder(options, folder, model)
+    parts, data = _read(options)
     # With folds, all that is not to test by validates.
-    validating = split.validation if options.folds is None else split.train
-    examples = [*split.train, *split.validation, *split.test]
-    task = task_of(examples, split, options.task, options.label, validating=len(validating))
-    built = Built.of(options, split.train, task)
-    warnings = [*data.notes, *_warnings(options, task, split, validating)]
+    validating = parts["validation" if options.folds is None else "train"]
+    task = task_of(parts, options.task, options.label, validating=len(validating))
+    models = Models.of(options, parts["train"], task, data.keys)
+    warnings = [*data.notes, *_warnings(options, parts, data.keys, task, validating)]
     print("\n".join(warnings), end="\n" * bool(warnings))
     if options.skip_errors:
-        split = built.readable(split)
+        parts = models.readable(parts)
     # All examples are read before anything is written: one may be unlike those to learn from.
-    sets = folder if options.on_disk else None
-    if sets is not None:
-        folder.mkdir(exist_ok=True)
-        for left in () if in_job() else folder.glob(f"{SETS}*"):  # by a run that was killed
-            shutil.rmtree(left, ignore_errors=True)
-    measured = {
-        name: Measured(built.scores, part, prepared(built.scores, part, sets), task)
-        for name, part in (("validation", split.validation), ("test", split.test))
-        if part
-    }
-    count = len(split.train) + len(split.validation) + len(split.test)
-    validate = "in folds" if options.folds is not None else f"{len(split.validation):,} to validate by"
+    scores = {name: models.scores_of(parts[name]) for name in ("validation", "test") if parts[name]}
+    train, validation, test = (len(part) for part in parts.values())
+    validate = "in folds" if options.folds is not None else f"{validation:,} to validate by"
+    size = sum(array.size for array in models.learner.params.values())
     print(
-        f"{count:,} examples: {len(split.train):,} to learn from, {validate}, {len(split.test):,} to test "
-        f"by; {quoted(options.label)} is {printable(str(task))}; {parameter_count(built.learner)}; the best "
-        f"epoch is that of the best {task.best_by}",
+        f"{train + validation + test:,} examples: {train:,} to learn from, {validate}, {test:,} to test by; "
+        f"{quoted(options.label)} is {printable(str(task))}; {size:,} parameters; the best epoch is that of "
+        f"the best {task.best_by}",
         flush=True,
     )
-    if not options.find_rate:
-        folder.mkdir(exist_ok=True)
-    fit = Fit(
-        options=options,
-        data=data,
-        split=split,
-        task=task,
-        built=built,
-        measured=measured,
-        sets=sets,
-    )
-    outcome = _trained(fit) if options.folds is None else _trained_after_folds(fit)
-    if outcome is not None:
-        report = _report(fit, [*warnings, *_weaknesses(task, outcome.results)], outcome)
-        print(f"\n{text_report(report)}")
-        _write(folder / "history.json", json.dumps(_histories(outcome), indent=1) + "\n")
-        _write(folder / "report.html", page(report))
-        if not (options.resume and (folder / "block.py").exists()):  # the user may have edited it
-            _write(folder / "block.py", _formatted(built.proposal.source))
-        written = "model.safetensors, block.py, history.json, report.html"
-        print(f"written to {printable(str(folder))}: {written}")
+    folder.mkdir(exist_ok=True)
+    texts, results, folds = _texts(options, data), dict[str, Result](), list[History]()
+    if options.folds is None:
+        history, best = train_best(options, models, parts, scores["validation"], model, texts)
+    else:
+        best, results["cross-validation"], folds = cross_validation(options, parts["train"], data.keys)
+        print(
+            f"the folds are best after {best} epochs, on average; now to learn from all of them", flush=True
+        )
+        history = trained(options, models, parts["train"], epochs=best)
+        save_model(models.judge, model, metadata=texts)
+        for state in states:  # no run goes on from the state of the one whose model this replaces
+            state.unlink(missing_ok=True)
+    results |= {name: Result.of(task, parts[name], score()) for name, score in scores.items()}
+    figures = "\n".join(f"  {name}: {figures_text(result.figures)}" for name, result in results.items())
+    print(f"the model of epoch {best} ({printable(str(model))}):\n{figures}")
+
+    warnings += _weaknesses(task, results)
+    tables = _tables(options, data, models, results, history)
+    counts = ", ".join(f"{len(part):,} {name}" for name, part in parts.items() if part)
+    about = f"Predicts {task}. Examples: {counts}. The model is that of epoch {best} of {len(history)}."
+    print(f"\n{text_report(warnings, tables)}")
+    curves = _curves(history) | ({"folds": [*map(_curves, folds)]} if folds else {})
+    _write(folder / "history.json", json.dumps(curves, indent=1) + "\n")
+    _write(folder / "report.html", page(f"{options.label} of {options.data.name}", about, warnings, tables))
+    if not (options.resume and (folder / "block.py").exists()):  # the user may have edited it
+        _write(folder / "block.py", _formatted(models.proposal.source))
+    print(f"written to {printable(str(folder))}: {', '.join(WRITTEN)}")
     return 0
 
 
-def _trained(fit: Fit) -> Outcome | None:
-    """Trains, and keeps the model that is best on the validation examples; None if nothing is to report."""
-    options, built = fit.options, fit.built
-    results: dict[str, Result] = {}
-
-    def test() -> str:
-        kept = ar.compile(built.blocks.scores, device=options.device)
-        load(kept, options.save)
-        results.update((name, replace(part, model=kept).result()) for name, part in fit.measured.items())
-        return _figure_lines(results)
-
-    history = train_best(
-        options,
-        built.learner,
-        prepared(built.learner, fit.split.train, fit.sets),
-        optimizer_of(options),
-        evaluate=fit.measured["validation"],
-        best_by=fit.task.best_by,
-        kept=built.judge,
-        metadata=_run_identity(fit),
-        test=test,
-        report=_epoch_line,
-        texts=fit.texts,
-    )
-    if history is None:
-        return None
-    assert history.best is not None
-    return Outcome(history=history, best=history.best.epoch, results=results)
-
-
-def _trained_after_folds(fit: Fit) -> Outcome:
-    """Measures by folds, and then trains on all examples for as many epochs as were best."""
-    options, built = fit.options, fit.built
-    folds = cross_validation(options, fit.split.train, fit.sets)
-    print(
-        f"the folds are best after {folds.epochs} epochs, on average; now to learn from all of them",
-        flush=True,
-    )
-    logs = run_logs(options)
-    history = trained(options, built, fit.split.train, fit.sets, epochs=folds.epochs, callbacks=logs)
-    save_model(built.judge, options.save, metadata=fit.texts)
-    # With `--overwrite`: no run goes on from the state of the one whose model this replaces.
-    for state in states(options, checkpoint_path(options.save)):
-        state.unlink(missing_ok=True)
-    results = {"cross-validation": folds.result}
-    results |= {name: part.result() for name, part in fit.measured.items()}
-    print(f"the model ({printable(str(options.save))}):\n{_figure_lines(results)}")
-    return Outcome(history=history, best=folds.epochs, results=results, folds=folds)
-
-
-def _figure_lines(results: Mapping[str, Result]) -> str:
-    return "\n".join(f"  {name}: {figures_text(part.figures)}" for name, part in results.items())
-
-
-def _epoch_line(epoch: Epoch) -> str:
-    return (
-        f"epoch {epoch.number}: loss {epoch.loss:.4g}, {figures_text(epoch.figures)}, "
-        f"{epoch.examples_per_second:,.0f} documents/s"
-    )
-
-
-def _split(options: argparse.Namespace) -> tuple[DataSplit, ExampleFile]:
+def _read(options: argparse.Namespace) -> tuple[Parts, ExampleFile]:
     """The examples in parts, and what the file holds."""
-    data = read_examples(options.data, options.label, skip=options.skip_errors)
-    shares = _shares(options)
-    files: dict[str, Sequence[Example]] = {}
-    for name in shares:
-        path = getattr(options, name)
-        if path is not None:
-            part = read_examples(path, options.label, skip=options.skip_errors, columns=data.columns)
-            files[name], shares[name] = part.examples, 0.0
-            if part.keys != data.keys:
+    if options.folds is not None:
+        for name in ("validation", "resume"):
+            if getattr(options, name):
                 raise ArrowValueError(
-                    f"--{name} {path}: the label is at {quoted('.'.join(part.keys))} there, and at "
-                    f"{quoted('.'.join(data.keys))} in {options.data}"
+                    f"--folds and --{name} do not go together: with folds, all examples but those to test by "
+                    "validate, once each, after each epoch of a run of its own"
                 )
-    if shares["validation"] + shares["test"] >= 1:
-        raise ArrowValueError("--validation-share and --test-share leave nothing to learn from")
-    return replace(split_examples(data.examples, seed=options.seed, **shares), **files), data
-
-
-def _shares(options: argparse.Namespace) -> dict[str, float]:
-    """The shares of the examples that validate and that test, where no file has these."""
+    data = read_examples(options.data, options.label, skip=options.skip_errors)
     usual = SHARE if options.folds is None else 0.0
-    given = {"validation": options.validation_share, "test": options.test_share}
-    return {name: usual if share is None else share for name, share in given.items()}
+    given = {"validation": options.validation, "test": options.test}
+    shares = {name: usual if part is None else part for name, part in given.items()}
+    files = {name: part for name, part in shares.items() if isinstance(part, Path)}
+    shares |= dict.fromkeys(files, 0.0)
+    if sum(shares.values()) >= 1:
+        raise ArrowValueError("--validation and --test leave nothing to learn from")
+    parts = split_examples(data.examples, seed=options.seed, **shares)
+    for name, path in files.items():
+        part = read_examples(path, options.label, skip=options.skip_errors, columns=data.columns)
+        parts[name] = part.examples
+        data.notes.extend(part.notes)
+        if part.keys != data.keys:
+            raise ArrowValueError(
+                f"--{name} {path}: the label is at {quoted('.'.join(part.keys))} there, and at "
+                f"{quoted('.'.join(data.keys))} in {options.data}"
+            )
+    return parts, data
 
 
 def _warnings(
-    options: argparse.Namespace, task: Task, split: DataSplit, validating: Sequence[Example]
+    options: argparse.Namespace,
+    parts: Parts,
+    keys: Sequence[str],
+    task: Task,
+    validating: Sequence[Example],
 ) -> list[str]:
     """What makes the figures doubtful before any has been measured."""
     hint = "; --folds 5 measures by all of them" if options.folds is None else ""
     few = [
         f"warning: only {counted(len(part), 'example')} {use}, and a figure of so few is off by much{hint}"
-        for part, use in ((validating, "to validate by"), (split.test, "to test by"))
+        for part, use in ((validating, "to validate by"), (parts["test"], "to test by"))
         if 0 < len(part) < FEW_TO_MEASURE
     ]
     # A class may have a name by which people say that nothing is known.
@@ -269,13 +158,13 @@ def _warnings(
     revealing = [
         f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
         f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
-        for name in revealing_fields(split.train)
+        for name in revealing_fields(parts["train"], label_path(keys))
         if not any(name == path or name.startswith((f"{path}.", f"{path}[")) for path in options.ignore)
     ]
     return [*few, *missing, *revealing]
 
 
-def _weaknesses(task: Task, results: Mapping[str, Result]) -> list[str]:
+def _weaknesses(task: Task, results: dict[str, Result]) -> list[str]:
     """Says so if the model is not better than the best guess that reads no document."""
     name, result = [*results.items()][-1]
     figure, guess = result.figures[task.best_by], result.baseline[task.best_by]
@@ -286,27 +175,79 @@ def _weaknesses(task: Task, results: Mapping[str, Result]) -> list[str]:
     return [] if figure > guess else [warning]
 
 
-def _folder(options: argparse.Namespace) -> Path:
-    """The folder to write to."""
-    name = options.data.name.removesuffix(".gz").removesuffix(".zst")
-    folder: Path = options.output or options.data.with_name(f"{Path(name).stem}.fit")
-    return folder
+def _tables(
+    options: argparse.Namespace,
+    data: ExampleFile,
+    models: Models,
+    results: dict[str, Result],
+    history: History,
+) -> list[Table]:
+    """The tables of the report; the settings say nothing of this machine."""
+    name, result = [*results.items()][-1]
+    read = [
+        (path, kind, "the label" if path == label_path(data.keys) else because)
+        for path, kind, because in models.proposal.table()
+    ]
+    settings = vars(options) | {"kind": ["=".join(kind) for kind in options.kind]}
+    shown = [
+        (f"--{option.replace('_', '-')}", ", ".join(value) if isinstance(value, list) else str(value))
+        for option, value in settings.items()
+        if option not in _NO_SETTINGS and value not in (None, False, []) and not isinstance(value, Path)
+    ]
+    return [
+        figure_table(results),
+        *(class_tables(models.task, name, result) if isinstance(models.task, Classes) else ()),
+        miss_table(models.task, name, result),
+        Table("How documents are read", [("path", "read as", "because the samples have"), *read], False),
+        epoch_table(history),
+        Table("Settings", [("option", "value"), *shown, ("arrows", __version__)], False, most=0),
+    ]
 
 
-def _require_folder(options: argparse.Namespace, folder: Path) -> None:
+def _texts(options: argparse.Namespace, data: ExampleFile) -> dict[str, str]:
+    """What the model file says about the columns of tables, all but the label and those left out."""
+    left_out = {label_path(data.keys[:1]), *options.ignore}
+    kept = {name: kind for name, kind in data.columns.items() if label_path([name]) not in left_out}
+    return {METADATA: json.dumps(kept)} if data.columns else {}
+
+
+def _require_folder(options: argparse.Namespace, folder: Path, model: Path) -> list[Path]:
     """Refuses a folder whose files cannot be written, or would replace what another run has left.
+
+    Returns:
+        Where the run keeps its state, and the states before it.
 
     Raises:
         ArrowValueError, OSError: so it is.
     """
-    if options.find_rate and folder.is_dir():
-        return
-    if folder.exists():
-        names = ("block.py", "history.json", "report.html")
-        written = [options.save, *(folder / name for name in names)]
-        require_free(options, written, checkpoint_path(options.save), "--output")
-    elif not folder.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder.parent))
+    state, paths = state_path(model), [folder / name for name in WRITTEN]
+    states = [state, previous(state, 1), previous(state, 2)]
+    if not folder.exists():
+        if not folder.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder.parent))
+        return states
+    for path in [*paths, state]:
+        require_replaceable(path)
+    there = next((path for path in [*states, *paths] if path.exists()), None)
+    resumes = options.resume and any(path.exists() for path in states[:2])
+    if there is None or options.overwrite or resumes:
+        return states
+    goes_on = "--resume goes on with it, " if there in states and holds_state(there) else ""
+    raise ArrowValueError(
+        message(
+            f"cannot begin a run that writes {model}",
+            reason=f"{there} is {described_file(there)}",
+            hint=f"{goes_on}--overwrite replaces it, another --output keeps it",
+        )
+    )
+
+
+def _curves(history: History) -> dict[str, object]:
+    """The epochs and evaluations as plain JSON, without times, so that equal runs write equal files."""
+    epochs = [
+        {"epoch": epoch.number, "loss": epoch.loss, **epoch.figures, "best": epoch.best} for epoch in history
+    ]
+    return {"epochs": epochs, "evaluations": [asdict(evaluation) for evaluation in history.evaluations]}
 
 
 def _formatted(source: str) -> str:
@@ -326,72 +267,3 @@ def _encoded(text: str) -> bytes:
 def _write(path: Path, text: str) -> None:
     with replacing(path) as file:
         file.write(_encoded(text))
-
-
-def _run_identity(fit: Fit) -> dict[str, str]:
-    """What the numbers of a run depend on besides the optimizer: a resumed run must have the same."""
-    lines = (
-        _encoded(f"{example.digest} {example.label!r}\n")
-        for part in (fit.split.train, fit.split.validation)
-        for example in part
-    )
-    return {
-        "data": content_hash(lines),
-        "block": content_hash([json.dumps(fit.built.proposal.decisions, sort_keys=True).encode()]),
-        "--label": fit.options.label,
-        "--dropout": str(fit.options.dropout),
-    }
-
-
-def _report(fit: Fit, warnings: Sequence[str], outcome: Outcome) -> Report:
-    options, task = fit.options, fit.task
-    part, result = [*outcome.results.items()][-1]
-    label = label_path(fit.data.keys)
-    decisions = [
-        (path, kind, "the label" if path == label else because)
-        for path, kind, because in fit.built.proposal.table()
-    ]
-    spreads = {} if outcome.folds is None else {"cross-validation": outcome.folds.spread}
-    tables = [
-        figure_table(outcome.results, spreads),
-        *(class_tables(task, part, result) if isinstance(task, Classes) else ()),
-        miss_table(task, part, result),
-        Table("How documents are read", [("path", "read as", "because the samples have"), *decisions], False),
-        epoch_table(outcome.history),
-        Table("Settings", [("option", "value"), *_settings(options).items()], False, most=0),
-    ]
-    split = fit.split
-    parts = {"train": split.train, "validation": split.validation, "test": split.test}
-    counts = [f"{len(each):,} {name}" for name, each in parts.items() if each or options.folds is None]
-    about = (
-        f"Predicts {task}. Examples: {', '.join(counts)}. The model is that of epoch {outcome.best} of "
-        f"{len(outcome.history)}."
-    )
-    return Report(f"{options.label} of {options.data.name}", about, warnings, tables, outcome.history)
-
-
-def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """What a report says about how the model was made; nothing of this machine."""
-    names = (
-        "width dropout batch_size accumulate epochs patience plateau evaluate_every optimizer learning_rate "
-        "l2 seed folds skip_errors"
-    )
-    settings = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names.split()}
-    settings |= {f"--{name}-share": share for name, share in _shares(options).items()}
-    settings |= {"--ignore": ", ".join(options.ignore), "--kind": ", ".join(map("=".join, options.kind))}
-    settings["arrows"] = __version__
-    return {name: str(value) for name, value in settings.items() if value not in (None, "", False)}
-
-
-def _histories(outcome: Outcome) -> dict[str, object]:
-    """The history of the model that was kept, and those of the folds."""
-    folds = {} if outcome.folds is None else {"folds": [_history(each) for each in outcome.folds.histories]}
-    return _history(outcome.history) | folds
-
-
-def _history(history: History) -> dict[str, object]:
-    """The epochs and evaluations as plain JSON, without times, so that equal runs write equal files."""
-    epochs = [
-        {"epoch": epoch.number, "loss": epoch.loss, **epoch.figures, "best": epoch.best} for epoch in history
-    ]
-    return {"epochs": epochs, "evaluations": [asdict(evaluation) for evaluation in history.evaluations]}

@@ -7,36 +7,38 @@ import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from arrows.cli.table_columns import column_notes, column_types, separator_of, typed_row
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
-from arrows.documents import infer_block
+from arrows.documents import category, infer_block
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
 Label = str | int | float | bool
+Parts = dict[str, list["Example"]]
+"""The examples to "train", those for "validation", which decide when a model is best, and to "test" it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Example:
     """A document with its label.
 
     Attributes:
         document: the document, label included.
         label: a text, a number or a truth value.
-        keys: those that lead to it.
         place: file and line.
-        digest: a hash of the document without its label, whatever the order of its fields.
+        text: the document without its label, as JSON.
+        digest: a hash of the same, whatever the order of its fields.
     """
 
-    document: dict[str, object]
+    document: object
     label: Label
-    keys: tuple[str, ...]
     place: str
+    text: str
     digest: str
 
     @classmethod
@@ -44,43 +46,23 @@ class Example:
         """The example of a document, whose label keys lead to.
 
         Raises:
-            InputError: the label is missing or of a wrong type, or the document is nested too deeply.
+            InputError: the label is missing or of a wrong type, or the document is nested too deeply or has a
+                number that is not finite.
         """
         label = _label(document, keys, place)
-        assert isinstance(document, dict)
         rest = without(document, keys)
         try:
             ordered = json.dumps(rest, sort_keys=True, allow_nan=False)
         except RecursionError as error:
             raise InputError(f"{place}: this document is nested too deeply") from error
         except ValueError as error:  # NaN, which Python reads though JSON does not have it
-            infer_block(FileExamples([rest], places=[place], skipped=[]))  # names the path
+            infer_block(FileExamples([rest], places=[place]))  # names the path
             raise InputError(f"{place}: a number is not finite") from error
         digest = hashlib.sha256(ordered.encode()).hexdigest()
-        return cls(document=document, label=label, keys=tuple(keys), place=place, digest=digest)
-
-    @property
-    def text(self) -> str:
-        """The document without its label, as JSON."""
-        return json.dumps(without(self.document, self.keys), ensure_ascii=False)
+        return cls(document, label, place, json.dumps(rest, ensure_ascii=False), digest)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSplit:
-    """The parts of the data.
-
-    Attributes:
-        train: to learn from.
-        validation: decides which epoch is the best.
-        test: measures the model at the end; may be empty.
-    """
-
-    train: Sequence[Example]
-    validation: Sequence[Example]
-    test: Sequence[Example] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ExampleFile:
     """What a file holds.
 
@@ -88,13 +70,13 @@ class ExampleFile:
         examples: in its order.
         keys: those that lead to the label.
         columns: what the columns of a table hold; empty for JSON Lines.
-        notes: what the user should know of the columns of a table.
+        notes: what the user should know of what was left out, and of the columns of a table.
     """
 
-    examples: Sequence[Example]
+    examples: list[Example]
     keys: tuple[str, ...]
-    columns: Mapping[str, str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
+    columns: Mapping[str, str]
+    notes: list[str]
 
 
 def read_examples(
@@ -114,26 +96,23 @@ def read_examples(
     """
     separator, errors = separator_of(path), "skip" if skip else "stop"
     lines: FileExamples[Any]
-    notes: Sequence[str] = ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of what is left out, which is said below
         if separator is None:
-            lines, columns = _json_lines(path, errors), {}
+            lines = read_json_lines(path, errors=errors).to_list()
         else:
-            lines = rows = read_csv(path, separator=separator, errors=errors).to_list()
-            if columns is None:
-                columns = column_types(rows)
-                notes = column_notes(rows, columns)
+            lines = read_csv(path, separator=separator, errors=errors).to_list()
     if not lines:
         raise lines.skipped[0] if lines.skipped else InputError(f"{path}: there are no examples in this file")
+    types = {} if separator is None else column_types(lines) if columns is None else columns
+    notes = column_notes(lines, types) if columns is None else []
     # The label's name, or if no document has that, the names between its dots.
     plain = any(isinstance(line, dict) and label in line for line in lines)
     keys = (label,) if plain else tuple(label.split("."))
-    examples, wrong = [], []
+    examples, wrong = list[Example](), list[InputError]()
     for line, place in zip(lines, lines.places, strict=True):
         try:
-            document = line if separator is None else typed_row(line, columns, place)
-            examples.append(Example.of(document, keys, place))
+            examples.append(Example.of(typed_row(line, types, place) if types else line, keys, place))
         except InputError as error:
             if not skip:
                 raise
@@ -142,31 +121,17 @@ def read_examples(
         raise wrong[0]
     for found, kind in ((lines.skipped, "lines that cannot be read"), (wrong, "lines without a label")):
         if found:
-            print(f"left out {kind}: {len(found):,}; {printable(first_and_last(found))}")
-    return ExampleFile(examples=examples, keys=keys, columns=columns, notes=notes)
-
-
-def _json_lines(path: Path, errors: str) -> FileExamples[Any]:
-    try:
-        return read_json_lines(path, errors=errors).to_list()
-    except InputError as error:
-        with path.open("rb") as file:
-            line = file.readline(1000).strip()
-        if not line.startswith(b"[") or line.endswith(b"]"):
-            raise
-        raise InputError(
-            f"{path}: this file begins as one JSON array; expected JSON Lines, a document on each line, "
-            f"which `jq -c '.[]' {path}` makes of an array"
-        ) from error
+            notes.append(f"left out {kind}: {len(found):,}; {printable(first_and_last(found))}")
+    return ExampleFile(examples, keys, types, notes)
 
 
 def documents_of(examples: Sequence[Example]) -> FileExamples[object]:
     """The documents of examples, which know their places, so that errors name these."""
     places = [example.place for example in examples]
-    return FileExamples([example.document for example in examples], places=places, skipped=[])
+    return FileExamples([example.document for example in examples], places=places)
 
 
-def split_examples(examples: Sequence[Example], *, seed: int, validation: float, test: float) -> DataSplit:
+def split_examples(examples: Sequence[Example], *, seed: int, validation: float, test: float) -> Parts:
     """Splits examples by a hash of seed and document, without its label.
 
     A document is in the same part whatever else is in the file, and equal documents are in the same part.
@@ -176,15 +141,36 @@ def split_examples(examples: Sequence[Example], *, seed: int, validation: float,
 
     >>> examples = [Example.of({"n": n, "y": 0}, ["y"], "") for n in range(1000)]
     >>> parts = split_examples(examples, seed=0, validation=0.1, test=0.2)
-    >>> len(parts.train), len(parts.validation), len(parts.test)
-    (714, 89, 197)
+    >>> [len(part) for part in parts.values()]
+    [714, 89, 197]
     """
-    parts: tuple[list[Example], ...] = ([], [], [])
+    parts: Parts = {"train": [], "validation": [], "test": []}
     for example in examples:
-        digest = hashlib.sha256(f"{seed} {example.digest}".encode()).digest()
-        place = int.from_bytes(digest[:8]) / 2**64
-        parts[1 if place < validation else 2 if place < validation + test else 0].append(example)
-    return DataSplit(train=parts[0], validation=parts[1], test=parts[2])
+        place = int(_hash(seed, example.digest)[:16], 16) / 2**64
+        name = "validation" if place < validation else "test" if place < validation + test else "train"
+        parts[name].append(example)
+    return parts
+
+
+def folds_of(examples: Sequence[Example], count: int, seed: int) -> list[list[Example]]:
+    """Deals examples out to folds of about the same size, each with about the same share of each class.
+
+    Equal documents are in the same fold, and which fold that is depends on no order of the file.
+
+    Raises:
+        InputError: there are fewer different documents than folds.
+
+    >>> examples = [Example.of({"n": n, "y": n % 2}, ["y"], "") for n in range(20)]
+    >>> [len(fold) for fold in folds_of(examples, 4, 0)]
+    [5, 5, 5, 5]
+    """
+    together: dict[str, list[Example]] = {}
+    for example in examples:
+        together.setdefault(example.digest, []).append(example)
+    if len(together) < count:
+        raise InputError(f"--folds {count}: there are {len(together):,} different examples, fewer than folds")
+    order = sorted(together, key=lambda digest: (category(together[digest][0].label), _hash(seed, digest)))
+    return [[each for digest in order[first::count] for each in together[digest]] for first in range(count)]
 
 
 def without(document: object, keys: Sequence[str]) -> object:
@@ -199,20 +185,23 @@ def without(document: object, keys: Sequence[str]) -> object:
     return rest if len(keys) == 1 else document | {keys[0]: without(document[keys[0]], keys[1:])}
 
 
+def _hash(seed: int, digest: str) -> str:
+    return hashlib.sha256(f"{seed} {digest}".encode()).hexdigest()
+
+
 def _label(document: object, keys: Sequence[str], place: str) -> Label:
     """The label of a document; refuses one that is missing or of a wrong type."""
-    value = document
+    value, field = document, quoted(".".join(keys))
     for number, key in enumerate(keys):
         if not isinstance(value, dict):
-            kind = "null" if value is None else type(value).__name__
             where = f" at {'.'.join(keys[:number])}" if number else ""
-            hint = "; each line is a document of its own" if kind == "list" and not number else ""
-            raise InputError(f"{place}: expected an object with fields{where}, got {kind}{hint}")
+            hint = "; each line is a document of its own" if isinstance(value, list) and not number else ""
+            got = "null" if value is None else type(value).__name__
+            raise InputError(f"{place}: expected an object with fields{where}, got {got}{hint}")
         if key not in value:
             there = shortened(", ".join(map(quoted, value)) or "none", 200)
-            raise InputError(f"{place}: the label {quoted('.'.join(keys))} is missing; there are {there}")
+            raise InputError(f"{place}: the label {field} is missing; there are {there}")
         value = value[key]
-    field = quoted(".".join(keys))
     if value is None:
         raise InputError(
             f"{place}: the label {field} is null; --skip-errors leaves out lines without a label"

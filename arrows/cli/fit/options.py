@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from arrows.cli.job import in_job
-from arrows.cli.option_types import positive, share
-from arrows.cli.train_command import add_training_options
-from arrows.typesys import ArrowValueError
+from arrows.cli.option_types import add_device, count, positive, rate, share
 from arrows.typesys.quoting import quoted
 
 SHARE = 0.1  # of the examples that validate, and that test
@@ -28,93 +26,71 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--label",
         required=True,
         metavar="FIELD",
-        help="the field to predict; dots lead into objects: review.stars",
+        help="what to predict; dots lead into objects: review.stars",
     )
-    add(
-        "--task",
-        choices=["classes", "number"],
-        help="what the label is (default: a number, unless it is a text, a truth value or one of few whole "
-        "numbers)",
-    )
+    kinds = "default: a number, unless it is a text, a truth value or one of few whole numbers"
+    add("--task", choices=["classes", "number"], help=f"what the label is ({kinds})")
     add("--output", type=Path, metavar="FOLDER", help="default: FILE without its endings, and .fit")
-    add("--validation", type=Path, metavar="FILE", help="examples that decide which epoch is the best")
-    add("--test", type=Path, metavar="FILE", help="examples that measure the model at the end")
-    for name in ("validation", "test"):
-        add(
-            f"--{name}-share",
-            type=share,
-            metavar="SHARE",
-            help=f"of the examples, if no file has these (default: {SHARE}, and 0 with --folds)",
-        )
+    for name, use in (
+        ("validation", "decide which epoch is the best"),
+        ("test", "measure the model at the end"),
+    ):
+        usual = f"or a share of those in FILE (default: {SHARE}, and 0 with --folds)"
+        add(f"--{name}", type=_part, metavar="FILE|SHARE", help=f"examples that {use}: a file, {usual}")
     add(
         "--folds",
         type=_folds,
         metavar="K",
-        help="cross-validation: each of K parts of the examples measures a model that has learnt from the "
-        "others; figures are the mean of the K and their standard deviation; the model that is kept learns "
-        "from all, for as many epochs as are best on average",
+        help="cross-validation: each of K parts of the examples measures a model that has "
+        "learnt from the others; the model that is kept learns from all, for as many epochs as are best",
     )
     add("--width", type=positive, default=32, metavar="N", help="size of the vectors (default: 32)")
     add("--dropout", type=share, default=0.3, metavar="SHARE", help="of the last vector (default: 0.3)")
+    path: dict[str, Any] = {"action": "append", "default": []}
     add(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a field to leave out, such as author.email; may be given several times",
+        "--ignore", **path, metavar="PATH", help="a field to leave out, such as author.email; may be repeated"
     )
     add(
         "--kind",
-        action="append",
-        default=[],
+        **path,
         type=_kind,
         metavar="PATH=KIND",
-        help="how to read a path, such as code=category or text=characters (ar.infer_block says which kinds "
-        "there are); may be given several times",
+        help="how to read a path, such as code=category or "
+        "text=characters (ar.infer_block says which kinds there are); may be repeated",
     )
     add("--skip-errors", action="store_true", help="leave out lines with errors and without a label")
+    add("--batch-size", type=positive, default=32, metavar="N", help="documents in a step (default: 32)")
+    add("--epochs", type=positive, default=50, metavar="N", help="default: 50")
     add(
-        "--on-disk",
-        action="store_true",
-        help="keep examples, as the model reads them, in files of the output folder while the run lasts, "
-        "not in memory",
+        "--patience",
+        type=count,
+        default=7,
+        metavar="N",
+        help="stop after more than N epochs that are no better than the best (default: 7)",
     )
-    add_training_options(
-        parser,
-        example="document",
-        batch_size=32,
-        epochs=50,
-        optimizer="adam",
-        learning_rate=0.003,
-        l2=1e-4,
-        patience=7,
-    )
+    add("--learning-rate", type=rate, default=0.003, metavar="RATE", help="of Adam (default: 0.003)")
+    add("--l2", type=rate, default=1e-4, metavar="WEIGHT", help="weight decay (default: 0.0001)")
+    add("--seed", type=count, default=0, metavar="N", help="default: 0")
+    either = parser.add_mutually_exclusive_group().add_argument
+    either("--resume", action="store_true", help="go on with the run that the folder holds, if there is one")
+    either("--overwrite", action="store_true", help="replace the model and the run that the folder holds")
+    add_device(parser)
 
 
-def require_folds(options: argparse.Namespace) -> None:
-    """Refuses options that say how to validate or to go on, where folds do.
-
-    Raises:
-        ArrowValueError: it names the option.
-    """
-    if options.folds is None:
-        return
-    for name in ("validation", "validation_share", "evaluate_every", "plateau", "resume", "find_rate"):
-        if getattr(options, name) not in (None, False):
-            raise ArrowValueError(
-                f"--folds and --{name.replace('_', '-')} do not go together: with folds, all examples but "
-                "those to test by validate, once each, after each epoch of a run of its own"
-            )
-    if in_job():
-        raise ArrowValueError("--folds trains in one process, and this is one of several of an MPI job")
+def _part(text: str) -> Path | float:
+    """A share of the examples, or a file."""
+    try:
+        float(text)
+    except ValueError:
+        return Path(text)
+    return share(text)
 
 
 def _folds(text: str) -> int:
     """How many folds there are: 2 at least."""
-    count = positive(text)
-    if count < 2:
+    if positive(text) < 2:
         raise argparse.ArgumentTypeError("expected 2 folds at least")
-    return count
+    return positive(text)
 
 
 def _kind(text: str) -> tuple[str, str]:

@@ -7,14 +7,13 @@ equal runs write equal pages.  Examples are foreign text: all of it goes through
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
-from arrows.cli.fit.models import Result
-from arrows.cli.fit.task import Classes, Task, figure_text
+from arrows.cli.fit.task import Classes, Result, Task, figure_text
 from arrows.training import Epoch
 from arrows.typesys.quoting import printable, shortened
 
@@ -44,43 +43,26 @@ class Table:
         numbers: whether all columns but the first stand to the right.
         most: how many rows a terminal shows; 0 leaves the table to the page.
         shades: how dark each cell is, from 0 to 1, of all rows but the first and columns but the first.
+        picture: HTML that stands above it on the page.
     """
 
     title: str
     rows: Sequence[Row]
     numbers: bool = True
     most: int = 2000
-    shades: Sequence[Sequence[float]] = field(default=())
+    shades: Sequence[Sequence[float]] = ()
+    picture: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What came of a run.
-
-    Attributes:
-        title: what is predicted, of which file.
-        about: the task, the examples and the model, in words.
-        warnings: what makes the figures doubtful.
-        tables: the figures, and where they come from.
-        epochs: of the run.
-    """
-
-    title: str
-    about: str
-    warnings: Sequence[str]
-    tables: Sequence[Table]
-    epochs: Sequence[Epoch]
-
-
-def figure_table(results: Mapping[str, Result], spreads: Mapping[str, Mapping[str, float]]) -> Table:
+def figure_table(results: Mapping[str, Result]) -> Table:
     """Each figure of each part, of the model and of the best guess; and its deviation over folds."""
     rows: list[Row] = [("", "model", "baseline")]
     for part, result in results.items():
-        spread = spreads.get(part, {})
         for name, value in result.figures.items():
-            more = f" ± {spread[name]:.2g}" if name in spread else ""
-            rows.append((f"{part} {name}", figure_text(value) + more, figure_text(result.baseline[name])))
-    folds = ", ± is the standard deviation over the folds" if spreads else ""
+            spread = f" ± {result.spread[name]:.2g}" if name in result.spread else ""
+            baseline = figure_text(result.baseline[name])
+            rows.append((f"{part} {name}", figure_text(value) + spread, baseline))
+    folds = ", ± is the standard deviation over the folds" * any(each.spread for each in results.values())
     return Table(f"Figures; the baseline is the best guess that reads no document{folds}", rows)
 
 
@@ -88,22 +70,21 @@ def class_tables(task: Classes, part: str, result: Result) -> Iterator[Table]:
     """Precision, recall and F1 of each class, and which is taken for which."""
     matrix = task.matrix(result.scores, result.examples)
     names, counts = matrix.names, matrix.counts
-    sizes = counts.sum(axis=1)
+    sizes, many = counts.sum(axis=1), len(names) > _FEW
     measures = [matrix.precision(), matrix.recall(), matrix.f1()]
     rows: list[Row] = [("class", "precision", "recall", "F1", "examples")]
     # Many classes stand in the order of their examples.
-    for number in np.argsort(-sizes, kind="stable") if len(names) > _FEW else range(len(names)):
-        name = names[number]
-        shares = (f"{each[name]:.3f}" if each[name] == each[name] else "-" for each in measures)
-        rows.append((name, *shares, f"{sizes[number]:,}"))
+    for number in np.argsort(-sizes, kind="stable") if many else range(len(names)):
+        shares = [each[names[number]] for each in measures]
+        texts = (f"{share:.3f}" if share == share else "-" for share in shares)
+        rows.append((names[number], *texts, f"{sizes[number]:,}"))
     yield Table(f"By class ({part})", rows, most=_FEW)
     if len(names) <= _WIDEST:
         lines = [(name, *map(str, row)) for name, row in zip(names, counts.tolist(), strict=True)]
         shades = (counts / np.maximum(sizes, 1)[:, None]).tolist()
         title = f"Correct classes (lines) and predicted ones ({part})"
-        most = _FEW if len(names) <= _FEW else 0
-        yield Table(title, [("", *names), *lines], most=most, shades=shades)
-    if len(names) > _FEW:
+        yield Table(title, [("", *names), *lines], most=0 if many else _FEW, shades=shades)
+    if many:
         wrong = counts - np.diag(np.diag(counts))
         pairs = sorted((-int(wrong[pair]), *map(int, pair)) for pair in zip(*np.nonzero(wrong), strict=True))
         lines = [(names[row], names[column], f"{-count:,}") for count, row, column in pairs[:_MOST]]
@@ -114,25 +95,26 @@ def miss_table(task: Task, part: str, result: Result) -> Table:
     """The wrong predictions, the worst first."""
     wrong = "probability" if isinstance(task, Classes) else "distance"
     rows: list[Row] = [("where", "label", "predicted", wrong, "document")]
-    for miss in task.misses(result.scores, result.examples)[:_MOST]:
-        place, label = Path(miss.example.place).name, str(miss.example.label)
-        text = shortened(miss.example.text, _SNIPPET)
-        rows.append((place, label, miss.predicted, f"{miss.wrong:.3g}", text))
+    for example, predicted, how in task.misses(result.scores, result.examples)[:_MOST]:
+        text = shortened(example.text, _SNIPPET)
+        rows.append((Path(example.place).name, str(example.label), predicted, f"{how:.3g}", text))
     return Table(f"The most wrong examples ({part})", rows, numbers=False, most=10)
 
 
 def epoch_table(epochs: Sequence[Epoch]) -> Table:
-    """The loss and the figures of each epoch."""
-    series = _series(epochs)
+    """The loss and the figures of each epoch, and their curves."""
+    names = dict.fromkeys(name for epoch in epochs for name in epoch.figures)
+    series = {"loss": [epoch.loss for epoch in epochs]}
+    series |= {name: [epoch.figures.get(name, float("nan")) for epoch in epochs] for name in names}
     columns = [map(figure_text, values) for values in series.values()]
     rows = zip((str(epoch.number) for epoch in epochs), *columns, strict=True)
-    return Table("Epochs", [("epoch", *series), *rows], most=0)
+    return Table("Epochs", [("epoch", *series), *rows], most=0, picture=_curves(series))
 
 
-def text_report(report: Report) -> str:
+def text_report(warnings: Sequence[str], tables: Sequence[Table]) -> str:
     """A report for the terminal."""
-    parts = [*report.warnings]
-    for table in report.tables:
+    parts = [*warnings]
+    for table in tables:
         if table.most and len(table.rows) > 1:
             left = len(table.rows) - 1 - table.most
             more = f"\n  and {left:,} more, in report.html" if left > 0 else ""
@@ -140,17 +122,17 @@ def text_report(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def page(report: Report) -> str:
+def page(title: str, about: str, warnings: Sequence[str], tables: Sequence[Table]) -> str:
     """A report as the text of a page."""
-    title = _text(report.title)
-    sections = [f"<h1>{title}</h1><p>{_text(report.about)}</p>"]
-    sections += [f"<p><strong>{_text(warning)}</strong></p>" for warning in report.warnings]
-    for table in report.tables:
-        if len(table.rows) > 1:
-            curves = _curves(report.epochs) if table.title == "Epochs" else ""
-            sections.append(f"<h2>{_text(table.title)}</h2>{curves}\n{_html_table(table)}")
+    sections = [f"<h1>{_text(title)}</h1><p>{_text(about)}</p>"]
+    sections += [f"<p><strong>{_text(warning)}</strong></p>" for warning in warnings]
+    sections += [
+        f"<h2>{_text(table.title)}</h2>{table.picture}\n{_html_table(table)}"
+        for table in tables
+        if len(table.rows) > 1
+    ]
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{_text(title)}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n" + "\n".join(sections) + "\n</body>\n</html>\n"
     )
 
@@ -159,57 +141,40 @@ def aligned(rows: Sequence[Row], right: bool) -> str:
     """Rows as a table in text; all columns but the first stand to the right, or none."""
     cells = [[printable(shortened(cell, _CELL)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for row in cells:
-        first, *rest = (
-            cell.rjust(width) if right and number else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(["", first, *rest]).rstrip())
-    return "\n".join(lines)
+    signs = ["<", *(">" if right else "<" for _ in widths[1:])]
+    lines = (
+        "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True))
+        for row in cells
+    )
+    return "\n".join(f"  {line}".rstrip() for line in lines)
 
 
 def _html_table(table: Table) -> str:
     header, *rows = table.rows
     lines = ["".join(f"<th>{_text(cell)}</th>" for cell in header)]
-    for number, row in enumerate(rows):
-        cells = []
-        for place, cell in enumerate(row):
-            kind = ' class="n"' if table.numbers and place else ""
-            if table.shades and place:
-                kind += (
-                    f' style="background: rgba(40, 110, 200, {0.6 * table.shades[number][place - 1]:.2f})"'
-                )
-            cells.append(f"<td{kind}>{_text(cell)}</td>")
-        lines.append("".join(cells))
+    kind = ' class="n"' if table.numbers else ""
+    for number, (first, *rest) in enumerate(rows):
+        shades = table.shades[number] if table.shades else ()
+        styles = [f' style="background: rgba(40, 110, 200, {0.6 * shade:.2f})"' for shade in shades]
+        cells = zip(rest, styles or [""] * len(rest), strict=True)
+        lines.append(f"<td>{_text(first)}</td>")
+        lines[-1] += "".join(f"<td{kind}{style}>{_text(cell)}</td>" for cell, style in cells)
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="scroll"><table>\n{body}\n</table></div>'
 
 
-def _series(epochs: Sequence[Epoch]) -> dict[str, list[float]]:
-    """The loss and the figures over the epochs; NaN where one is missing."""
-    names = dict.fromkeys(name for epoch in epochs for name in epoch.figures)
-    figures = {name: [epoch.figures.get(name, float("nan")) for epoch in epochs] for name in names}
-    return {"loss": [epoch.loss for epoch in epochs], **figures}
-
-
-def _curves(epochs: Sequence[Epoch]) -> str:
-    """The loss and the figures over the epochs, each between its own least and most."""
-    width, height, margin = 640, 200, 10
+def _curves(series: Mapping[str, Sequence[float]]) -> str:
+    """Numbers over the epochs, each series between its own least and most."""
     lines, legend = [], []
-    colours = ("#c33", "#26c", "#292", "#a3a", "#880")
-    for (name, values), colour in zip(_series(epochs).items(), colours, strict=False):
+    for (name, values), colour in zip(series.items(), ("#c33", "#26c", "#292", "#a3a", "#880"), strict=False):
         points = [(place, value) for place, value in enumerate(values) if value == value]
-        if len(points) < 2:
-            continue
-        least, most = min(value for _, value in points), max(value for _, value in points)
-        across, up = (width - 2 * margin) / (len(values) - 1), (height - 2 * margin) / ((most - least) or 1.0)
-        places = " ".join(
-            f"{margin + across * x:.1f},{height - margin - up * (y - least):.1f}" for x, y in points
-        )
-        lines.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{places}"/>')
-        legend.append(f'<span style="color: {colour}">{_text(name)}</span> {least:.4g} to {most:.4g}')
-    drawing = f'<svg width="{width}" height="{height}" role="img" aria-label="curves">{"".join(lines)}</svg>'
+        if len(points) > 1:
+            least, most = min(value for _, value in points), max(value for _, value in points)
+            across, up = 620 / (len(values) - 1), 180 / ((most - least) or 1.0)
+            places = " ".join(f"{10 + across * x:.1f},{190 - up * (y - least):.1f}" for x, y in points)
+            lines.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{places}"/>')
+            legend.append(f'<span style="color: {colour}">{_text(name)}</span> {least:.4g} to {most:.4g}')
+    drawing = f'<svg width="640" height="200" role="img" aria-label="curves">{"".join(lines)}</svg>'
     return f"{drawing}<p>{'; '.join(legend)}</p>" if lines else ""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.cli.fit.examples import DataSplit, Example
+from arrows.cli.fit.examples import Example, Parts
 from arrows.documents import category
 from arrows.metrics import ConfusionMatrix, MeanAbsoluteError, MeanSquaredError
 from arrows.models import DocumentModel, document_classifier, document_regressor
@@ -24,26 +24,10 @@ LEAST = 10  # examples to learn from
 # An accuracy of n examples has a standard error of up to 0.5 / sqrt(n): 0.035 of 200, and epochs differ by
 # less.  The log-likelihood counts how sure each answer is, and so moves with every step.
 FEW_TO_CHOOSE = 200
-FEW_TO_MEASURE = 50  # the standard error is 0.07 then
 LARGEST = 1e150  # a number to predict: float64 does not hold the squares of larger ones
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Miss:
-    """A wrong prediction.
-
-    Attributes:
-        example: of which.
-        predicted: what the model said.
-        wrong: how wrong it is: the probability of the predicted class, or the distance.
-    """
-
-    example: Example
-    predicted: str
-    wrong: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Classes:
     """One of several classes.
 
@@ -64,42 +48,122 @@ class Classes:
     def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
         return document_classifier(decisions, list(keys), list(self.names), dropout=dropout)
 
-    def numbers(self, examples: Sequence[Example]) -> HostArray:
+    def answers(self, examples: Sequence[Example]) -> HostArray:
         """The number of each example's class."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return np.array([numbers[category(example.label)] for example in examples], np.int64)
 
+    def guess(self, count: int) -> HostArray:
+        """The scores that are best for so many examples if no document is read."""
+        return np.tile(np.log(self.shares), (count, 1))
+
     def matrix(self, scores: HostArray, examples: Sequence[Example]) -> ConfusionMatrix:
         """How often examples of each class are taken for each."""
         matrix = ConfusionMatrix(self.names)
-        matrix.update(scores, self.numbers(examples))
+        matrix.update(scores, self.answers(examples))
         return matrix
 
     def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
-        figures = self.matrix(scores, examples).figures()
-        if len(examples):
-            right = _log_shares(scores)[np.arange(len(examples)), self.numbers(examples)]
-            figures["log-likelihood"] = float(right.mean())
+        answers = self.answers(examples)
+        right = _log_shares(scores)[np.arange(len(examples)), answers]
+        figures = self.matrix(scores, examples).figures() | {"log-likelihood": float(right.mean())}
         if len(self.names) == 2:
-            figures["ROC AUC"] = roc_auc(scores[:, 1] - scores[:, 0], self.numbers(examples) == 1)
+            figures["ROC AUC"] = roc_auc(scores[:, 1] - scores[:, 0], answers == 1)
         return figures
 
-    def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
-        return self.figures(np.tile(np.log(self.shares), (len(examples), 1)), examples)
+    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[tuple[Example, str, float]]:
+        """The wrong predictions, the worst first, with the probability of the class that is predicted."""
+        shares, answers, predicted = (
+            np.exp(_log_shares(scores)),
+            self.answers(examples),
+            scores.argmax(axis=1),
+        )
+        wrong = np.flatnonzero(predicted != answers).tolist()
+        wrong.sort(key=lambda n: (float(shares[n, answers[n]]), examples[n].place))
+        return [(examples[n], self.names[predicted[n]], float(shares[n].max())) for n in wrong]
 
-    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
-        shares = np.exp(_log_shares(scores))
-        correct, predicted = self.numbers(examples), scores.argmax(axis=1)
-        wrong = [n for n in range(len(examples)) if predicted[n] != correct[n]]
-        wrong.sort(key=lambda n: (float(shares[n, correct[n]]), examples[n].place))
-        return [
-            Miss(
-                example=examples[n],
-                predicted=self.names[predicted[n]],
-                wrong=float(shares[n, predicted[n]]),
-            )
-            for n in wrong
-        ]
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number.
+
+    Attributes:
+        mean, deviation: of the examples to learn from.
+    """
+
+    mean: float
+    deviation: float
+    best_by: str = "R squared"
+
+    def __str__(self) -> str:
+        return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
+
+    def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
+        return document_regressor(decisions, list(keys), self.mean, self.deviation, dropout=dropout)
+
+    def answers(self, examples: Sequence[Example]) -> HostArray:
+        """The label of each example."""
+        return np.array([float(example.label) for example in examples])
+
+    def guess(self, count: int) -> HostArray:
+        """The prediction that is best for so many examples if no document is read."""
+        return np.full(count, self.mean)
+
+    def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
+        answers, squared, absolute = self.answers(examples), MeanSquaredError(), MeanAbsoluteError()
+        for metric in (squared, absolute):
+            metric.update(scores, answers)
+        error = squared.figures()["mean squared error"]
+        # Equal labels have no spread; with that of those to learn from, epochs still compare.
+        r_squared = 1.0 - error / (float(answers.var()) or self.deviation**2)
+        return {"R squared": r_squared, "root mean squared error": error**0.5, **absolute.figures()}
+
+    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[tuple[Example, str, float]]:
+        """The predictions, the worst first, with their distances from the labels."""
+        distances = np.abs(scores - self.answers(examples)).tolist()
+        order = sorted(range(len(examples)), key=lambda n: (-distances[n], examples[n].place))
+        return [(examples[n], f"{scores[n]:.4g}", distances[n]) for n in order]
+
+
+Task = Classes | Quantity
+"""What is predicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a model does on a part of the examples.
+
+    Attributes:
+        examples: of the part.
+        scores: the model's, of each.
+        figures: how good these are.
+        baseline: the same figures of the best guess that reads no document.
+        spread: the standard deviation of each figure over folds.
+    """
+
+    examples: Sequence[Example]
+    scores: HostArray
+    figures: Mapping[str, float]
+    baseline: Mapping[str, float]
+    spread: Mapping[str, float]
+
+    @classmethod
+    def of(cls, task: Task, examples: Sequence[Example], scores: HostArray) -> Result:
+        """What a model does on examples that gives them these scores."""
+        baseline = task.figures(task.guess(len(examples)), examples)
+        return cls(examples, scores, task.figures(scores, examples), baseline, {})
+
+    @classmethod
+    def of_folds(cls, folds: Sequence[Result]) -> Result:
+        """The means over folds."""
+        figures = {name: [fold.figures[name] for fold in folds] for name in folds[0].figures}
+        return cls(
+            [example for fold in folds for example in fold.examples],
+            np.concatenate([fold.scores for fold in folds]),
+            {name: float(np.mean(values)) for name, values in figures.items()},
+            {name: float(np.mean([fold.baseline[name] for fold in folds])) for name in figures},
+            {name: float(np.std(values, ddof=1)) for name, values in figures.items()},
+        )
 
 
 def roc_auc(scores: HostArray, positive: HostArray) -> float:
@@ -123,65 +187,11 @@ def _log_shares(scores: HostArray) -> HostArray:
     return logarithms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """A number.
-
-    Attributes:
-        mean, deviation: of the examples to learn from.
-    """
-
-    mean: float
-    deviation: float
-    best_by: str = "R squared"
-
-    def __str__(self) -> str:
-        return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
-
-    def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
-        return document_regressor(decisions, list(keys), self.mean, self.deviation, dropout=dropout)
-
-    def numbers(self, examples: Sequence[Example]) -> HostArray:
-        """The label of each example."""
-        return np.array([float(example.label) for example in examples])
-
-    def figures(self, scores: HostArray, examples: Sequence[Example]) -> dict[str, float]:
-        correct = self.numbers(examples)
-        squared, absolute = MeanSquaredError(), MeanAbsoluteError()
-        for metric in (squared, absolute):
-            metric.update(scores, correct)
-        error = squared.figures()["mean squared error"]
-        # Equal labels have no spread; with that of those to learn from, epochs still compare.
-        spread = float(correct.var()) or self.deviation**2
-        return {
-            "R squared": 1.0 - error / spread,
-            "root mean squared error": error**0.5,
-            **absolute.figures(),
-        }
-
-    def baseline(self, examples: Sequence[Example]) -> dict[str, float]:
-        return self.figures(np.full(len(examples), self.mean), examples)
-
-    def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[Miss]:
-        distances = np.abs(scores - self.numbers(examples))
-        order = sorted(range(len(examples)), key=lambda n: (-float(distances[n]), examples[n].place))
-        return [
-            Miss(example=examples[n], predicted=f"{scores[n]:.4g}", wrong=float(distances[n])) for n in order
-        ]
-
-
-Task = Classes | Quantity
-"""What is predicted."""
-
-
-def task_of(
-    examples: Sequence[Example], split: DataSplit, wanted: str | None, field: str, *, validating: int
-) -> Task:
+def task_of(parts: Parts, wanted: str | None, field: str, *, validating: int) -> Task:
     """What to predict, from the labels: texts, truth values and few whole numbers are classes.
 
     Args:
-        examples: all of them.
-        split: the same in parts.
+        parts: the examples.
         wanted: "classes" or "number", or None.
         field: the label's field, for messages.
         validating: how many examples decide which epoch is the best.
@@ -191,16 +201,13 @@ def task_of(
             or too few examples.
         ArrowValueError: a number is wanted, and labels are none.
     """
-    if len(split.train) < LEAST or not validating:
+    examples, train = [example for part in parts.values() for example in part], parts["train"]
+    if len(train) < LEAST or not validating:
         different = len({example.digest for example in examples})
+        alike = f"; only {different:,} differ in more than the label, and equal ones are in the same part"
         raise InputError(
-            f"of {counted(len(examples), 'example')}, {len(split.train):,} are to learn from and "
-            f"{validating:,} to validate by; at least {LEAST} and 1 are needed"
-            + (
-                f"; only {different:,} differ in more than the label, and equal ones are in the same part"
-                if 2 * different < len(examples)
-                else ""
-            )
+            f"of {counted(len(examples), 'example')}, {len(train):,} are to learn from and {validating:,} to "
+            f"validate by; at least {LEAST} and 1 are needed{alike * (2 * different < len(examples))}"
         )
     names = {bool: "a truth value", str: "a text", int: "a number", float: "a number"}
     kinds: dict[str, Example] = {}
@@ -213,36 +220,29 @@ def task_of(
     if wanted == "number" and not numeric:
         raise ArrowValueError(f"--task number, and the label {quoted(field)} is {next(iter(kinds))}")
     counts = Counter(category(example.label) for example in examples)
-    whole = all(isinstance(example.label, int) for example in examples)
     if len(counts) == 1:
-        raise InputError(
-            f"the label {quoted(field)} is the same in all {len(examples):,} examples: "
-            f"{quoted(next(iter(counts)))}"
-        )
-    if wanted == "number" or (wanted is None and numeric and not (whole and len(counts) <= FEW)):
+        only = quoted(next(iter(counts)))
+        raise InputError(f"the label {quoted(field)} is the same in all {len(examples):,} examples: {only}")
+    few = len(counts) <= FEW and all(isinstance(example.label, int) for example in examples)
+    if wanted == "number" or (wanted is None and numeric and not few):
         large = next((example for example in examples if abs(float(example.label)) > LARGEST), None)
         if large is not None:
             raise InputError(
                 f"{large.place}: the label {quoted(field)} is {float(large.label):.4g}; to be predicted, a "
                 f"number should be from {-LARGEST:g} to {LARGEST:g}, or a class (--task classes)"
             )
-        values = np.array([float(example.label) for example in split.train])
-        deviation = float(values.std())
-        return Quantity(mean=float(values.mean()), deviation=deviation if deviation > 0 else 1.0)
+        values = np.array([float(example.label) for example in train])
+        return Quantity(float(values.mean()), float(values.std()) or 1.0)
     if len(counts) > MOST_CLASSES or 2 * len(counts) > len(examples):
         raise InputError(
             f"the label {quoted(field)} has {len(counts):,} different values in {len(examples):,} examples, "
-            f"too many for classes{'; --task number predicts it as a number' if numeric else ''}"
+            f"too many for classes{'; --task number predicts it as a number' * numeric}"
         )
     classes = tuple(sorted(counts, key=_natural))
-    seen = Counter(category(example.label) for example in split.train)
+    seen = Counter(category(example.label) for example in train)
     # A class that none is to be learnt from has a probability, though a small one.
-    total = len(split.train) + len(classes)
-    return Classes(
-        names=classes,
-        shares=tuple((seen[name] + 1) / total for name in classes),
-        best_by="accuracy" if validating >= FEW_TO_CHOOSE else "log-likelihood",
-    )
+    shares = tuple((seen[name] + 1) / (len(train) + len(classes)) for name in classes)
+    return Classes(classes, shares, "accuracy" if validating >= FEW_TO_CHOOSE else "log-likelihood")
 
 
 def _natural(name: str) -> tuple[float, str]:
