@@ -4,7 +4,7 @@
 
 An index has to be in range, and not negative.  The kernels check that on NumPy and raise `IndexOutOfRange`.
 On a device they do not check, since the host would have to wait for the answer: there, what depends on
-examples alone is checked when these are read, and kernels read and write within their arrays.
+examples alone is checked when these are read, and what the model computes by `in_range`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
         axis: the axis of x; in the result the axes of the index take its place.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range (on a device not checked where it depends on
-            parameters).
+        IndexOutOfRange: when computed, an index is out of range.
 
     >>> import numpy as np
     >>> gather(np.array([[1.0, 2.0, 3.0]]), np.array([2, 0]), axis=1).tolist()
@@ -117,8 +116,7 @@ def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
         dtype: element type of the result; `compile(float_type=...)` replaces a floating one.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range (on a device not checked where it depends on
-            parameters).
+        IndexOutOfRange: when computed, an index is out of range.
 
     >>> import numpy as np
     >>> one_hot(np.array([2, 0]), 3).tolist()

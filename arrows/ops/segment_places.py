@@ -44,8 +44,7 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
             None promises that there is none.
 
     Raises:
-        IndexOutOfRange: when computed, a place is beyond the ends, and there is no default (on a device not
-            checked where it depends on parameters; zeros stand for it).
+        IndexOutOfRange: when computed, a place is beyond the ends, and there is no default.
 
     >>> from arrows.ops import EagerEvaluation
     >>> xs = EagerEvaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)
@@ -100,8 +99,8 @@ def _take_kernel(xp: ArrayModule, default: float | None, rows: tuple[bool, bool]
     def run(x: Array, place: Array, *, segments: Segments, out: Array | None = None) -> Array:
         lengths, place = segments.lengths, place.astype("int64")
         inside = xp.logical_and(xp.less_equal(0, place), xp.less(place, lengths))
-        if xp is np and default is None and not bool(inside.all()):
-            _refuse(np.asarray(place), np.asarray(lengths), np.asarray(inside), any(rows))
+        if xp is np and default is None:
+            check_places(np.asarray(place), np.asarray(lengths), any(rows))
         if out is None:
             out = xp.empty((*(lengths.shape if any(rows) else ()), *x.shape[1:]), x.dtype)
         target = out if any(rows) else out.reshape((1, *out.shape))
@@ -116,12 +115,13 @@ def _take_kernel(xp: ArrayModule, default: float | None, rows: tuple[bool, bool]
     return run
 
 
-def _refuse(place: HostArray, lengths: HostArray, inside: HostArray, rows: bool) -> None:
+def check_places(place: HostArray, lengths: HostArray, rows: bool) -> None:
     """Raises the error of the first place that is beyond the ends of its sequence."""
-    at = int(np.argmin(inside))
-    wrong = int(np.broadcast_to(place, lengths.shape)[at])
-    length = int(lengths[at])
-    raise no_element(wrong, length, at if rows else None)
+    inside = (place >= 0) & (place < lengths)
+    if not inside.all():
+        at = int(np.argmin(inside))
+        wrong = np.broadcast_to(place, inside.shape).flat[at]
+        raise no_element(int(wrong), int(lengths.flat[at]), at if rows else None)
 
 
 def no_element(place: int, length: int, row: int | None) -> IndexOutOfRange:

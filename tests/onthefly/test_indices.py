@@ -26,7 +26,23 @@ WAYS: dict[str, Callable[[Any, Any, list[int]], Any]] = {
     ),
     "a block": lambda g, table, ids: g(ar.Map(ar.Scalar("int32") >> table) >> ar.Sum(), ids),
     "unit vectors": lambda g, table, ids: ops.one_hot(g.tensor(np.array(ids, "int32")), 4),
+    "a weighted sum": lambda g, table, ids: table(weighted(g, ids)),
+    "a weighted sum that has run": lambda g, table, ids: table(has_run(weighted(g, ids))),
 }
+
+
+ONES = ar.FC([], bias=False, initializer=ar.initializers.ones, name="ones")
+
+
+def weighted(g: Any, ids: list[int]) -> Any:
+    """The first number less the second and more the third, computed with weights that are ones."""
+    return ops.cast(ONES(g.tensor(np.array(ids, "float32") * np.array([1, -1, 1], "float32"))), "int32")
+
+
+def has_run(value: Any) -> Any:
+    """The value, which a run of its own has computed."""
+    value.numpy()
+    return value
 
 
 def outcome(way: str, device: str, ids: list[int]) -> Any:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store
 from arrows.engine.program.passes.rewriter import assembled
 from arrows.engine.program.program import Operand, Program
-from arrows.ops import Tracer, TraceRecorder, Var
+from arrows.engine.reading import index_of
+from arrows.ops import Tracer, TraceRecorder, Var, segment_count
+from arrows.ops.in_range import in_range
 
 
-def build(operation: ApplyOperation, differentiated: Sequence[bool], *, training: bool) -> Program:
+def build(
+    operation: ApplyOperation,
+    differentiated: Sequence[bool],
+    *,
+    training: bool,
+    check: Collection[int] = (),
+) -> Program:
     """Returns the forward program of an operation, with constants in place of the inputs bound to them.
 
     Args:
         operation: the operation.
         differentiated: for each port, whether its gradient is wanted.
         training: whether dropout acts; where it does not, it is left out.
+        check: the equations whose index is checked when they run, by their place in the trace.
     """
     trace, recorder = operation.trace, TraceRecorder()
     new: dict[Var, Tracer] = {}
@@ -38,7 +47,16 @@ def build(operation: ApplyOperation, differentiated: Sequence[bool], *, training
     if trace.dropout_key is not None and (training or trace.draws):
         new[trace.dropout_key] = recorder.dropout_key_input()
         loads.append(LoadKeys(new[trace.dropout_key].var))
-    for equation in trace.equations:
+    for number, equation in enumerate(trace.equations):
+        use = index_of(equation) if number in check else None
+        if use is not None:
+            index, size = use
+            lengths = (segment_count(new[equation.operands[0]], "int64"),) if size is None else ()
+            checked = recorder.bind(
+                in_range, new[index], *lengths, name=equation.primitive.name, size=size or 0
+            )
+            assert isinstance(checked, Tracer)
+            new[index] = checked
         if equation.primitive.name == "dropout" and not training:
             new[equation.result] = new[equation.operands[0]]
         elif all(operand in new for operand in equation.operands):  # else it hashes keys that are not there

@@ -113,6 +113,7 @@ def make_program(
     training: bool = False,
     jit: bool = False,
     kernels: bool = False,
+    check_indices: Collection[int] = (),
 ) -> Program:
     """Makes the program of an operation.
 
@@ -123,6 +124,7 @@ def make_program(
         training: whether dropout acts.
         jit: whether element-wise equations are fused into loops that are compiled.
         kernels: whether the program is for a device with kernels.
+        check_indices: the equations whose index is checked when they run, by their place in the trace.
     """
     left_out: Collection[str] = _left_out.get()
     if not operation.constants:
@@ -138,7 +140,9 @@ def make_program(
                 check(program, each.__name__)
         return program
 
-    program = replace(build(operation, differentiated, training=training), kernels=kernels)
+    program = replace(
+        build(operation, differentiated, training=training, check=check_indices), kernels=kernels
+    )
     check(program, "build")
     program = run(FORWARD, program)
     if any(seeded):
@@ -180,6 +184,7 @@ def make_code(
     training: bool = False,
     jit: bool = False,
     precision: str = "float32",
+    check_indices: Collection[int] = (),
     tick: ProgramTick | None = None,
 ) -> ProgramCode:
     """Makes the program of an operation, and its functions.
@@ -188,6 +193,7 @@ def make_code(
         operation, differentiated, seeded, training, jit: as for `make_program`.
         device: what it runs on.
         precision: of matrix products on a device with kernels.
+        check_indices: as for `make_program`.
         tick: called as ``tick(program, region, position)`` after each instruction, for a profile.
     """
     kernels = device.has_kernels
@@ -198,6 +204,7 @@ def make_code(
         training=training,
         jit=jit and not kernels,
         kernels=kernels,
+        check_indices=check_indices,
     )
     own_tick = None if tick is None else partial(tick, program)
     emitted = {

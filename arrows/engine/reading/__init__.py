@@ -23,7 +23,14 @@ from arrows.engine.reading.index_arrays import (
     starts_of_runs,
     with_stop,
 )
-from arrows.engine.reading.index_bounds import IndexSite, index_limit, index_sites, indices_out_of_range
+from arrows.engine.reading.index_bounds import (
+    IndexSite,
+    computed_indices,
+    index_limit,
+    index_of,
+    index_sites,
+    indices_out_of_range,
+)
 from arrows.engine.reading.process_pool import checked_processes
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Selection, Visits, Wirings, source_layout
@@ -45,9 +52,11 @@ __all__ = [
     "checked_executor",
     "checked_processes",
     "classify",
+    "computed_indices",
     "digests",
     "fingerprint",
     "index_limit",
+    "index_of",
     "index_sites",
     "index_type",
     "indices_out_of_range",

@@ -3,19 +3,20 @@
 An index that depends on examples alone is computed here, on the host, by the functions that the model
 computes it with.  So it does not matter how it reaches the table: as a number, in a vector or a
 sequence, through functions or elements of a sequence.  An index that depends on parameters or on chance is
-known only when the model runs.
+known only when the model runs (`computed_indices`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite, ConstantSite, ElementSite
+from arrows.engine.lowering import ApplySite, CarriedSite, ConstantSite, ElementSite
 from arrows.engine.planning import Plan, ReadOperation
 from arrows.engine.reading.wiring import SourceLayout, source_layout
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Segments, Trace, Var
@@ -48,14 +49,14 @@ class IndexSite:
         """What two models have in common that check alike; a table's width does not count."""
         arrays = {var: array for array, var in self.site.trace.constants if var in self.values}
         constants = [hashlib.sha256(array.tobytes()).hexdigest() for array in arrays.values()]
-        uses = [(equation.primitive.name, _index_of(equation)) for equation in self.equations]
+        uses = [(equation.primitive.name, index_of(equation)) for equation in self.equations]
         computed = [str(equation) for equation in self.equations if equation.result in self.values]
         return f"{self.site.index} {self.ports} {computed} {uses} {constants}"
 
 
 def index_limit(trace: Trace, leaf: int) -> int | None:
     """Returns the number of rows that an operand indexes; None if it is no index."""
-    found = [use for use in map(_index_of, trace.equations) if use is not None]
+    found = [use for use in map(index_of, trace.equations) if use is not None]
     sizes = [size for var, size in found if var == trace.inputs[leaf] and size is not None]
     return min(sizes, default=None)
 
@@ -69,7 +70,7 @@ def index_sites(plan: Plan) -> list[IndexSite]:
         (site, use[0])
         for site in sites
         if isinstance(site, ApplySite)
-        for use in map(_index_of, site.trace.equations)
+        for use in map(index_of, site.trace.equations)
         if use is not None and use[0] in known[site.index]
     ]
     while waiting:
@@ -89,16 +90,72 @@ def index_sites(plan: Plan) -> list[IndexSite]:
     return [_index_site(plan, number, wanted[number]) for number in sorted(wanted)]
 
 
-def _known(trace: Trace) -> set[Var]:
-    """The values of a function that depend on its input alone."""
-    known = {*trace.inputs, *(var for _, var in trace.constants)} - {trace.dropout_key}
+def computed_indices(plan: Plan) -> dict[int, frozenset[int]]:
+    """The equations whose index may depend on more than examples: their places in the trace, by operation."""
+    sites = [site for site in plan.lowered.sites if isinstance(site, ApplySite)]
+    if not any(index_of(equation) for site in sites for equation in site.trace.equations):
+        return {}
+    known = {site.index: _known(site.trace) for site in sites}
+    changed = True
+    while changed:
+        changed = False
+        for site in sites:
+            unknown = {
+                site.trace.inputs[port.leaf]
+                for port in site.ports
+                for producer in plan.lowered.reaching[port.place]
+                if not _is_known(plan, known, *producer)
+            }
+            if not unknown.isdisjoint(known[site.index]):
+                known[site.index] = _known(site.trace, unknown)
+                changed = True
+    found: dict[int, set[int]] = {}
+    for site in sites:
+        for number, equation in enumerate(site.trace.equations):
+            use = index_of(equation)
+            if use is None or use[0] in known[site.index]:
+                continue
+            index, size = use
+            if size is None or _bound(site.trace, index) > size:  # else the host need not wait
+                found.setdefault(int(plan.sites.operation[site.index]), set()).add(number)
+    return {operation: frozenset(numbers) for operation, numbers in found.items()}
+
+
+def _bound(trace: Trace, var: Var) -> float:
+    """A number that values of a function are below, if its equations say that, and that none is negative."""
+    for array, constant in trace.constants:
+        if constant == var:
+            return int(array.max()) + 1 if array.size and array.min() >= 0 else inf
+    for equation in trace.equations:
+        if equation.result == var:
+            match equation.primitive.name:
+                case "argmax" | "argmin" | "argsort":
+                    axis: Any = dict(equation.attributes).get("axis", -1)
+                    return int(equation.operands[0].type.shape[axis])
+                case "index" | "reshape" | "transpose" | "broadcast_to":
+                    return _bound(trace, equation.operands[0])
+                case "add":
+                    return sum(_bound(trace, operand) for operand in equation.operands) - 1
+    return inf
+
+
+def _is_known(plan: Plan, known: Mapping[int, set[Var]], number: int, output: int) -> bool:
+    made = _maker(plan, number, output)
+    if made is None:
+        return not isinstance(plan.lowered.sites[number], CarriedSite)
+    return made[1] in known[made[0].index]
+
+
+def _known(trace: Trace, unknown: Collection[Var] = ()) -> set[Var]:
+    """The values of a function that depend on its input alone, but for some of it."""
+    known = {*trace.inputs, *(var for _, var in trace.constants)} - {trace.dropout_key, *unknown}
     for equation in trace.equations:
         if equation.primitive.name not in _RANDOM and known.issuperset(equation.operands):
             known.add(equation.result)
     return {var for var in known if var is not None}
 
 
-def _index_of(equation: Equation) -> tuple[Var, int | None] | None:
+def index_of(equation: Equation) -> tuple[Var, int | None] | None:
     """The operand of an equation that is an index, and the number of rows; None: those of the sequence."""
     operands, attributes = equation.operands, dict(equation.attributes)
     size: Any = attributes.get("size")
@@ -145,7 +202,7 @@ def _index_site(plan: Plan, number: int, wanted: set[Var]) -> IndexSite:
         equations=tuple(
             equation
             for equation in site.trace.equations
-            if equation.result in wanted or (_index_of(equation) or (None,))[0] in wanted
+            if equation.result in wanted or (index_of(equation) or (None,))[0] in wanted
         ),
         values=frozenset(wanted),
         results=tuple(results),
@@ -272,7 +329,7 @@ class _HostValues:
             values[trace.inputs[leaf]] = np.broadcast_to(constant, (len(nodes), *constant.shape))
         values |= {var: self.rows[var.type][places] for var, places in operands.places.items()}
         for equation in index.equations:
-            use = _index_of(equation)
+            use = index_of(equation)
             if use is not None and use[0] in values:
                 errors = operands.out_of_range(equation, values[use[0]], *use)
                 if errors:

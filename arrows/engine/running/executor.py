@@ -22,7 +22,7 @@ from arrows.engine.planning import (
 )
 from arrows.engine.program import Clock, ProgramTick, make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
-from arrows.engine.reading import lengths_of
+from arrows.engine.reading import computed_indices, lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind_forward
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
@@ -99,6 +99,8 @@ class Executor:
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         # So are nodes whose results depend on chance.
         self._share = not inputs and not plan.lowered.draws and not (choices.training and plan.has_dropout)
+        # The CPU's kernels check all indices.
+        self._computed_indices = {} if device.xp is np else computed_indices(plan)
         self._constants: dict[int, Array] = {}
         self._once: dict[int, tuple[Array, ...]] = {}
         self.codes = {
@@ -124,7 +126,8 @@ class Executor:
         wanted = [port.slab in self._moving and port.slab in self.receiving for port in operation.ports]
         places = plan.result_places[operation.index]
         seeded = [plan.operations[owner].slabs[output] in self.receiving for owner, output in places]
-        key = operation.index, operation.early, operation.ports, *wanted, None, *seeded
+        check = self._computed_indices.get(operation.index, frozenset())
+        key = operation.index, operation.early, operation.ports, check, *wanted, None, *seeded
         if key not in codes:
             code = make_code(
                 operation,
@@ -134,6 +137,7 @@ class Executor:
                 training=choices.training,
                 jit=choices.jit,
                 precision=choices.precision,
+                check_indices=check,
                 tick=self._tick(operation.index),
             )
             codes[key] = OperationCode.of(operation, code)

@@ -12,6 +12,7 @@ from arrows.engine.program.emitters.loops import python_source
 from arrows.engine.program.instructions import RowMap, SumRows
 from arrows.ops import INVARIANT, Equation, RowSparse
 from arrows.ops.arrays import Array, ArrayModule
+from arrows.ops.in_range import in_range
 from arrows.ops.primitive import Run, SumRun
 from arrows.ops.sums import sum_rows
 
@@ -60,6 +61,8 @@ class Kernels:
         if equation.primitive.segmented:
             level = max(var.rows for var in (*equation.operands, equation.result))
             arguments.append(f"segments=g{level}")
+        if equation.primitive is in_range:
+            arguments.append("to_numpy=to_numpy")
         if out is not None:
             # NumPy's own functions take it faster without a keyword; of these two that is deprecated.
             by_place = isinstance(kernel, np.ufunc) and kernel not in (np.maximum, np.minimum)

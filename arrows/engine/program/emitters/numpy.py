@@ -38,6 +38,7 @@ from arrows.engine.program.instructions import (
 from arrows.engine.program.program import Program, RangeOf, ResultRows, ScatterRows
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
 from arrows.ops.arrays import ArrayModule
+from arrows.ops.in_range import in_range
 from arrows.typesys import ArrowValueError
 
 __all__ = ["OnceCode", "RegionCode", "emit", "emit_once"]
@@ -206,6 +207,8 @@ class RegionWriter:
         operands = [self.values.number(v) if bare else self.values.name(v) for v in equation.operands]
         if equation.primitive.segmented:
             self.values.levels.add(max(var.rows for var in (*equation.operands, equation.result)))
+        if equation.primitive is in_range:
+            self.values.bound("to_numpy", "arrays.device.to_numpy")
         if equation.result in self.program.memory:
             self.body.append(self.kernels.call(equation, operands, self.values.name(equation.result)))
         else:

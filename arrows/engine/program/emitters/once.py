@@ -53,6 +53,6 @@ def emit_once(program: Program, device: Device) -> OnceCode:
         lines.append(f"    v{var.id} = {value}")
     values = "".join(f"v{var.id}, " for instruction in program.region("once") for var in instruction.writes)
     lines.append(f"    return ({values})")
-    namespace: dict[str, Any] = dict(kernels.namespace)
+    namespace: dict[str, Any] = {**kernels.namespace, "to_numpy": device.to_numpy}
     exec(compile("\n".join(lines), f"<arrows once of {program.name}>", "exec"), namespace)
     return OnceCode(namespace["compute"], tuple(constants))
