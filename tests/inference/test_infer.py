@@ -46,47 +46,6 @@ def test_float_type() -> None:
             assert all(var.type.dtype != "float32" for var in t.trace.results)
 
 
-@pytest.mark.parametrize(
-    ("block", "expected"),
-    [
-        (ar.Identity(), INPUT),
-        (ar.Void(), VOID),
-        (ar.Scalar() >> ar.Void(), VOID),
-        (ar.Zeros(()), T.Tuple(())),
-        (ar.AllOf(), T.Tuple(())),
-        (ar.AllOf(ar.Scalar()), T.Tuple((SCALAR,))),
-        (ar.Scalar() >> ar.Identity() >> ar.Function(lambda x: x * 2), SCALAR),
-        (ar.Map(ar.Identity()), T.Sequence(INPUT)),
-        (ar.Map(ar.Scalar()) >> ar.GetItem(0), SCALAR),
-        (ar.Map(ar.Scalar()) >> ar.GetItem(slice(1, None)), T.Sequence(SCALAR)),
-        (
-            (ar.Scalar() & ar.Vector(2) & ar.Void()) >> ar.GetItem(slice(1, None)),
-            T.Tuple((T.Tensor((2,)), VOID)),
-        ),
-        ((ar.Scalar() & ar.Scalar()) >> ar.Map(ar.Function(lambda x: x)), T.Sequence(SCALAR)),
-        ((ar.Scalar() & ar.Scalar()) >> ar.Sum(), SCALAR),
-        (ar.Map(ar.Scalar() & ar.Vector(2)) >> ar.Sum(), T.as_type(([], [2]))),
-        (ar.Map(ar.Vector(2, "int64")) >> ar.Sum(), T.Tensor((2,), "int64")),
-        (ar.Optional(ar.Vector(3)), T.Tensor((3,))),
-        (ar.Optional(ar.Scalar() >> ar.Function(lambda x: (x, x))), T.Tuple((SCALAR, SCALAR))),
-        (ar.Optional(ar.Map(ar.Scalar())), T.Sequence(SCALAR)),
-        (ar.Optional(ar.Void()), VOID),
-        ((ar.Scalar() & ar.Vector(2)) >> ar.Concat(), T.Tensor((3,))),
-        ((ar.Tensor([2, 3]) & ar.Tensor([2, 5])) >> ar.Concat(1), T.Tensor((2, 8))),
-        ((ar.Tensor([2, 3]) & ar.Tensor([2, 5])) >> ar.Concat(-1), T.Tensor((2, 8))),
-        ((ar.Vector(2) & (ar.Vector(0) & ar.Scalar())) >> ar.Concat(flatten=True), T.Tensor((3,))),
-        (ar.shared(ar.Scalar()), SCALAR),
-        (ar.Scalar() >> ar.Metric("m"), VOID),
-        ((ar.Scalar() & ar.GetItem("id")) >> ar.Metric("m"), VOID),
-        (ar.Scalar() >> ar.Function(lambda x: {"a": x, "b": x}) >> ar.GetItem("b"), SCALAR),
-        (ar.Map(ar.Scalar()) >> ar.Function(lambda rows: rows * 2), T.Sequence(SCALAR)),
-        (ar.Fold(ar.GetItem(0), ar.Zeros([4])), T.Tensor((4,))),
-    ],
-)
-def test_results(block: Any, expected: T.Type) -> None:
-    assert out(block) == expected
-
-
 def test_inputs_are_found_backwards() -> None:
     assert ar.infer(FC(3), [2]).output == T.Tensor((3,))
     assert ar.infer(Embedding(9, 4)).input == INDEX
@@ -204,21 +163,6 @@ def test_wide_records_are_read_by_key_in_no_time() -> None:
     assert len(out(block)) == 3000  # type: ignore[arg-type]
 
 
-def test_a_fold_whose_state_comes_from_its_start() -> None:
-    step = ar.arrow(lambda state, x: ar.Function(lambda h, c, y: (h + y, c * y))(state[0], state[1], x))
-    fold = ar.Map(ar.Vector(2)) >> ar.Fold(step, ar.Zeros(([2], [2])))
-    assert out(fold) == T.as_type(([2], [2]))
-
-
-def test_a_fold_over_references() -> None:
-    @ar.fix
-    def tree(me: Any) -> Any:
-        step = ar.Function(lambda state, child: ops.tanh(state + child))
-        return ar.Map(me) >> ar.Fold(step, ar.Zeros([3]))
-
-    assert out(tree) == T.Tensor((3,))
-
-
 def test_recursion_through_a_partly_known_tuple() -> None:
     @ar.fix
     def tree(me: Any) -> Any:
@@ -226,37 +170,6 @@ def test_recursion_through_a_partly_known_tuple() -> None:
         return ar.Zeros([2]) & total
 
     assert out(tree) == T.as_type(([2], [2]))
-
-
-def test_recursion_in_a_case_before_its_end() -> None:
-    @ar.fix
-    def tree(me: Any) -> Any:
-        return ar.OneOf(len).case(1, ar.GetItem(0) >> me >> ar.Identity()).case(0, ar.Zeros([2]))
-
-    assert out(tree) == T.Tensor((2,))
-
-
-def test_recursion_inside_recursion() -> None:
-    @ar.fix
-    def outer(me: Any) -> Any:
-        @ar.fix
-        def inner(again: Any) -> Any:
-            return ar.OneOf(len, {0: ar.Zeros([2]), 1: ar.GetItem(0) >> again, 2: ar.GetItem(1) >> me})
-
-        both = (ar.GetItem(0) >> inner & ar.GetItem(1) >> inner) >> ar.Function(lambda x, y: x + y)
-        return ar.OneOf(len, {0: inner, 1: both})
-
-    typed = ar.infer(outer)
-    assert typed.output == T.Tensor((2,))
-    knots = {id(t.knot) for t in typed.walk() if t.knot is not None}
-    assert len(knots) == 4  # each occurrence of a Fix has its own
-
-
-def test_a_block_may_stand_in_many_places_with_different_types() -> None:
-    twice = ar.Function(lambda x: x * 2)
-    both = ar.Scalar() >> twice & ar.Vector(3) >> twice
-    assert out(both) == T.as_type(([], [3]))
-    assert out(both) == T.as_type(([], [3]))
 
 
 def test_records_of_inputs_convert_where_an_input_is_wanted() -> None:
@@ -319,18 +232,6 @@ def test_assumed_inputs() -> None:
     ]:
         with pytest.raises(ArrowTypeError):
             out(block, input)
-
-
-def test_functions_are_traced_once_for_each_type() -> None:
-    calls = []
-
-    def twice(x: Any) -> Any:
-        calls.append(x.type)
-        return x * 2
-
-    step = ar.Function(twice)
-    out(ar.AllOf(ar.Scalar() >> step >> step, ar.Vector(2) >> step))
-    assert sorted(map(str, calls)) == ["float32", "float32[2]"]
 
 
 def test_occurrences_of_one_layer_are_one_operation() -> None:

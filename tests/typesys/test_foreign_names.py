@@ -22,18 +22,11 @@ PACKAGE: Any = ar
     ("name", "likely"),
     [
         ("LSTM", "ar.RNN(ar.LSTMCell(size))"),
-        ("Dense", "ar.FC(size)"),
-        ("Adam", "ar.training.Adam"),
         ("adam", "ar.training.Adam"),
-        ("train", "ar.training.train"),
-        ("relu", "ar.ops.relu"),
         ("ReLU", "ar.ops.relu"),
         ("glorot_uniform", "ar.initializers.glorot_uniform"),
-        ("Accuracy", "ar.metrics.Accuracy"),
-        ("embedding", "ar.Embedding"),
         ("Embeding", "ar.Embedding"),
         ("optim", "ar.training"),
-        ("MSELoss", "ar.SquaredError"),
     ],
 )
 def test_names_of_the_package(name: str, likely: str) -> None:
@@ -88,19 +81,11 @@ def test_methods_of_a_model(name: str, likely: str) -> None:
     assert not hasattr(MODEL, "_params")
 
 
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        ("from arrows import LSTM", "; did you mean ar.RNN(ar.LSTMCell(size))?"),
-        ("from arrows import FC, Embeding", "; did you mean ar.Embedding?"),
-        ("from arrows import Zebra", ""),
-    ],
-)
-def test_names_that_are_imported(line: str, text: str) -> None:
-    name = line.rsplit(maxsplit=1)[-1]
+@pytest.mark.parametrize(("name", "hint"), [("Embeding", "; did you mean ar.Embedding?"), ("Zebra", "")])
+def test_names_that_are_imported(name: str, hint: str) -> None:
     with pytest.raises(ImportError) as caught:
-        exec(line, {})
-    assert str(caught.value) == f"cannot import name {name!r} from 'arrows'{text}"
+        exec(f"from arrows import FC, {name}", {})
+    assert str(caught.value) == f"cannot import name {name!r} from 'arrows'{hint}"
     assert caught.value.name == "arrows"
 
 
@@ -127,65 +112,41 @@ def test_methods_on_the_fly(cls: Any, table: Any) -> None:
             assert not hasattr(thing, name)
 
 
-def make(function: Any, *args: Any, **keywords: Any) -> Any:
-    """Calls a function with arguments that type checkers would refuse."""
-    return function(*args, **keywords)
-
-
 ADAM = "it takes learning_rate, weight_decay, clip_norm, rates, average, dense, beta1, beta2, epsilon"
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (
-            lambda: make(Adam, lr=0.1),
-            f"Adam has no argument 'lr': {ADAM} hint did you mean learning_rate=?",
-        ),
-        (lambda: make(Adam, betas=(0.9, 0.99)), "did you mean beta1= and beta2=?"),
-        (lambda: make(Adam, leaning_rate=1), "did you mean learning_rate=?"),
-        (lambda: make(SGD, 0.1, nesterov=True), "SGD has no argument 'nesterov'"),
-        (lambda: make(RMSprop, eps=1), "did you mean epsilon=?"),
-        (lambda: make(SGD, 0.1, eps=1), "SGD has no argument 'eps'"),
-        (
-            lambda: make(train, MODEL, [], Adam(), lr=0.1),
-            "did you mean the optimizer's learning_rate=",
-        ),
-        (lambda: make(train, MODEL, [], Adam(), n_epochs=3), "did you mean epochs=?"),
-        (lambda: make(train, MODEL, [], Adam(), batchsize=3), "did you mean batch_size=?"),
-        (lambda: make(ar.FC, units=3), "did you mean size=?"),
-        (
-            lambda: make(ar.FC, in_features=3, out_features=4),
-            "did you mean size= alone: the size",
-        ),
-        (lambda: make(ar.Embedding, num_embeddings=3, embedding_dim=4), "did you mean buckets=?"),
-        (lambda: make(ar.Dropout, p=0.5), "did you mean rate=?"),
-        (lambda: make(ar.MultiHeadAttention, num_heads=4), "did you mean heads=?"),
-        (
-            lambda: make(ar.MultiHeadAttention, 4, dropout=0.1),
-            "did you mean ar.Dropout(rate) behind",
-        ),
-        (
-            lambda: make(ar.MultiHeadAttention, 64, 4),
-            "MultiHeadAttention takes heads by position, and got 2 arguments; it takes by keyword causal",
-        ),
-        (
-            lambda: make(ar.Conv1d, 3, 4, 3),
-            "Conv1d takes size and kernel_size by position, and got 3",
-        ),
-        (lambda: make(ar.Conv1d, in_channels=3, out_channels=4), "did you mean size= alone: the size"),
-        (lambda: make(ar.LSTMCell, 3, 4), "LSTMCell takes size by position, and got 2 arguments"),
-        (lambda: make(ar.SoftmaxCrossEntropy, class_weights=[1, 2]), "did you mean weight=?"),
-        (lambda: make(ar.SoftmaxCrossEntropy, reduction="sum"), "did you mean the loss as it is"),
-        (lambda: make(ar.Huber, beta=2.0), "did you mean delta=?"),
-        (lambda: make(ar.SquaredError, 3), "SquaredError takes nothing by position, and got 1 argument"),
-        (lambda: make(ar.At, 3), "hint where it is known: ar.GetItem(3)"),
+        (lambda: Adam(lr=0.1), f"Adam has no argument 'lr': {ADAM} hint did you mean learning_rate=?"),
+        (lambda: Adam(betas=(0.9, 0.99)), "did you mean beta1= and beta2=?"),
+        (lambda: Adam(leaning_rate=1), "did you mean learning_rate=?"),
+        (lambda: RMSprop(eps=1), "did you mean epsilon=?"),
+        (lambda: train(MODEL, [], Adam(), lr=0.1), "did you mean the optimizer's learning_rate="),
+        (lambda: train(MODEL, [], Adam(), n_epochs=3), "did you mean epochs=?"),
+        (lambda: ar.FC(in_features=3, out_features=4), "did you mean size= alone: the size"),
+        (lambda: ar.Embedding(num_embeddings=3, embedding_dim=4), "did you mean buckets=?"),
+        (lambda: ar.Dropout(p=0.5), "did you mean rate=?"),
+        (lambda: ar.MultiHeadAttention(4, dropout=0.1), "did you mean ar.Dropout(rate) behind"),
+        (lambda: ar.MultiHeadAttention(64, 4), "takes heads by position, and got 2 arguments; it takes by"),
+        (lambda: ar.Conv1d(3, 4, 3), "Conv1d takes size and kernel_size by position, and got 3"),
+        (lambda: ar.SoftmaxCrossEntropy(reduction="sum"), "did you mean the loss as it is"),
+        (lambda: ar.SquaredError(3), "SquaredError takes nothing by position, and got 1 argument"),
+        (lambda: ar.At(3), "hint where it is known: ar.GetItem(3)"),
+        (lambda: ar.Concat(dim=1), "Concat has no argument 'dim': it takes axis, flatten, name hint did"),
+        (lambda: ar.RNN(ar.LSTMCell(3), initial_state=ar.Zeros([3])), "did you mean start=?"),
+        (lambda: ar.RNN(), "RNN needs cell: it takes cell, start, reverse, start_from_input, name"),
+        (lambda: ar.Zip(ar.Map(ar.Scalar())), "Zip takes nothing by position, and got 1 argument"),
+        (lambda: ar.Map(elemnt=3), "did you mean element=?"),
+        (lambda: ar.Embedding(3), "Embedding needs size"),
     ],
 )
 def test_arguments(call: Any, text: str) -> None:
     with pytest.raises(ar.ArrowTypeError) as caught:
         call()
-    assert text in " ".join(str(caught.value).split())
+    words = " ".join(str(caught.value).split())
+    assert text in words
+    assert words.startswith(("cannot call ", "cannot make ")) and "at test_foreign_names.py:" in words
 
 
 def test_the_size_of_the_input_is_no_epsilon() -> None:
@@ -195,7 +156,7 @@ def test_the_size_of_the_input_is_no_epsilon() -> None:
 
 def test_arguments_that_nobody_knows_have_no_hint() -> None:
     with pytest.raises(ar.ArrowTypeError) as caught:
-        make(SGD, 0.1, eps=1)
+        SGD(0.1, eps=1)
     assert "hint" not in str(caught.value)
 
 
@@ -236,40 +197,18 @@ def test_foreign_arguments_of_blocks_are_none_of_ours() -> None:
         assert not foreign_names.BLOCK.keys() & names, block
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: make(ar.Concat, dim=1), "Concat has no argument 'dim': it takes axis, flatten, name"),
-        (lambda: make(ar.Concat, dim=1), "did you mean axis=?"),
-        (lambda: make(ar.RNN, ar.LSTMCell(3), initial_state=ar.Zeros([3])), "did you mean start=?"),
-        (lambda: make(ar.RNN), "RNN needs cell: it takes cell, start, reverse, start_from_input, name"),
-        (lambda: make(ar.Zip, ar.Map(ar.Scalar())), "Zip takes nothing by position, and got 1 argument"),
-        (lambda: make(ar.Map), "Map needs element"),
-        (lambda: make(ar.Map, elemnt=3), "did you mean element=?"),
-        (lambda: make(ar.Embedding, 3), "Embedding needs size"),
-    ],
-)
-def test_arguments_of_blocks(call: Any, text: str) -> None:
-    with pytest.raises(ar.ArrowTypeError) as caught:
-        call()
-    words = " ".join(str(caught.value).split())
-    assert text in words
-    assert words.startswith("cannot call ")
-    assert "at test_foreign_names.py:" in words
-
-
 def test_errors_within_a_constructor_are_left_alone() -> None:
     class Own(ar.Layer[Any, Any]):
         def __init__(self, size: int) -> None:
             super().__init__()
-            make(len, size)
+            len(size)
 
     with pytest.raises(TypeError, match="has no len"):
         Own(3)
 
     class Wrong(ar.Layer[Any, Any]):
         def __init__(self) -> None:
-            make(super().__init__, size=3)
+            super().__init__(size=3)
 
     with pytest.raises(ar.ArrowTypeError, match="Block has no argument 'size': it takes name"):
         Wrong()

@@ -98,25 +98,10 @@ def test_short_hands(short: Any, text: str) -> None:
     assert T.as_type(T.as_type(short)) == T.as_type(short)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        None,
-        3,
-        3.5,
-        {},
-        "float31",
-        "str",
-        [1.5],
-        [True],
-        ["int32", 3],
-        object,
-        str,
-        ([3], None),
-        [[3]],
-        [None],
-    ],
-)
+BAD = [None, 3, {}, "float31", "str", [1.5], [True], ["int32", 3], object, str, ([3], None), [[3]], [None]]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=repr)
 def test_what_is_no_type(bad: Any) -> None:
     with pytest.raises(ArrowTypeError):
         T.as_type(bad)
