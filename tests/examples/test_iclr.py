@@ -55,12 +55,6 @@ def test_no_more_lines_than_the_paper(example: str, most: int) -> None:
     assert not any(";" in line.split("  # ")[0] for line in lines)
 
 
-def test_what_counts() -> None:
-    text = '"""Words."""\nimport x\n\n# why\ny = 1  # counts\n\n\ndef f():\n'
-    text += '    """Words\n    and more."""\n    return (\n        y\n    )\n'
-    assert counted(text) == ["y = 1  # counts", "def f():", "    return (", "        y", "    )"]
-
-
 @pytest.mark.parametrize("example", LISTINGS)
 def test_training_helps(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = names(example)["main"](examples=120, epochs=3)
@@ -72,8 +66,7 @@ def test_feed_forward_attention_is_batched_as_it_is_one_by_one() -> None:
     found = names("feed_forward_attention")
     generator = random.Random(1)
     examples = [found["addition"](generator, n, n) for n in (12, 30, 17)]
-    for attention in (found["attention"], found["spelled_out"]):
-        agree(found["model"](attention), examples, loss="loss", inputs=["x"])
+    agree(found["model"](found["attention"]), examples, loss="loss", inputs=["x"])
 
 
 def test_attention_is_what_is_spelled_out() -> None:
@@ -94,7 +87,7 @@ def test_attention_is_what_is_spelled_out() -> None:
 def test_weave_is_batched_as_it_is_one_by_one() -> None:
     found = names("weave")
     generator = random.Random(3)
-    examples = [found["generated"](generator, n) for n in (2, 4, 1)]
+    examples = [found["generated"](generator, n) for n in (2, 3, 1)]
     agree(found["model"], examples, loss="loss", inputs=["pair"])
 
 
