@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NoReturn
 from arrows.training import schedules
 from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss
 from arrows.training.checkpointer import Checkpoint
-from arrows.training.learning_rates import Rate, Schedule
 from arrows.training.loop import train
 from arrows.training.optimizers import (
     SGD,
@@ -24,6 +23,7 @@ from arrows.training.parallel import world
 from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
+from arrows.training.schedules import Rate, Schedule
 from arrows.training.stopping import EarlyStopping, Plateau
 from arrows.typesys.did_you_mean import likely_name, missing_name
 from arrows.typesys.errors import NotFiniteError

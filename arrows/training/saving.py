@@ -27,11 +27,11 @@ from arrows.ops.arrays import Array
 from arrows.storage import ArrayFile, open_arrays, require_path, write_arrays
 from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
-from arrows.training.learning_rates import rate_text
 from arrows.training.optimizers import Optimizer
 from arrows.training.outline import outline
 from arrows.training.parameters import Described, Trainable, all_parameters, notation
 from arrows.training.progress import Progress
+from arrows.training.schedules import rate_text
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import Message, message
 from arrows.typesys.quoting import escaped

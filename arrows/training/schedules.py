@@ -1,7 +1,8 @@
-"""Learning-rate schedules: functions of the number of steps so far that give the rate of the next step.
+"""Learning rates: numbers, or functions of the number of steps so far that give the rate of the next step.
 
-The functions here make them, under the names that Thinc and PyTorch use. Every argument that takes a rate
-also takes a schedule, including the values of `rates`; any function of a number of steps is one.
+The functions here make such schedules, under the names that Thinc and PyTorch use. Any function of a number
+of steps is one: `lambda steps: 0.01 / (1 + steps / 1000)`. Every argument that takes a rate also takes a
+schedule, including the values of `rates`.
 
 >>> from arrows.training import Adam, schedules
 >>> optimizer = Adam(schedules.warmup_cosine(0.001, 100, 1000), rates={"embed/*": lambda steps: 0.9**steps})
@@ -10,31 +11,37 @@ also takes a schedule, including the values of `rates`; any function of a number
 from __future__ import annotations
 
 import functools
+import inspect
 import math
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, ParamSpec
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, ParamSpec
 
-from arrows.training.arguments import require_above, require_range
-from arrows.training.learning_rates import Schedule, require_rate
-from arrows.typesys.did_you_mean import likely_name, missing_name
+from arrows.engine.planning import GrowingParams
+from arrows.training.arguments import require_above, require_number, require_range
+from arrows.typesys import ArrowValueError
+
+__all__ = ["cosine", "one_cycle", "step_decay", "warmup_cosine", "warmup_linear"]
 
 P = ParamSpec("P")
 
-if not TYPE_CHECKING:  # a type checker would accept any misspelt name
-
-    def __getattr__(name: str) -> NoReturn:
-        def likely() -> str:
-            return FOREIGN.get(name) or likely_name(name, __all__) or f"one of {', '.join(__all__)}"
-
-        raise missing_name("arrows.training.schedules", name, likely, sys._getframe(1))
+# The number of steps taken so far (0 before the first) -> the rate of the next step.
+Schedule = Callable[[int], float]
+Rate = float | Schedule
 
 
 def _told(make: Callable[P, Schedule]) -> Callable[P, Schedule]:
-    """Names the schedules that a function makes by its call: `<function cosine(0.1, 100) at 0x7f...>`."""
+    """Names the schedules that a function makes by its call: `<function cosine(0.1, 100) at 0x7f...>`.
+
+    No argument may be below 0.
+    """
 
     @functools.wraps(make)
     def named(*arguments: P.args, **keywords: P.kwargs) -> Schedule:
+        for name, value in inspect.signature(make).bind(*arguments, **keywords).arguments.items():
+            for number in value if isinstance(value, tuple) else (value,):
+                require_range(make.__name__, name, number, 0.0)
         schedule = make(*arguments, **keywords)
         words = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())]
         schedule.__qualname__ = schedule.__name__ = f"{make.__name__}({', '.join(words)})"
@@ -45,81 +52,19 @@ def _told(make: Callable[P, Schedule]) -> Callable[P, Schedule]:
 
 
 @_told
-def decaying(base_rate: float, decay: float) -> Schedule:
-    """base_rate / (1 + decay * steps), which falls so slowly that the sum of all rates diverges (Robbins,
-    Monro, "A Stochastic Approximation Method", Annals of Mathematical Statistics 22, 1951, section 2).
+def cosine(initial_rate: float, total_steps: int, final_rate: float = 0.0) -> Schedule:
+    """Half a wave of the cosine from initial_rate to final_rate over total_steps, then final_rate.
+
+    It is final_rate + (initial_rate - final_rate) * (1 + cos(pi * steps / total_steps)) / 2 (Loshchilov,
+    Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", ICLR 2017, equation 5).
 
     Raises:
-        ArrowValueError: a rate or decay below 0.
+        ArrowValueError: a rate below 0, or fewer than 1 step.
 
-    >>> decaying(0.1, 0.5)(2)
-    0.05
+    >>> [round(cosine(1.0, 4)(steps), 3) for steps in range(6)]
+    [1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
     """
-    require_rate("decaying: base_rate", base_rate)
-    require_range("decaying", "decay", decay, 0.0)
-    return lambda steps: base_rate / (1.0 + decay * steps)
-
-
-@_told
-def compounding(start: float, stop: float, compound: float) -> Schedule:
-    """start * compound^steps until that reaches stop, then stop.
-
-    Raises:
-        ArrowValueError: a rate below 0, a compound of 0 or less, or one that leads away from stop.
-
-    >>> [compounding(1.0, 0.2, 0.5)(steps) for steps in range(4)]
-    [1.0, 0.5, 0.25, 0.2]
-    """
-    require_rate("compounding: start", start)
-    require_rate("compounding: stop", stop)
-    require_above("compounding", "compound", compound)
-    require_range("compounding", "compound", compound, *((1.0,) if stop >= start else (0.0, 1.0)))
-    if compound == 1 or not start:
-        return lambda steps: start
-    last = math.log(stop / start) / math.log(compound) if stop else math.inf  # so many steps it takes
-    return lambda steps: stop if steps >= last else start * compound**steps
-
-
-@_told
-def step_decay(initial_rate: float, factor: float, every: int | tuple[int, ...]) -> Schedule:
-    """initial_rate, multiplied by factor after every so many steps (He, Zhang, Ren, Sun, "Deep Residual
-    Learning for Image Recognition", CVPR 2016, section 3.4, for one).
-
-    Args:
-        initial_rate: of the first steps.
-        factor: above 0 and at most 1.
-        every: steps from one fall to the next; or the steps of all falls.
-
-    Raises:
-        ArrowValueError: a rate below 0, a factor out of its range, fewer than 1 step.
-
-    >>> [step_decay(1.0, 0.5, 2)(steps) for steps in range(6)]
-    [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
-    >>> [step_decay(1.0, 0.5, (1, 4))(steps) for steps in range(6)]
-    [1.0, 0.5, 0.5, 0.5, 0.25, 0.25]
-    """
-    require_rate("step_decay: initial_rate", initial_rate)
-    require_above("step_decay", "factor", factor)
-    require_range("step_decay", "factor", factor, 0.0, math.nextafter(1.0, 2.0))
-    falls = tuple(every) if isinstance(every, (tuple, list)) else (every,)
-    for steps in falls:
-        require_range("step_decay", "every", steps, 1)
-    if falls == (every,):
-        return lambda steps: initial_rate * factor ** (steps // falls[0])
-    return lambda steps: initial_rate * factor ** sum(steps >= fall for fall in falls)
-
-
-@_told
-def warmup_linear(initial_rate: float, warmup_steps: int, total_steps: int) -> Schedule:
-    """Rises linearly from 0 to initial_rate over warmup_steps, then falls linearly to 0 at total_steps.
-
-    Raises:
-        ArrowValueError: a rate or number of steps below 0, or a warm-up that is not shorter than the whole.
-
-    >>> [warmup_linear(1.0, 2, 6)(steps) for steps in range(8)]
-    [0.0, 0.5, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
-    """
-    return _warm("warmup_linear", initial_rate, warmup_steps, total_steps, 0.0, lambda share: 1.0 - share)
+    return _warm("cosine", initial_rate, 0, total_steps, final_rate, _wave)
 
 
 @_told
@@ -144,66 +89,41 @@ def warmup_cosine(
 
 
 @_told
-def cosine(
-    initial_rate: float, total_steps: int, final_rate: float = 0.0, restarts: float | None = None
-) -> Schedule:
-    """Half a wave of the cosine from initial_rate to final_rate over total_steps, then final_rate.
-
-    It is final_rate + (initial_rate - final_rate) * (1 + cos(pi * steps / total_steps)) / 2 (Loshchilov,
-    Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", ICLR 2017, equation 5). With `restarts`,
-    it begins anew after total_steps, and each wave is so many times as long as the one before.
-
-    Args:
-        initial_rate: of the first step of each wave.
-        total_steps: of the first wave.
-        final_rate: at its end.
-        restarts: how much longer each wave is than the one before, the paper's T_mult; None: there is one.
+def warmup_linear(initial_rate: float, warmup_steps: int, total_steps: int) -> Schedule:
+    """Rises linearly from 0 to initial_rate over warmup_steps, then falls linearly to 0 at total_steps.
 
     Raises:
-        ArrowValueError: a rate below 0, fewer than 1 step, or waves that become shorter.
+        ArrowValueError: a rate or number of steps below 0, or a warm-up that is not shorter than the whole.
 
-    >>> [round(cosine(1.0, 4)(steps), 3) for steps in range(6)]
-    [1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
-    >>> [round(cosine(1.0, 2, restarts=2)(steps), 3) for steps in range(6)]
-    [1.0, 0.5, 1.0, 0.854, 0.5, 0.146]
+    >>> [warmup_linear(1.0, 2, 6)(steps) for steps in range(8)]
+    [0.0, 0.5, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
     """
-    require_range("cosine", "total_steps", total_steps, 1)
-    if restarts is None:
-        return _warm("cosine", initial_rate, 0, total_steps, final_rate, _wave)
-    require_range("cosine", "restarts", restarts, 1)
-    wave = _warm("cosine", initial_rate, 0, total_steps, final_rate, _wave)
-    growth = restarts
-
-    def restarting(steps: float) -> float:
-        length = 1.0  # of the wave, in the first one's
-        if growth == 1:
-            steps %= total_steps
-        while growth > 1 and steps >= length * total_steps:
-            steps, length = steps - length * total_steps, length * growth
-        return wave(steps / length)  # type: ignore[arg-type]
-
-    return restarting
+    return _warm("warmup_linear", initial_rate, warmup_steps, total_steps, 0.0, lambda share: 1.0 - share)
 
 
 @_told
-def cyclic_triangular(min_rate: float, max_rate: float, period: int) -> Schedule:
-    """Rises from min_rate to max_rate over period steps, falls again over as many, and repeats (Smith,
-    "Cyclical Learning Rates for Training Neural Networks", WACV 2017, section 3.2).
+def step_decay(initial_rate: float, factor: float, every: int | tuple[int, ...]) -> Schedule:
+    """initial_rate, multiplied by factor after every so many steps (He, Zhang, Ren, Sun, "Deep Residual
+    Learning for Image Recognition", CVPR 2016, section 3.4, for one).
+
+    Args:
+        initial_rate: of the first steps.
+        factor: at most 1.
+        every: steps from one fall to the next; or the steps of all falls.
 
     Raises:
-        ArrowValueError: a rate below 0, a greatest rate below the least, or a period of fewer than 1 step.
+        ArrowValueError: a rate below 0, a factor out of its range, fewer than 1 step.
 
-    >>> [cyclic_triangular(0.0, 1.0, 2)(steps) for steps in range(6)]
-    [0.0, 0.5, 1.0, 0.5, 0.0, 0.5]
+    >>> [step_decay(1.0, 0.5, 2)(steps) for steps in range(6)]
+    [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
+    >>> [step_decay(1.0, 0.5, (1, 4))(steps) for steps in range(6)]
+    [1.0, 0.5, 0.5, 0.5, 0.25, 0.25]
     """
-    require_rate("cyclic_triangular: min_rate", min_rate)
-    require_range("cyclic_triangular", "max_rate", max_rate, min_rate)
-    require_range("cyclic_triangular", "period", period, 1)
-
-    def rate(steps: int) -> float:
-        return _between(min_rate, max_rate, 1.0 - abs(steps % (2 * period) / period - 1.0))
-
-    return rate
+    require_range("step_decay", "factor", factor, 0.0, math.nextafter(1.0, 2.0))
+    if isinstance(every, tuple):
+        return lambda steps: initial_rate * factor ** sum(steps >= fall for fall in every)
+    require_range("step_decay", "every", every, 1)
+    return lambda steps: initial_rate * factor ** (steps // every)
 
 
 @_told
@@ -227,7 +147,6 @@ def one_cycle(
     >>> [round(one_cycle(1.0, 10, rise=0.4, divide=5)(steps), 3) for steps in range(11)]
     [0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4, 0.2, 0.101, 0.002]
     """
-    require_rate("one_cycle: max_rate", max_rate)
     require_range("one_cycle", "total_steps", total_steps, 1)
     require_above("one_cycle", "rise", rise)
     require_range("one_cycle", "rise", rise, 0.0, math.nextafter(0.5, 1.0))
@@ -249,9 +168,6 @@ def _warm(
     name: str, top: float, warmup_steps: int, total_steps: int, last: float, fall: Callable[[float], float]
 ) -> Schedule:
     """Rises from 0 to `top`, and falls to `last` as `fall` does from 1 to 0 while its argument rises to 1."""
-    require_rate(f"{name}: initial_rate", top)
-    require_rate(f"{name}: final_rate", last)
-    require_range(name, "warmup_steps", warmup_steps, 0)
     require_above(name, "total_steps", total_steps, warmup_steps)
 
     def rate(steps: int) -> float:
@@ -270,29 +186,86 @@ def _between(low: float, high: float, share: float) -> float:
     return low + (high - low) * share
 
 
-__all__ = [
-    "compounding",
-    "cosine",
-    "cyclic_triangular",
-    "decaying",
-    "one_cycle",
-    "step_decay",
-    "warmup_cosine",
-    "warmup_linear",
-]
-FOREIGN = {
-    "CosineAnnealingLR": "cosine",
-    "CosineAnnealingWarmRestarts": "cosine, with restarts=",
-    "CosineDecay": "cosine, or warmup_cosine",
-    "CyclicLR": "cyclic_triangular",
-    "ExponentialLR": "compounding",
-    "InverseTimeDecay": "decaying",
-    "LinearLR": "warmup_linear",
-    "MultiStepLR": "step_decay, with a tuple of steps",
-    "OneCycleLR": "one_cycle",
-    "ReduceLROnPlateau": "train(callbacks=[Plateau(figure)])",
-    "StepLR": "step_decay",
-    "constant": "a number in its place",
-    "warmup": "warmup_linear, or warmup_cosine",
-}
-"""Names of schedules elsewhere, by what is written here instead."""
+# ----------------------------------------------------------------------------------------- rates by name
+
+
+class Rates:
+    """Separate learning rates for the parameters whose names match a pattern.
+
+    Patterns are those of `fnmatch` (`*`, `?`, `[abc]`), case-sensitive. If several match a name, the first
+    counts. The number 0 freezes a parameter.
+
+    >>> Rates({"embed/*": 0.1}).by_name(["embed/weight", "fc/weight"])
+    {'embed/weight': 0.1}
+    """
+
+    def __init__(self, by_pattern: Mapping[str, Rate] | None = None) -> None:
+        self.by_pattern = dict(by_pattern or {})
+        for pattern, rate in self.by_pattern.items():
+            require_rate(f"rates[{pattern!r}]", rate)
+        self._matches: dict[tuple[str, ...], dict[str, Rate]] = {}  # by the names of a model
+
+    def by_name(self, names: Iterable[str]) -> Mapping[str, Rate]:
+        """Parameter name -> its separate rate, if it has one; refuses a pattern that matches no name."""
+        if not self.by_pattern:
+            return {}
+        key = tuple(names)
+        if key not in self._matches:
+            rates: dict[str, Rate] = {}
+            for pattern, rate in self.by_pattern.items():
+                matches = [name for name in key if fnmatchcase(name, pattern)]
+                if not matches:
+                    listed = ", ".join(key) or "none"
+                    late = "; a layer on the fly has its parameters from its first call on, so call it before"
+                    raise ArrowValueError(
+                        f"rates: no parameter matches {pattern!r}; there are {listed}"
+                        f"{late if isinstance(names, GrowingParams) else ''}"
+                    )
+                for name in matches:
+                    rates.setdefault(name, rate)  # the first pattern that matches counts
+            self._matches[key] = rates
+        return self._matches[key]
+
+
+def rate_at(rate: Rate, steps: int) -> float:
+    """The learning rate of the step after `steps` steps; refuses a schedule's result that is not a rate."""
+    if not callable(rate):
+        return rate
+    value = rate(steps)
+    require_number(f"the rate that the schedule {rate_text(rate)} gives after {steps} steps", value)
+    if not 0 <= value < float("inf"):
+        raise ArrowValueError(
+            f"the schedule {rate_text(rate)} gives {value} after {steps} steps, and should give at least 0"
+        )
+    return value
+
+
+def rate_text(rate: object) -> str:
+    """A learning rate in words that are the same in every process; a function stands there by its name.
+
+    >>> rate_text(1), rate_text(rate_at)
+    ('1.0', '<function rate_at>')
+    """
+    if not callable(rate):
+        return repr(float(rate))  # type: ignore[arg-type]
+    name: str = getattr(rate, "__qualname__", "")
+    # A schedule of ours is named by its call.
+    return name if name.endswith(")") else without_addresses(repr(rate))
+
+
+def without_addresses(text: str) -> str:
+    """Removes memory addresses, as the `repr` of many objects contains them, from a text."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def is_frozen(rate: Rate | None) -> bool:
+    """Whether a parameter's separate rate is the number 0; a schedule that reaches 0 does not freeze."""
+    return rate is not None and not callable(rate) and rate == 0
+
+
+def require_rate(what: str, rate: Any) -> None:
+    """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite."""
+    if not callable(rate) or isinstance(rate, type) or hasattr(rate, "makes_schedules"):
+        require_number(what, rate, also=" or a schedule such as schedules.cosine(0.01, 1000)")
+    if not callable(rate) and not 0 <= rate < float("inf"):
+        raise ArrowValueError(f"{what} is {rate}, and should be at least 0")

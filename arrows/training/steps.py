@@ -20,11 +20,11 @@ from arrows.training.callbacks import Callback, StepLoss
 from arrows.training.finite_checks import not_finite, refuse_loss
 from arrows.training.interrupt import undisturbed
 from arrows.training.learner import Learner
-from arrows.training.learning_rates import rate_at
 from arrows.training.optimizers import Optimizer
 from arrows.training.parallel import Ranks
 from arrows.training.parameters import as_float
 from arrows.training.progress import Progress
+from arrows.training.schedules import rate_at
 
 _STEPS, _SECONDS = 64, 1.0
 

@@ -204,7 +204,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.compile(S("int32") >> ar.Embedding(9, 3, initializer=lambda *_: np.zeros(3))), VALUE,
      "gave an array of shape [3], not [9, 3]"),
     (lambda: ar.infer(S() >> ar.Function(lambda x: object())), TYPE, "<lambda> returned object"),
-    (lambda: schedules.compounding(-0.1, 1.0, 2.0), VALUE, "compounding"),
+    (lambda: schedules.cosine(-0.1, 10), VALUE, "cosine"),
     (lambda: training.SGD(0.1, foo=3), TYPE, "SGD has no argument 'foo'"),
     (lambda: training.SGD(-1.0), VALUE, "learning_rate is -1.0, and should be at least 0"),
     (lambda: ar.compile(S("int32") >> ar.Metric("m"), loss="m"), TYPE, "only floats can be a loss"),

@@ -95,7 +95,7 @@ def model():
         ),
         (
             lambda m: Adam(None),
-            "Adam: learning_rate must be a number or a schedule, not None",
+            f"Adam: learning_rate must be {A_RATE}, not None",
         ),
         (
             lambda m: Adam(m.params),

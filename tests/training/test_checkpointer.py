@@ -176,7 +176,7 @@ def held(rate: float) -> Any:
 
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "rate": ({"optimizer": Adam(0.01)}, "learning rate 0.1 before, 0.01 now"),
-    "schedule": ({"optimizer": Adam(schedules.decaying(0.1, 1.0))}, "learning rate 0.1 before, decaying"),
+    "schedule": ({"optimizer": Adam(schedules.cosine(0.1, 9))}, "learning rate 0.1 before, cosine"),
     "function": ({"optimizer": Adam(held(0.1))}, "learning rate 0.1 before, <function held"),
     "rates": ({"optimizer": Adam(0.1, rates={"fc/bias": 0})}, "0.1 before, 0.1, fc/bias: 0.0 now"),
     "epochs": ({"epochs": 3}, "epochs 2 before, 3 now"),

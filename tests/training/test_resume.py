@@ -146,7 +146,7 @@ def runs(draw: Any) -> tuple[Callable[[], Any], dict[str, Any], float]:
     }
 
     def make() -> Any:
-        step: Any = 0.01 if rate == "number" else schedules.decaying(0.02, 0.1)
+        step: Any = 0.01 if rate == "number" else schedules.cosine(0.02, 40, 0.001)
         if rule == "sgd":
             return SGD(step, momentum=0.5, **settings)
         return Adam(step, **settings) if rule == "adam" else Adagrad(step, **settings)

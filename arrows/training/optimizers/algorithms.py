@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from arrows import ops
-from arrows.training.learning_rates import Rate
 from arrows.training.optimizers.optimizer import Optimizer
+from arrows.training.schedules import Rate
 
 
 @dataclass(eq=False)

@@ -19,12 +19,12 @@ from arrows.training.arguments import (
     require_model,
     require_range,
 )
-from arrows.training.learning_rates import Rate, Rates, is_frozen, rate_at, rate_text, require_rate
 from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
 from arrows.training.optimizers.averages import Averages
 from arrows.training.optimizers.kernel_steps import KernelSteps
 from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
+from arrows.training.schedules import Rate, Rates, is_frozen, rate_at, rate_text, require_rate
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import check_keywords, check_positions
 from arrows.typesys.foreign_names import OPTIMIZER
