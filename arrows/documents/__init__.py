@@ -1,38 +1,42 @@
 """Blocks for documents, JSON values of any shape: `ar.infer_block` proposes one from samples.
 
 Samples become a schema of what they have at each path (`schema.py`); from the schema it is decided how each
-path is read (`decide.py`); and of the decisions, which are plain JSON, a block and its source are made
-(`build.py`).  `readers.py` has the blocks that read single values.
+path is read (`decide.py`); and of the decisions, a table of plain JSON, a block and its source are made
+(`build.py`), by the functions of `blocks.py`.
 """
 
-from arrows.documents.infer import Proposal, build_block, infer_block
-from arrows.documents.readers import (
+from arrows.documents.blocks import (
+    array,
     boolean,
     category,
+    category_name,
     characters,
     date,
-    entries,
-    hashed_characters,
-    hashed_words,
-    json_type,
-    log_length,
+    mapping,
+    mixed,
     number,
-    numbers,
+    record,
+    sized,
+    text,
+    vector,
 )
+from arrows.documents.infer import Proposal, build_block, infer_block
 
 __all__ = [
     "Proposal",
+    "array",
     "boolean",
     "build_block",
     "category",
+    "category_name",
     "characters",
     "date",
-    "entries",
-    "hashed_characters",
-    "hashed_words",
     "infer_block",
-    "json_type",
-    "log_length",
+    "mapping",
+    "mixed",
     "number",
-    "numbers",
+    "record",
+    "sized",
+    "text",
+    "vector",
 ]

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from arrows.documents.blocks import HashedNGrams, category_name, days
 from arrows.documents.build import LEFT_OUT, Row, Rows
-from arrows.documents.readers import HashedNGrams, category, days
 from arrows.documents.schema import ROOT, Node, Schema
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
@@ -67,9 +67,9 @@ def _rows(schema: Schema, node: Node) -> Rows:
         return {path: _row(LEFT_OUT, "always null" if node.count else "never there")}
     scalars = [value for name in ("text", "number", "boolean") for value in node.values.get(name, ())]
     if forced == "category":
-        rows: Rows = {path: _category([*map(category, scalars)], texts=types == ["text"])}
+        rows: Rows = {path: _category([*map(category_name, scalars)], texts=types == ["text"])}
     elif forced is None and _is_constant(node, scalars):
-        rows = {path: _row(LEFT_OUT, f"always {shortened(quoted(category(scalars[0])), 60)}")}
+        rows = {path: _row(LEFT_OUT, f"always {shortened(quoted(category_name(scalars[0])), 60)}")}
     elif len(types) == 1:
         rows = _of_type(schema, node, types[0], forced)
     else:
@@ -203,8 +203,9 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Row:
         return _row("characters", because, letters=ordered)
     # Most texts are of several words.
     of_words = 2 * sum(len(text.split()) > 1 for text in counts) > len(counts)
+    of = "words" if forced == "words" or (of_words and forced != "ngrams") else "characters"
     if forced is not None:
-        return _free_text(counts, because, of_words=forced == "words" or (forced == "text" and of_words))
+        return _free_text(counts, because, of=of)
     distinct = len(counts) / len(texts)
     if len(texts) >= _FEW and distinct > 0.95 and all(map(_ID.fullmatch, counts)):
         return _row(LEFT_OUT, f"{because}: ids, which say nothing about other documents")
@@ -215,18 +216,18 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Row:
     # Most categories may occur too seldom to learn a vector for each.
     rare = len(counts) > _RARE and 2 * sum(count < _SELDOM for count in counts.values()) > len(counts)
     is_category = names and not (of_words and rare)
-    return _category(texts) if is_category else _free_text(counts, because, of_words=of_words)
+    return _category(texts) if is_category else _free_text(counts, because, of=of)
 
 
-def _free_text(texts: Mapping[str, int], because: str, *, of_words: bool) -> Row:
-    hashes = HashedNGrams(2**32, 2 if of_words else 4, words=of_words)
+def _free_text(texts: Mapping[str, int], because: str, *, of: str) -> Row:
+    hashes = HashedNGrams(2**32, of)
     seen: set[int] = set()
     for text in texts:
         seen.update(hashes(text))
         if len(seen) > _BUCKETS[-2]:
             break  # more than this take the most buckets, however many more
     buckets = next((count for count in _BUCKETS if count >= len(seen)), _BUCKETS[-1])
-    return _row("text", because, of="words" if of_words else "characters", buckets=buckets)
+    return _row("text", because, of=of, buckets=buckets)
 
 
 def _dates(texts: Sequence[str]) -> HostArray | None:
@@ -254,7 +255,7 @@ def _number(written: Sequence[int | float], path: str, forced: str | None) -> Ro
         if _ID_NAME.search(path) and len(different) == len(written) >= _FEW:
             return _row(LEFT_OUT, f"{because}: ids, which say nothing about other documents")
         if len(different) in _CODES and len(written) >= _FEW * len(different):
-            return _category([*map(category, written)], texts=False)
+            return _category([*map(category_name, written)], texts=False)
     values = np.array([*map(float, written)])
     logs = np.sign(values) * np.log1p(np.abs(values))
     if len(values) >= _FEW and _skewness(values) > max(_HEAVY, 2 * _skewness(logs)):

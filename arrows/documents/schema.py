@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from arrows.documents.readers import entries, json_type
+from arrows.documents.blocks import entries, json_type
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
 

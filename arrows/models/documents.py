@@ -8,7 +8,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
-from arrows.documents import build_block, category
+from arrows.documents import build_block, category_name
 from arrows.documents.build import Rows
 from arrows.ops import TensorLike
 
@@ -48,7 +48,7 @@ def document_classifier(
     Args:
         decisions: on the block that reads a document, `ar.infer_block(...).decisions`.
         label: the keys that lead to the label: `["review", "stars"]`.
-        classes: their names; a label that is no text is named as by `arrows.documents.category`.
+        classes: their names; a label that is no text is named as by `arrows.documents.category_name`.
         dropout: dropout rate of the document's vector.
 
     >>> decisions = ar.infer_block([{"age": 3}]).decisions
@@ -58,7 +58,7 @@ def document_classifier(
     """
     vector = build_block(decisions)
     classify = ar.FC(len(classes), name="document classifier")
-    answer = _item(label) >> ar.InputTransform(category) >> ar.Vocabulary(classes, unknown=None).block()
+    answer = _item(label) >> ar.InputTransform(category_name) >> ar.Vocabulary(classes, unknown=None).block()
     learn = (_dropped(vector, dropout) >> classify & answer) >> ar.SoftmaxCrossEntropy()
     scores = vector >> classify
 

@@ -14,7 +14,7 @@ from typing import Any
 from arrows.cli.table_columns import column_notes, column_types, separator_of, typed_row
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
-from arrows.documents import category, infer_block
+from arrows.documents import category_name, infer_block
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
@@ -169,7 +169,9 @@ def folds_of(examples: Sequence[Example], count: int, seed: int) -> list[list[Ex
         together.setdefault(example.digest, []).append(example)
     if len(together) < count:
         raise InputError(f"--folds {count}: there are {len(together):,} different examples, fewer than folds")
-    order = sorted(together, key=lambda digest: (category(together[digest][0].label), _hash(seed, digest)))
+    order = sorted(
+        together, key=lambda digest: (category_name(together[digest][0].label), _hash(seed, digest))
+    )
     return [[each for digest in order[first::count] for each in together[digest]] for first in range(count)]
 
 

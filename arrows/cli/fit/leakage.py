@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from arrows.cli.fit.examples import Example, Label
-from arrows.documents import category
+from arrows.documents import category_name
 from arrows.documents.schema import ROOT, below
 
 MOST_EXAMPLES = 10_000  # that are looked at
@@ -60,13 +60,13 @@ def _leaves(value: object, path: str, depth: int) -> Iterator[tuple[str, Leaf]]:
 
 
 def _reveals(column: Sequence[Sequence[Leaf]], labels: Sequence[Label]) -> bool:
-    different, names = len({*labels}), {category(label) for label in labels}
+    different, names = len({*labels}), {category_name(label) for label in labels}
     # Where hardly a label repeats, hardly a pair does, so values that go with one label alone say nothing.
     most = max(different if 2 * different <= len(labels) else 0, len(labels) // REPEATED)
     views: list[list[object]] = [
         [repr(leaves) for leaves in column],
         [len(leaves) for leaves in column],
-        [repr(sorted({category(leaf) for leaf in leaves} & names)) for leaves in column],
+        [repr(sorted({category_name(leaf) for leaf in leaves} & names)) for leaves in column],
     ]
     places: list[list[Leaf]] = []
     if len({*map(len, column)}) == 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arrows.cli.fit.examples import Example, Parts
-from arrows.documents import category
+from arrows.documents import category_name
 from arrows.metrics import ConfusionMatrix, MeanAbsoluteError, MeanSquaredError
 from arrows.models import DocumentModel, document_classifier, document_regressor
 from arrows.ops.arrays import HostArray
@@ -51,7 +51,7 @@ class Classes:
     def answers(self, examples: Sequence[Example]) -> HostArray:
         """The number of each example's class."""
         numbers = {name: number for number, name in enumerate(self.names)}
-        return np.array([numbers[category(example.label)] for example in examples], np.int64)
+        return np.array([numbers[category_name(example.label)] for example in examples], np.int64)
 
     def guess(self, count: int) -> HostArray:
         """The scores that are best for so many examples if no document is read."""
@@ -219,7 +219,7 @@ def task_of(parts: Parts, wanted: str | None, field: str, *, validating: int) ->
     numeric = "a number" in kinds
     if wanted == "number" and not numeric:
         raise ArrowValueError(f"--task number, and the label {quoted(field)} is {next(iter(kinds))}")
-    counts = Counter(category(example.label) for example in examples)
+    counts = Counter(category_name(example.label) for example in examples)
     if len(counts) == 1:
         only = quoted(next(iter(counts)))
         raise InputError(f"the label {quoted(field)} is the same in all {len(examples):,} examples: {only}")
@@ -239,7 +239,7 @@ def task_of(parts: Parts, wanted: str | None, field: str, *, validating: int) ->
             f"too many for classes{'; --task number predicts it as a number' * numeric}"
         )
     classes = tuple(sorted(counts, key=_natural))
-    seen = Counter(category(example.label) for example in train)
+    seen = Counter(category_name(example.label) for example in train)
     # A class that none is to be learnt from has a probability, though a small one.
     shares = tuple((seen[name] + 1) / (len(train) + len(classes)) for name in classes)
     return Classes(classes, shares, "accuracy" if validating >= FEW_TO_CHOOSE else "log-likelihood")

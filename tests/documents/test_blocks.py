@@ -7,7 +7,7 @@ import pytest
 
 import arrows as ar
 from arrows import documents
-from arrows.documents import readers
+from arrows.documents import blocks
 
 
 def test_numbers_are_standardised_without_losing_digits():
@@ -16,13 +16,13 @@ def test_numbers_are_standardised_without_losing_digits():
     assert np.allclose(right - left, [0.1, 0])
     assert documents.number(0.0, 1.0).eval(1e300).tolist() == [30, 1]
     assert np.allclose(documents.number(0.0, 1.0, log=True).eval(-np.expm1(2.0)), [-2, 1])
-    assert np.allclose(documents.numbers([1, 10], [1, 5]).eval([0, 20]), [-1, 2])
+    assert np.allclose(documents.vector([1, 10], [1, 5]).eval([0, 20]), [-1, 2])
 
 
 def test_dates_know_the_day_the_season_and_the_hour():
     read = documents.date(0.0, 1.0)
-    assert readers.days("2024-05-01T02:00:00+02:00") == readers.days("2024-05-01")
-    assert readers.days("1969-12-31") == -1
+    assert blocks.days("2024-05-01T02:00:00+02:00") == blocks.days("2024-05-01")
+    assert blocks.days("1969-12-31") == -1
     monday, next_monday, tuesday = (read.eval(f"2024-04-{day:02}") for day in (1, 8, 2))
     assert np.allclose(monday[3:5], next_monday[3:5], atol=1e-4)
     assert not np.allclose(monday[3:5], tuesday[3:5], atol=0.1)
@@ -30,27 +30,26 @@ def test_dates_know_the_day_the_season_and_the_hour():
 
 
 def test_hashes_are_those_of_other_processes_and_versions():
-    words = readers.HashedNGrams(10**6)
+    words = blocks.HashedNGrams(10**6, "words")
     assert words("A good Film") == [355907, 610194, 543202, 166354, 678250]
-    count = ar.InputTransform(len) >> ar.Scalar()
-    assert (documents.hashed_words(100, longest=3, most=4) >> count).eval("a b c d e f") == 4 + 3 + 2
-    assert (documents.hashed_characters(100, longest=1) >> count).eval("\ud800x") == 2
-    assert (documents.hashed_words(100) >> count).eval("") == 0
+    assert len(words("a " * 5000)) == 1000 + 999
+    assert len(blocks.HashedNGrams(100, "characters")("\ud800xyz")) == 4 + 3 + 2 + 1
+    assert words("") == []
 
 
 @pytest.mark.parametrize(
     ("block", "value", "message"),
     [
-        (documents.number(), "3", "expected a number"),
-        (documents.numbers([0, 0], [1, 1]), [1], "2"),
+        (documents.number(0, 1), "3", "expected a number"),
+        (documents.vector([0, 0], [1, 1]), [1], "2"),
         (documents.boolean(), 1, "expected true or false, got number"),
-        (documents.date(), "May", "expected a date such as 2024-05-31, got 'May'"),
-        (documents.date(), "2024-02-30", "got '2024-02-30'"),
-        (documents.date(), 20240501, "expected a text, got number"),
-        (documents.hashed_words(10), 3, "expected a text, got number"),
-        (ar.InputTransform(documents.entries), [], "expected an object, got array"),
-        (ar.InputTransform(documents.category), [], "expected a text or a number, got array"),
-        (ar.InputTransform(documents.json_type), {1}, "expected a JSON value, got an object of type set"),
+        (documents.date(0, 1), "May", "expected a date such as 2024-05-31, got 'May'"),
+        (documents.date(0, 1), "2024-02-30", "got '2024-02-30'"),
+        (documents.date(0, 1), 20240501, "expected a text, got number"),
+        (documents.text("words", 10, 2, name="x"), 3, "expected a text, got number"),
+        (ar.InputTransform(blocks.entries), [], "expected an object, got array"),
+        (ar.InputTransform(documents.category_name), [], "expected a text or a number, got array"),
+        (ar.InputTransform(blocks.json_type), {1}, "expected a JSON value, got an object of type set"),
     ],
 )
 def test_other_values_are_refused(block, value, message):
@@ -63,6 +62,6 @@ def test_arguments_are_checked():
     with pytest.raises(ar.ArrowValueError, match="deviation above 0"):
         documents.number(0.0, 0.0)
     with pytest.raises(ar.ArrowValueError, match="1 means, and 2 deviations"):
-        documents.numbers([1], [1, 2])
-    with pytest.raises(ar.ArrowValueError, match="buckets should be a whole number from 1"):
-        documents.hashed_words(0)
+        documents.vector([1], [1, 2])
+    with pytest.raises(ar.ArrowValueError, match="in buckets from 1"):
+        documents.text("words", 0, 2, name="x")
