@@ -13,11 +13,9 @@ import importlib
 import inspect
 import json
 import math
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -32,16 +30,17 @@ from arrows.data import Vocabulary
 from arrows.engine import Device, Model
 from arrows.engine import compile as compile_block
 from arrows.engine.device import get_device
-from arrows.engine.planning import named_parameters
-from arrows.inference import infer
-from arrows.storage import ArrayFile, Entry, open_arrays, require_path
+from arrows.engine.reading import Fingerprint
+from arrows.ops.arrays import HostArray
+from arrows.storage import CHECKSUM, read_arrays, require_path
 from arrows.training.arguments import described
 from arrows.training.outline import outline
 from arrows.training.saving import (
     MODEL,
+    PARAMETERS,
     RUN,
-    differences,
-    read_parameters,
+    STATE,
+    set_parameters,
     user_texts,
     write_parameters,
 )
@@ -55,19 +54,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FORMAT = 1
-_MARK = "__arrows_builder__"
-_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_KINDS: Mapping[str, Any] = {
-    "builder": str,
-    "part": str | None,
-    "arguments": dict,
-    "outline": str,
-    "reading": dict,
-    "settings": dict,
-    "step": int,
-    "version": str,
+_KINDS: Mapping[type, Sequence[str]] = {
+    str: ("builder", "outline", "version"),
+    dict: ("arguments", "settings"),
+    int: ("step",),
 }
-"""What a file says of its model, but for its vocabularies."""
+"""Of what type a file's fields about its model are."""
 _SHIPPED = ("arrows.models",)
 """Rooms of this package with builders, which need no trust."""
 
@@ -82,19 +74,20 @@ class Recipe:
     Attributes:
         builder: the name of a function, `module:name`.
         arguments: by name, as plain JSON.
-        vocabularies: arguments that are vocabularies.
-        part: which part of its result is the block, an attribute, a key or a position; None: all of it.
-        refusal: why no file can keep the arguments; empty if one can.
+        vocabularies: further arguments, which are vocabularies.
+        part: which part of its result is the block: an attribute, key or position; None: all of it.
     """
 
     builder: str
     arguments: Mapping[str, Any]
     vocabularies: Mapping[str, Vocabulary]
     part: str | None = None
-    refusal: str = ""
 
 
-_recipes: WeakKeyDictionary[AnyBlock, Recipe] = WeakKeyDictionary()
+_recipes: WeakKeyDictionary[AnyBlock, Recipe | str] = WeakKeyDictionary()
+"""How blocks were built, or why no file can keep that."""
+_builders: dict[str, Callable[..., object]] = {}
+"""The functions that are marked, by the names that stand in files."""
 
 
 def builder(function: Callable[P, R]) -> Callable[P, R]:
@@ -122,7 +115,7 @@ def builder(function: Callable[P, R]) -> Callable[P, R]:
     value: object = function
     if not isinstance(value, FunctionType):
         raise ArrowTypeError(f"@ar.builder marks a function, not {described(value)}")
-    signature = inspect.signature(function)
+    name, signature = _name_of(value), inspect.signature(function)
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise ArrowTypeError(
@@ -133,49 +126,55 @@ def builder(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def build(*args: P.args, **kwargs: P.kwargs) -> R:
         result = function(*args, **kwargs)
-        given = signature.bind(*args, **kwargs)
-        defaults = {
-            name: parameter.default  # a later version may have another
-            for name, parameter in signature.parameters.items()
-            if parameter.default is not parameter.empty
-            and not _recipe(function, {name: parameter.default}).refusal
-        }
-        recipe = _recipe(function, {**defaults, **_by_name(signature, given.arguments)})
-        for part, block in _blocks_of(result):
-            _recipes[block] = dataclasses.replace(recipe, part=part)
+        recipe = _recipe(name, signature.bind(*args, **kwargs))
+        for part, block in parts_of(result):
+            if isinstance(block, Block):
+                _recipes[block] = (
+                    recipe if isinstance(recipe, str) else dataclasses.replace(recipe, part=part)
+                )
         return result
 
-    vars(build)[_MARK] = True
+    _builders[name] = build
     return build
 
 
-def _by_name(signature: inspect.Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by name, those that a function takes as `**more` among them."""
-    values: dict[str, Any] = {}
-    for name, value in arguments.items():
-        values |= value if signature.parameters[name].kind == inspect.Parameter.VAR_KEYWORD else {name: value}
-    return values
+def _name_of(function: FunctionType) -> str:
+    """The name of a function in a file, `module:name`."""
+    module = function.__module__
+    if module == "__main__":  # `python -m package.module` has a name that others can import
+        specification = getattr(sys.modules["__main__"], "__spec__", None)
+        module = module if specification is None else specification.name.removesuffix(".__main__")
+    return f"{module}:{function.__qualname__}"
 
 
-def _recipe(function: Callable[..., object], values: Mapping[str, object]) -> Recipe:
+def _recipe(name: str, call: inspect.BoundArguments) -> Recipe | str:
     """The recipe of a call; it keeps copies, since the caller may change lists and dicts afterwards."""
-    words = {name: value for name, value in values.items() if isinstance(value, Vocabulary)}
-    plain, refusal = {}, ""
-    try:
-        plain = {name: _plain(value, name) for name, value in values.items() if name not in words}
-    except (ArrowTypeError, RecursionError) as error:
-        refusal = f"{_name_of(function)}: the argument {error}"
-    return Recipe(builder=_name_of(function), arguments=plain, vocabularies=words, refusal=refusal)
+    call.apply_defaults()  # a later version may have others
+    plain, words, parameters = {}, {}, call.signature.parameters
+    for key, value in [*call.arguments.items()]:
+        more = parameters[key].kind == inspect.Parameter.VAR_KEYWORD
+        for argument, each in value.items() if more else [(key, value)]:
+            try:
+                if isinstance(each, Vocabulary):
+                    words[argument] = each
+                else:
+                    plain[argument] = _plain(each, argument)
+            except (ArrowTypeError, RecursionError) as error:
+                if each is not parameters[key].default:
+                    return f"{name}: the argument {error}"
+    return Recipe(builder=name, arguments=plain, vocabularies=words)
 
 
 def _plain(value: object, place: str) -> Any:
     """A copy of a value as plain JSON; numbers of NumPy become Python's, and tuples lists."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or type(value) in (bool, int, str):
+    if (
+        value is None
+        or type(value) in (bool, int, str)
+        or (isinstance(value, float) and math.isfinite(value))
+    ):
         return value
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
     if isinstance(value, (list, tuple)):
         return [_plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
     if isinstance(value, Mapping) and all(type(key) is str for key in value):
@@ -187,33 +186,21 @@ def _plain(value: object, place: str) -> Any:
     )
 
 
-def _blocks_of(result: object) -> Iterator[tuple[str | None, AnyBlock]]:
-    """The blocks that a builder returned, each with the name of its part."""
-    items: Mapping[Any, object] = {}
-    if isinstance(result, Block):
-        items = {None: result}
-    elif isinstance(result, Mapping):
-        items = result
-    elif dataclasses.is_dataclass(result):
-        items = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-    elif isinstance(result, tuple):
-        items = dict(zip(getattr(result, "_fields", range(len(result))), result, strict=True))
+def parts_of(value: object) -> Iterator[tuple[str | None, object]]:
+    """The items of a container or the fields of a record, each by its name; or the value itself, by None.
+
+    >>> list(parts_of({"learn": 1, "judge": 2})), list(parts_of(3))
+    ([('learn', 1), ('judge', 2)], [(None, 3)])
+    """
+    items: Any = {None: value}
+    if isinstance(value, Mapping):
+        items = value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, (Block, type)):
+        items = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif isinstance(value, (list, tuple)):
+        items = dict(zip(getattr(value, "_fields", range(len(value))), value, strict=True))
     for name, item in items.items():
-        if isinstance(item, Block):
-            yield None if name is None else str(name), item
-
-
-def _name_of(function: Callable[..., object]) -> str:
-    """The name of a function in a file, `module:name`."""
-    inner = inspect.unwrap(function)
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    module = str(getattr(inner, "__module__", "unknown"))
-    name = str(getattr(inner, "__qualname__", type(inner).__name__))
-    if module == "__main__":  # `python -m package.module` has a name that others can import
-        specification = getattr(sys.modules["__main__"], "__spec__", None)
-        module = module if specification is None else specification.name.removesuffix(".__main__")
-    return f"{module}:{name}"
+        yield None if name is None else str(name), item
 
 
 # --------------------------------------------------------------------------------------------------- saving
@@ -223,14 +210,12 @@ def save_model(
     model: Model,
     path: str | Path,
     *,
-    builder: Callable[..., object] | None = None,
-    arguments: Mapping[str, object] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Saves a model so that `ar.load_model` builds it again: parameters, vocabularies, what builds its block.
 
-    A block that a function marked by `@ar.builder` returned needs no more than the path.  For any other,
-    `builder` and `arguments` say what builds it; it is built once to see whether that is so.
+    The model's block is one that a function marked by `@ar.builder` returned.  Any function may be marked
+    where it is called: `ar.builder(function)(size=3)`.
 
     The file is one of safetensors, written whole or not at all; it holds no code: the name of the builder,
     its arguments as JSON, the text of what the block computes.  It is also a file of parameters for
@@ -239,14 +224,12 @@ def save_model(
     Args:
         model: a compiled model.
         path: the file to write or replace, in a folder that exists.
-        builder: a function that returns the model's block, called with the arguments by name.
-        arguments: vocabularies, and what is plain JSON.
         metadata: texts to keep in the file.
 
     Raises:
-        ArrowTypeError: `model` is no compiled model; an argument that a file cannot keep.
-        ArrowValueError: nothing says what builds the block, or the builder builds another; metadata that is
-            not text; the state of a run stands at `path`.
+        ArrowTypeError: `model` is no compiled model.
+        ArrowValueError: nothing says what builds the block, or it was built with an argument that a file
+            cannot keep; metadata that is not text; the state of a run stands at `path`.
         OSError: the file cannot be written; a file that was at `path` is as it was.
 
     Warns:
@@ -267,23 +250,20 @@ def save_model(
         >>> (again(["good"]) == model(["good"])).all().item()
         True
     """
-    _require_compiled(model)
-    target = require_path("save_model(model, path): path", path)
-    text = outline(model.typed)
-    if builder is not None:
-        recipe = _checked_recipe(model, text, builder, arguments or {})
-    elif arguments is not None:
-        raise ArrowTypeError("save_model: arguments are those of a builder; give builder= as well")
-    elif model.typed.form not in _recipes:
-        raise ArrowValueError(
-            "save_model: nothing says what builds this model's block; compile what a function marked by "
-            "@ar.builder returns, or give save_model(model, path, builder=function, arguments={...}); "
-            "arrows.training.save writes the parameters alone"
+    value: object = model
+    if not isinstance(value, Model):
+        raise ArrowTypeError(
+            f"save_model(model, path): model must be what ar.compile returns, not {described(value)}; "
+            "arrows.training.save keeps the parameters of others"
         )
-    else:
-        recipe = _recipes[model.typed.form]
-    if recipe.refusal:
-        raise ArrowTypeError(f"save_model: {recipe.refusal}")
+    target = require_path("save_model(model, path): path", path)
+    recipe = _recipes.get(
+        model.typed.form,
+        "nothing says what builds this model's block; compile what a function marked by @ar.builder returns. "
+        "For this model: save_model(ar.compile(ar.builder(function)(...), params=dict(model.params)), path)",
+    )
+    if isinstance(recipe, str):
+        raise ArrowValueError(f"save_model: {recipe}")
     content = {
         "format": _FORMAT,
         "version": __version__,
@@ -291,23 +271,19 @@ def save_model(
         "part": recipe.part,
         "arguments": recipe.arguments,
         "vocabularies": {name: words.content() for name, words in recipe.vocabularies.items()},
-        "outline": text,
+        "outline": outline(model.typed),
         "reading": dataclasses.asdict(model.batches.fingerprint()),
         "settings": _settings_of(model),
         "step": int(model.step),
     }
-    ours = {MODEL: json.dumps(content, allow_nan=False)}
-    for warning in (write_parameters(model, target, metadata or {}, ours), _unimportable(recipe.builder)):
-        if warning:
-            warnings.warn(warning, stacklevel=2)
-
-
-def _require_compiled(model: object) -> None:
-    if not isinstance(model, Model):
-        hint = "; of a network on the fly, arrows.training.save keeps the parameters"
-        hint = "; compile it first: ar.compile(block)" if isinstance(model, Block) else hint
-        raise ArrowTypeError(
-            f"save_model(model, path): model must be what ar.compile returns, not {described(model)}{hint}"
+    write_parameters(model, target, metadata or {}, {MODEL: json.dumps(content, allow_nan=False)})
+    if recipe.builder.startswith("__main__:") or "<" in recipe.builder:
+        warnings.warn(
+            f"save_model: no other process can import the builder {recipe.builder}, which stands in the "
+            "program that runs or within a function. The file is written, and loads where it is handed in: "
+            "load_model(path, builder=function), or arrows predict --builder FILE.py:NAME. To load it by "
+            "trust=, move the function to the top of a module of its own, and save again",
+            stacklevel=2,
         )
 
 
@@ -315,86 +291,29 @@ def _settings_of(model: Model) -> dict[str, Any]:
     """The arguments of `ar.compile` that a file keeps."""
     loss = model.loss
     return {
-        "float_type": model.float_type,
         "loss": loss if loss is None or isinstance(loss, str) else {k: float(w) for k, w in loss.items()},
-        "seed": model.seed,
-        "schedule": model.schedule,
-        "max_nodes": model.max_nodes,
-        "jit": model.executors.jit,
-        "precision": model.executors.precision,
         "fingerprint": model.batches.stated,
+        **{name: getattr(model, name) for name in ("float_type", "seed", "schedule", "max_nodes")},
+        **{name: getattr(model.executors, name) for name in ("jit", "precision")},
     }
-
-
-def _checked_recipe(model: Model, text: str, builder: Any, arguments: Mapping[str, object]) -> Recipe:
-    """What builds the model's block, by a function that the user gives; refuses one that builds another."""
-    if not callable(builder):
-        raise ArrowTypeError(
-            f"save_model: builder is the function that builds the block, not {described(builder)}"
-        )
-    recipe = _recipe(builder, arguments)
-    if recipe.refusal:
-        return recipe
-    result = builder(**recipe.arguments, **recipe.vocabularies)
-    difference = f"it returns no block but {described(result)}"
-    for part, block in _blocks_of(result):
-        built = outline(infer(block, float_type=model.float_type))
-        if built == text:
-            return dataclasses.replace(recipe, part=part)
-        difference = _difference(built, text, "the builder has", "the model")
-    raise ArrowValueError(
-        f"save_model: {recipe.builder} does not build the block of this model with these arguments:\n"
-        f"  {difference}"
-    )
-
-
-def _difference(one: str, other: str, whose: str, whose_other: str) -> str:
-    """The first line in which two outlines differ."""
-    pairs = zip_longest(one.split("\n"), other.split("\n"), fillvalue="0 nothing more")
-    shown = next(
-        [line.partition(" ")[2].split(" #")[0] for line in pair] for pair in pairs if len({*pair}) > 1
-    )
-    first, second = (escaped(text, 160) for text in shown)
-    return (
-        f"{first} computes something else" if first == second else f"{whose} {first}; {whose_other} {second}"
-    )
-
-
-def _unimportable(builder: str) -> str | None:
-    """A warning of a builder whose name no other process can import; the file is whole, so it is no error."""
-    module, _, name = builder.partition(":")
-    if module == "__main__":
-        where = "stands in the program that runs, which no other process can import"
-        move = f"a module of its own, and `from blocks import {name}`"
-    elif "<" in name:
-        where, move = "is made within a function, where no other process finds it", "the top of a module"
-    else:
-        return None
-    return (
-        f"save_model: the builder {builder} {where}. The file is written, and loads where the function is "
-        "handed in: load_model(path, builder=function), or arrows predict --builder FILE.py:NAME. To load it "
-        f"by trust=, move the function to {move}, and save again"
-    )
 
 
 # -------------------------------------------------------------------------------------------------- loading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedModel:
+class SavedModel(Recipe):
     """What a model file says of its model; nothing of it is trusted or run.
 
     Attributes:
-        builder: the name of the function that builds the block, `module:name`.
-        part: which part of its result the block is: an attribute, key or position; None: all of it.
-        arguments: what the function is called with, as plain JSON.
-        vocabularies: further arguments, which are vocabularies.
+        builder, arguments, vocabularies, part: what builds the block: the name of a function, `module:name`,
+            its arguments, and which part of its result the block is (None: all of it).
         outline: what the block computes, a line for each block.
         reading: hashes of how the block reads examples, its functions on Python objects included.
         settings: the arguments of `ar.compile`.
         step: `Model.step`, on which random numbers depend.
         version: of the package that wrote the file.
-        parameters: element type and shape by name.
+        parameters: arrays by name.
         metadata: texts that were saved with it.
 
     Example:
@@ -409,57 +328,17 @@ class SavedModel:
         ('arrows.models.sentiment:sentiment', 'judge', 3)
     """
 
-    builder: str
-    part: str | None
-    arguments: Mapping[str, Any]
-    vocabularies: Mapping[str, Vocabulary]
     outline: str
-    reading: Mapping[str, Any]
+    reading: Fingerprint
     settings: Mapping[str, Any]
     step: int
     version: str
-    parameters: Mapping[str, Entry]
+    parameters: Mapping[str, HostArray]
     metadata: Mapping[str, str]
-
-    @classmethod
-    def of(cls, file: ArrayFile) -> SavedModel:
-        """What an open file says.
-
-        Raises:
-            ArrowValueError: it holds no model, or is damaged.
-        """
-        path = file.path
-        if MODEL not in file.texts:
-            what, use = (
-                "parameters",
-                "arrows.training.load(model, path) reads them into a model that you compile",
-            )
-            if RUN in file.texts:
-                what, use = "the state of a run", "load_state(path, model, optimizer) reads it"
-            raise ArrowValueError(
-                f"{path} holds {what} and no model: {use}; ar.save_model(model, path) writes a whole one"
-            )
-        try:
-            fields = json.loads(file.texts[MODEL])
-            if fields.pop("format") != _FORMAT or file.checksum is None:
-                raise ValueError(f"arrows {fields['version']} or another program has written it")
-            for name, kind in _KINDS.items():
-                if not isinstance(fields[name], kind):
-                    raise TypeError(f"{name} is {described(fields[name])}")
-            words = {
-                name: Vocabulary.of_content(content, f"the vocabulary {name[:40]!r}")
-                for name, content in fields.pop("vocabularies").items()
-            }
-            return cls(**fields, vocabularies=words, parameters=file.entries, metadata=user_texts(file))
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ArrowValueError(
-                f"{path} is damaged: what it says of its model cannot be read ({message_of(error, 300)}); "
-                "write the file again, or use another copy"
-            ) from None
 
 
 def read_model_file(path: str | Path) -> SavedModel:
-    """Reads what a model file says of its model; it imports nothing, builds nothing and reads no parameters.
+    """Reads what a model file says of its model; it imports nothing and builds nothing.
 
     Raises:
         ArrowTypeError: `path` is not a path.
@@ -473,8 +352,35 @@ def read_model_file(path: str | Path) -> SavedModel:
         ...
         FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
-    with open_arrays(require_path("read_model_file(path): path", path)) as file:
-        return SavedModel.of(file)
+    path = require_path("read_model_file(path): path", path)
+    return _saved_model(path, *read_arrays(path))
+
+
+def _saved_model(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, str]) -> SavedModel:
+    if MODEL not in texts:
+        use = f"holds {PARAMETERS} and no model: arrows.training.load(model, path) reads them"
+        if RUN in texts:
+            use = f"holds {STATE} and no model: load_state(path, model, optimizer) reads it"
+        raise ArrowValueError(f"{path} {use}; ar.save_model(model, path) writes a whole one")
+    try:
+        fields = json.loads(texts[MODEL])
+        if fields.pop("format") != _FORMAT or CHECKSUM not in texts:
+            raise ValueError(f"arrows {fields['version']} or another program has written it")
+        for kind, names in _KINDS.items():
+            for name in names:
+                if not isinstance(fields[name], kind):
+                    raise TypeError(f"{name} is {described(fields[name])}")
+        fields["reading"] = Fingerprint.of(fields["reading"])
+        fields["vocabularies"] = {
+            name: Vocabulary.of_content(content, f"the vocabulary {name[:40]!r}")
+            for name, content in fields["vocabularies"].items()
+        }
+        return SavedModel(**fields, parameters=arrays, metadata=user_texts(texts))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ArrowValueError(
+            f"{path} is damaged: what it says of its model cannot be read ({message_of(error, 300)}); "
+            "write the file again, or use another copy"
+        ) from None
 
 
 def load_model(
@@ -520,27 +426,30 @@ def load_model(
         FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
     path = require_path("load_model(path): path", path)
-    trusted = _checked_trust(trust)
-    if builder is not None and not callable(builder):
-        raise ArrowTypeError(
-            f"load_model: builder is the function that builds the block, not {described(builder)}"
-        )
+    if isinstance(trust, str):
+        raise ArrowTypeError(f"load_model: trust is a list of names of packages, such as [{trust!r}]")
     place = get_device(device)
-    with open_arrays(path) as file:
-        saved = SavedModel.of(file)
-        build = builder or _named_builder(path, saved.builder, trusted)
-        block = _built(path, saved, build)
-        warning = _check_block(path, saved, block)  # before memory is taken
-        with _compiling(path):
-            settings = {"device": place, "memory_limit": memory_limit, **saved.settings}
-            settings["jit"] = jit if jit is not None or settings["jit"] else False
-            model = compile_block(block, **settings)
-        read_parameters(file, model)
+    arrays, texts = read_arrays(path)
+    saved = _saved_model(path, arrays, texts)
+    block = _built(path, saved, builder or _named_builder(path, saved.builder, trust))
+    try:
+        settings = {"device": place, "memory_limit": memory_limit, **saved.settings}
+        settings["jit"] = jit if jit is not None or settings["jit"] else False
+        model = compile_block(block, **settings)
+        warning = _changed_reading(saved, model.batches.fingerprint())
+    except (ArrowTypeError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ArrowValueError(f"{path} cannot be compiled: {message_of(error)}") from error
+    set_parameters(path, model, arrays, texts)
+    changed = _changed_lines(saved.outline, outline(model.typed))
+    if changed and saved.version == __version__:
+        raise ArrowValueError(
+            f"{path} does not fit its builder, whose block has changed since:\n  {changed}\n"
+            "  hint  arrows.training.load(model, path) reads the parameters into any block that has these"
+        )
     model.step = saved.step
-    _recipes[model.typed.form] = Recipe(
-        builder=_name_of(build), part=saved.part, arguments=saved.arguments, vocabularies=saved.vocabularies
-    )
-    warning = warning or _changed_reading(model, saved)
+    if changed:
+        version = escaped(saved.version, 20)
+        warning = f"arrows {version} has written it, and computed its block otherwise:\n  {changed}\n "
     if warning:
         warnings.warn(f"{path}: {warning}; predictions may differ", stacklevel=2)
     return model
@@ -555,117 +464,65 @@ def is_trusted(module: str, trust: Sequence[str] = ()) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in (*_SHIPPED, *trust))
 
 
-def _checked_trust(trust: object) -> tuple[str, ...]:
-    if isinstance(trust, str) or not isinstance(trust, Sequence):
-        raise ArrowTypeError(
-            f"load_model: trust is a list of names of packages, such as ['mine'], not {described(trust)}"
-        )
-    for name in trust:
-        if not (isinstance(name, str) and all(word.isidentifier() for word in name.split("."))):
-            raise ArrowValueError(f"load_model: trust holds names of packages, and {described(name)} is none")
-    return tuple(trust)
-
-
 def _named_builder(path: Path, name: str, trust: Sequence[str]) -> Callable[..., object]:
     """The function of a name that stands in a file.
 
     Raises:
         ArrowValueError: the name belongs to none of the trusted packages, the module cannot be imported, or
-            there is no such function, or it is not marked by `@ar.builder`.
+            it defines no such function that is marked by `@ar.builder`.
     """
+    module, _, function = name.partition(":")
     where = f"{path}: its builder is {escaped(name, 200)!r}"
     give = "give the function: load_model(path, builder=function)"
-    if not _NAME.fullmatch(name):
-        raise ArrowValueError(f"{where}, which cannot be imported; {give}")
-    module_name, _, function_name = name.partition(":")
-    if module_name == "__main__" or module_name.endswith(".__main__"):  # to import it would run the program
+    if module.rpartition(".")[2] == "__main__":  # to import it would run the program
         raise ArrowValueError(f"{where}, which stood in the program that saved it; {give}")
-    if not is_trusted(module_name, trust):
+    if not is_trusted(module, trust):
         raise ArrowValueError(
             f"{where}, and nothing is imported by a name from a file; {give}, or trust its package: "
-            f"trust=[{module_name.partition('.')[0]!r}]"
+            f"trust=[{escaped(module.partition('.')[0], 100)!r}]"
         )
     try:
-        value: object = importlib.import_module(module_name)
+        importlib.import_module(module)
     except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {message_of(error)}"
+        raise ArrowValueError(f"{where}, whose module cannot be imported: {reason}") from error
+    if name not in _builders:  # what a module has imported from elsewhere is not trusted with it
+        function = escaped(function, 100)
         raise ArrowValueError(
-            f"{where}, whose module cannot be imported: {type(error).__name__}: {message_of(error)}"
-        ) from error
-    for word in function_name.split("."):
-        value = getattr(value, word, None)
-    # What a module has imported from elsewhere is not trusted with it, nor are its other functions.
-    defined_there = (getattr(value, "__module__", None), getattr(value, "__qualname__", None))
-    if not isinstance(value, FunctionType) or defined_there != (module_name, function_name):
-        raise ArrowValueError(f"{where}, and {module_name} defines no function {function_name}")
-    if vars(value).get(_MARK) is not True:
-        raise ArrowValueError(
-            f"{where}, which is not marked by @ar.builder; only marked functions are called by a name from a "
-            f"file: mark it, or {give}"
+            f"{where}, and {module} has no function {function} marked by @ar.builder; {give}"
         )
-    return value
+    return _builders[name]
 
 
 def _built(path: Path, saved: SavedModel, build: Callable[..., object]) -> AnyBlock:
     """The block that the builder makes of the file's arguments."""
-    name = escaped(_name_of(build), 200)
+    name = escaped(getattr(build, "__qualname__", repr(build)), 200)
     try:
         result = build(**saved.arguments, **saved.vocabularies)
     except Exception as error:
         raise ArrowValueError(
             f"{path}: {name} refuses the arguments in the file: {type(error).__name__}: {message_of(error)}"
         ) from error
-    for part, block in _blocks_of(result):
-        if part == saved.part:
-            return block
-    wanted = "" if saved.part is None else f", with the part {escaped(saved.part, 40)!r}"
-    raise ArrowValueError(f"{path}: {name} should return a block{wanted}; it returns {described(result)}")
+    block = next((block for part, block in parts_of(result) if part == saved.part), None)
+    if not isinstance(block, Block):
+        wanted = "" if saved.part is None else f", with the part {escaped(str(saved.part), 40)!r}"
+        raise ArrowValueError(f"{path}: {name} should return a block{wanted}; it returns {described(result)}")
+    fields = {field.name: getattr(saved, field.name) for field in dataclasses.fields(Recipe)}
+    _recipes.setdefault(block, Recipe(**fields))  # of a function that is not marked
+    return block
 
 
-@contextmanager
-def _compiling(path: Path) -> Iterator[None]:
-    """Errors name the file, whether its settings or the block cause them."""
-    try:
-        yield
-    except (ArrowTypeError, ArrowValueError, AttributeError, KeyError, TypeError) as error:
-        raise ArrowValueError(f"{path} cannot be compiled: {message_of(error)}") from error
+def _changed_lines(then: str, now: str) -> str:
+    """The first line in which two outlines differ, as it was and as it is; empty if there is none."""
+    for pair in zip_longest(then.split("\n"), now.split("\n"), fillvalue="nothing more"):
+        if pair[0] != pair[1]:
+            return f"then  {escaped(pair[0], 160)}\n  now   {escaped(pair[1], 160)}"
+    return ""
 
 
-def _check_block(path: Path, saved: SavedModel, block: AnyBlock) -> str | None:
-    """Refuses a block that has other parameters than the file, or computes something else.
-
-    Returns:
-        A warning instead, if another version of this package has written the file.
-    """
-    name = escaped(saved.builder, 200)
-    with _compiling(path):
-        typed = infer(block, float_type=saved.settings.get("float_type"))
-        problems = differences(saved.parameters, named_parameters(typed))
-    if problems:
-        raise ArrowValueError("\n  ".join([f"{path} does not fit the block of {name}:", *problems]))
-    text = outline(typed)
-    if text == saved.outline:
-        return None
-    difference = _difference(saved.outline, text, "the file has", "now it is")
-    if saved.version != __version__:
-        version = escaped(saved.version, 20)
-        return f"arrows {version} has written it, and computed its block otherwise: {difference}"
-    raise ArrowValueError(
-        f"{path} does not fit its builder, whose block has changed since:\n  {difference}\n"
-        "  hint  arrows.training.load(model, path) reads the parameters into any block that has these"
-    )
-
-
-def _changed_reading(model: Model, saved: SavedModel) -> str | None:
+def _changed_reading(saved: SavedModel, now: Fingerprint) -> str | None:
     """What has changed in how examples are read, as far as that shows; None if nothing has."""
-    then, now = saved.reading, model.batches.fingerprint()
-    said = now.stated, now.refusal, then.get("stated"), then.get("refusal")
-    if said != (None,) * 4 or then.get("python") != now.python or saved.version != __version__:
-        return None
-    changed = [name for name, digest in now.functions if digest not in json.dumps(then)]
-    if changed:
-        return f"functions that read examples have changed since it was saved: {', '.join(changed)}"
-    return (
-        None
-        if then.get("block") == now.block
-        else "its block reads examples otherwise than when it was saved"
-    )
+    then = saved.reading
+    known = then.refusal is None and now.refusal is None
+    same = known and then.python == now.python and saved.version == __version__
+    return now.difference(then) if same else None

@@ -8,17 +8,16 @@ safetensors) with a checksum, columns of any length to a folder of `.npy` files.
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Self
 
@@ -35,7 +34,7 @@ CHECKSUM = "arrows.checksum"
 """The key of the checksum among the texts of a file."""
 _LONGEST_HEADER = 100_000_000  # bytes; the library writes longer ones, and does not read them
 _ABANDONED = 3600  # seconds after which nobody writes to a temporary file any more
-_INDEX = "index.json"
+_INDEX, _DIGESTS = "index.safetensors", "arrows.columns"
 
 
 def require_path(argument: str, path: object) -> Path:
@@ -47,22 +46,15 @@ def require_path(argument: str, path: object) -> Path:
 
     Raises:
         ArrowTypeError: it is neither.
-        ArrowValueError: no file can have that name.
+        ArrowValueError: it is empty.
 
     >>> require_path("save(model, path): path", "model.weights").name
     'model.weights'
     """
     if not isinstance(path, (str, os.PathLike)):
-        shown = repr(path) if path is None or isinstance(path, (int, float)) else ""
-        raise ArrowTypeError(
-            f"{argument} must be a path, not {shown or f'a value of the type {type(path).__name__}'}"
-        )
-    try:
-        possible = os.fspath(path) and b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:  # half of a surrogate pair
-        possible = False
-    if not possible:
-        raise ArrowValueError(f"{argument} names no file: {os.fspath(path)!r}")
+        raise ArrowTypeError(f"{argument} must be a path, not a value of the type {type(path).__name__}")
+    if not os.fspath(path):
+        raise ArrowValueError(f"{argument} names no file: it is empty")
     return Path(path)
 
 
@@ -70,11 +62,15 @@ def require_path(argument: str, path: object) -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, keep: int = 0) -> Iterator[BinaryIO]:
     """A context that gives a file to write to, which stands at `path` once the context has ended well.
 
-    A link is written through. The new file has the mode of the one that it replaces; without one, that which
-    the umask leaves. What processes left that were killed while they wrote the same file is removed.
+    A link is written through. The new file has the mode of the one that it replaces. What processes left that
+    were killed while they wrote the same file is removed.
+
+    Args:
+        path: the file.
+        keep: how many of the files before stay: the last one as `PATH.1`, the one before it as `PATH.2`.
 
     Raises:
         OSError: there is no such folder, the file cannot be written, or `path` is a folder, a device, a pipe
@@ -82,26 +78,29 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder) / "notes") as file:
-    ...         _ = file.write(b"new")
-    ...     (Path(folder) / "notes").read_bytes()
-    b'new'
+    ...     for text in (b"one", b"two", b"three"):
+    ...         with replacing(Path(folder, "notes"), keep=1) as file:
+    ...             _ = file.write(text)
+    ...     sorted(os.listdir(folder)), Path(folder, "notes.1").read_bytes()
+    (['notes', 'notes.1'], b'two')
     """
-    target, mode = _target(path)
+    target = _target(path)
     temporary = _beside(target)
     try:
         with _naming(path), open(temporary, "xb") as file:
-            if mode is not None:
+            if target.exists():
                 with suppress(OSError):  # a file system without modes
-                    os.chmod(temporary, mode)
+                    shutil.copymode(target, temporary)
             yield file
             file.flush()
             os.fsync(file.fileno())
         with _naming(path):
+            for number in range(keep, 0, -1):
+                with suppress(FileNotFoundError):
+                    os.replace(previous(target, number - 1), previous(target, number))
             os.replace(temporary, target)
     except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
+        temporary.unlink(missing_ok=True)
         raise
     _settle(target)
 
@@ -117,85 +116,37 @@ def require_replaceable(path: Path) -> None:
     ...
     FileNotFoundError: [Errno 2] no such folder: '/nowhere'
     """
-    target, _ = _target(path)
+    temporary = _beside(_target(path))
     with _naming(path):
-        temporary = _beside(target)
         temporary.touch(exist_ok=False)
-        temporary.unlink()
+    temporary.unlink()
 
 
 def previous(path: Path, number: int) -> Path:
-    """Where `keep_previous` keeps a file that has been replaced `number` times since.
+    """Where `replacing` keeps a file that has been replaced `number` times since.
 
     >>> previous(Path("run.state"), 2).name
     'run.state.2'
     """
     target = Path(os.path.realpath(path))
-    return target.with_name(f"{target.name}.{number}")
+    return target.with_name(f"{target.name}.{number}") if number else target
 
 
-def keep_previous(path: Path, count: int) -> None:
-    """Keeps a file that is about to be replaced as `PATH.1`, the one before it as `PATH.2`, and so on.
-
-    At every moment the file is still at `path`, and each one that is kept is whole. Replace it by
-    `replacing`: what is kept may be the file itself under a second name, and writing would change both.
-
-    Args:
-        path: the file; nothing is done if it is not there.
-        count: how many are kept; the oldest goes.
-
-    Raises:
-        OSError: the folder cannot be written, or the disk is full.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "notes")
-    ...     for text in ("one", "two", "three"):
-    ...         keep_previous(path, 1)
-    ...         with replacing(path) as file:
-    ...             _ = file.write(text.encode())
-    ...     sorted(os.listdir(folder)), previous(path, 1).read_text()
-    (['notes', 'notes.1'], 'two')
-    """
+def _target(path: Path) -> Path:
+    """Where the file stands in truth, behind links."""
     target = Path(os.path.realpath(path))
-    if count < 1 or not target.is_file():
-        return
-    for number in range(count - 1, 0, -1):
-        with suppress(FileNotFoundError):
-            os.replace(previous(path, number), previous(path, number + 1))
-    kept = previous(path, 1)
-    kept.unlink(missing_ok=True)
-    try:
-        os.link(target, kept)  # costs nothing: the new file will be another one
-    except OSError:  # a file system without links
-        with replacing(kept) as file:
-            file.write(target.read_bytes())
-
-
-def _target(path: Path) -> tuple[Path, int | None]:
-    """Where the file stands in truth, behind links, and its mode if it is there."""
-    target = Path(os.path.realpath(path))
-    try:
-        status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        if not target.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent)) from None
-        return target, None
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "this is a folder, and a file is wanted", str(path))
-    if not stat.S_ISREG(status.st_mode):
-        words = "this is a device, a pipe or a socket, and only a file can be replaced"
-        raise OSError(f"{words}: {str(path)!r}")
-    return target, stat.S_IMODE(status.st_mode)
-
-
-def _stem(target: Path) -> str:
-    return f".{target.name[:50]}."  # names of files are short; a character may take four bytes
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(mode := os.stat(path).st_mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
+            raise OSError(f"only a file can be replaced, and this is {kind}: {str(path)!r}")
+    return target
 
 
 def _beside(target: Path) -> Path:
-    """A new name in the folder of the target."""
-    return target.with_name(f"{_stem(target)}{secrets.token_hex(8)}.tmp")
+    """A new name in the folder of the target; names are short, and a character may take four bytes."""
+    return target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.tmp")
 
 
 def _settle(target: Path) -> None:
@@ -206,9 +157,7 @@ def _settle(target: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-    pattern = re.compile(re.escape(_stem(target)) + r"[0-9a-f]{16}\.tmp")
-    for name in filter(pattern.fullmatch, os.listdir(target.parent)):
-        left = target.with_name(name)
+    for left in target.parent.glob(glob.escape(target.name[:50]).join((".", f".{'[0-9a-f]' * 16}.tmp"))):
         with suppress(OSError):  # it has gone meanwhile, or belongs to someone else
             if time.time() - max(each.stat().st_mtime for each in (left, *left.glob("*"))) > _ABANDONED:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -220,92 +169,63 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None or (error.filename is not None and not str(error.filename).endswith(".tmp")):
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        if error.errno is not None and str(error.filename or ".tmp").endswith(".tmp"):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 # ------------------------------------------------------------------------------- arrays with texts
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An array of a file: its element type by NumPy's name (safetensors' if NumPy has none), its shape."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, part: Any) -> Entry:
-        """What the library says of an array."""
-        dtype: str = part.get_dtype()
-        kind = {"F": "float", "I": "int", "U": "uint"}.get(dtype[0])
-        numpy = f"{kind}{dtype[1:]}" if kind and dtype[1:].isdigit() else dtype
-        return cls("bool" if dtype == "BOOL" else numpy, tuple(part.get_shape()))
+def read_texts(path: Path) -> dict[str, str]:
+    """The texts of a safetensors file, or of a folder of columns, and nothing else; see `read_arrays`."""
+    with _opened(path / _INDEX if path.is_dir() else path) as file:
+        return dict(file.metadata() or {})
 
 
-class ArrayFile:
-    """A safetensors file that is open for reading.
+def read_arrays(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
+    """The arrays and texts of a safetensors file; `CHECKSUM` is among these if this package has written it.
 
-    Attributes:
-        path: the file.
-        entries: the arrays by name; none has been read.
-        texts: the texts of whoever wrote it, without the checksum.
-        checksum: None if another program wrote it.
+    Raises:
+        ArrowValueError: it is no safetensors file, was cut off, has changed since it was written, or holds
+            elements that NumPy does not have.
+        OSError: the file cannot be read.
     """
-
-    def __init__(self, path: Path, file: Any) -> None:
-        self.path, self._file = path, file
-        self.texts: dict[str, str] = dict(file.metadata() or {})
-        self.checksum = self.texts.pop(CHECKSUM, None)
-        parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  no mapping
-        self.entries = {name: Entry.of(part) for name, part in parts.items()}
-
-    def arrays(self) -> dict[str, HostArray]:
-        """Reads all arrays.
-
-        Raises:
-            ArrowValueError: something has changed since the file was written.
-            TypeError: NumPy has no such elements; see `entries`.
-        """
-        arrays = {name: self._file.get_tensor(name) for name in self.entries}
-        if self.checksum not in (None, _checksum(arrays, self.texts)):
-            raise ArrowValueError(
-                f"{self.path} is damaged: its checksum does not match; "
-                "write the file again, or use another copy"
-            )
-        return arrays
+    with _opened(path) as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
+        texts = dict(file.metadata() or {})
+    if CHECKSUM in texts and texts[CHECKSUM] != _checksum(arrays, texts):
+        raise ArrowValueError(
+            f"{path} is damaged: its checksum does not match; write the file again, or use another copy"
+        )
+    return arrays, texts
 
 
 @contextmanager
-def open_arrays(path: Path) -> Iterator[ArrayFile]:
-    """Opens a safetensors file; its arrays are not read yet.
-
-    If another process replaces the file meanwhile, this one still reads the old file.
-
-    Raises:
-        ArrowValueError: it is no safetensors file, or was cut off.
-        OSError: the file cannot be read.
-    """
+def _opened(path: Path) -> Iterator[Any]:
     if not stat.S_ISREG(os.stat(path).st_mode):  # to open a pipe would wait for its writer
         raise OSError(f"this is not a file: {str(path)!r}")
     open(path, "rb").close()  # errors of the system in the system's words
     try:
-        file: Any = safe_open(path, "numpy")
-    except SafetensorError as error:
-        raise ArrowValueError(f"{path} is not a whole safetensors file: {escaped(str(error), 300)}") from None
-    with file:
-        yield ArrayFile(path, file)
+        with safe_open(path, "numpy") as file:
+            yield file
+    except (SafetensorError, TypeError) as error:
+        lies = (
+            "is not a whole safetensors file"
+            if isinstance(error, SafetensorError)
+            else "is not of NumPy's types"
+        )
+        raise ArrowValueError(f"{path} {lies}: {escaped(str(error), 300)}") from None
 
 
-def read_arrays(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
-    """Reads all arrays and texts of a file; see `open_arrays`."""
-    with open_arrays(path) as file:
-        return file.arrays(), file.texts
-
-
-def write_arrays(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str, str]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, Any], texts: Mapping[str, str], keep: int = 0) -> None:
     """Writes a safetensors file with a checksum, whole or not at all.
+
+    Args:
+        path: the file.
+        arrays: by name.
+        texts: by name.
+        keep: as of `replacing`.
 
     Raises:
         ArrowValueError: texts that are not strings, or too long; an array whose element type safetensors does
@@ -314,9 +234,10 @@ def write_arrays(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_arrays(Path(folder) / "a", {"x": np.arange(2)}, {"by": "us"})
-    ...     read_arrays(Path(folder) / "a")
-    ({'x': array([0, 1])}, {'by': 'us'})
+    ...     write_arrays(Path(folder, "a"), {"x": np.arange(2)}, {"by": "us"})
+    ...     arrays, texts = read_arrays(Path(folder, "a"))
+    ...     arrays, texts["by"]
+    ({'x': array([0, 1])}, 'us')
     """
     for key, value in texts.items():
         if not (isinstance(key, str) and isinstance(value, str)):
@@ -324,30 +245,24 @@ def write_arrays(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str
     dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     try:
         content = safetensors.numpy.save(dense, {**texts, CHECKSUM: _checksum(dense, texts)})
-    except UnicodeEncodeError:
-        raise ArrowValueError(
-            "metadata contains half of a surrogate pair, which UTF-8 cannot encode"
-        ) from None
-    except SafetensorError as error:
+    except (SafetensorError, UnicodeEncodeError) as error:  # no such elements, half of a surrogate pair
         raise ArrowValueError(f"{path} cannot be written: {error}") from None
     if (length := int.from_bytes(content[:8], "little")) > _LONGEST_HEADER:
         raise ArrowValueError(
-            f"names and metadata take {length:,} bytes, and a safetensors file has room for "
-            f"{_LONGEST_HEADER:,}"
+            f"{path} cannot be written: its names and texts take {length:,} bytes, and safetensors has room "
+            f"for {_LONGEST_HEADER:,}"
         )
-    with replacing(path) as file:
+    with replacing(path, keep) as file:
         file.write(content)
 
 
 def _checksum(arrays: Mapping[str, HostArray], texts: Mapping[str, str]) -> str:
-    """Covers everything but the order of the arrays, which other programs may change."""
+    """Covers everything but itself and the order of the arrays, which other programs may change."""
     kinds = [(name, arrays[name].dtype.name, arrays[name].shape) for name in sorted(arrays)]
-    checksum = hashlib.sha256(json.dumps([kinds, sorted(texts.items())]).encode("ascii"))
+    covered = sorted((key, text) for key, text in texts.items() if key != CHECKSUM)
+    checksum = hashlib.sha256(json.dumps([kinds, covered]).encode("ascii"))
     for name in sorted(arrays):
-        array = arrays[name]
-        checksum.update(
-            np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
-        )
+        checksum.update(arrays[name].reshape(-1).view(np.uint8).data)
     return f"sha256:{checksum.hexdigest()}"
 
 
@@ -369,9 +284,8 @@ class ColumnWriter:
     ...         writer.add("x", np.arange(3))
     ...         writer.add("x", np.arange(2))
     ...         writer.finish({"by": "us"})
-    ...     columns, texts = map_columns(Path(folder, "numbers"))
-    ...     columns["x"].tolist(), texts
-    ([0, 1, 2, 0, 1], {'by': 'us'})
+    ...     map_columns(Path(folder, "numbers"))["x"].tolist(), read_texts(Path(folder, "numbers"))["by"]
+    ([0, 1, 2, 0, 1], 'us')
     """
 
     def __init__(self, path: Path) -> None:
@@ -386,22 +300,23 @@ class ColumnWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        for file in self._files.values():
+            with suppress(OSError):  # a full disk does not take what is left in the buffer
+                file.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def begin(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...] = ()) -> None:
         """Begins a column, of rows of a shape; without this, its first piece does."""
+        self._heads[name] = np.dtype(dtype), (0, *shape)
         with _naming(self.path):
-            self._files[name] = open(self._folder / f"{name}.npy", "w+b")  # noqa: SIM115  closed by `_close`
-        self._heads[name] = np.dtype(dtype).newbyteorder("<"), (0, *shape)
-        self._write_head(name)
+            self._files[name] = open(self._folder / f"{name}.npy", "w+b")  # noqa: SIM115  see `__exit__`
+            self._write_head(name)
 
     def add(self, name: str, rows: HostArray) -> None:
         """Appends rows to a column, as elements of the column's type."""
         if name not in self._files:
             self.begin(name, rows.dtype, rows.shape[1:])
         dtype, (count, *shape) = self._heads[name]
-        assert list(rows.shape[1:]) == shape, name
         with _naming(self.path):
             self._files[name].write(np.ascontiguousarray(rows, dtype).reshape(-1).view(np.uint8).data)
         self._heads[name] = dtype, (count + len(rows), *shape)
@@ -421,10 +336,7 @@ class ColumnWriter:
                 file.flush()
                 os.fsync(file.fileno())
                 digests[name] = _digest(file)
-            self._close()
-            index = json.dumps({"columns": digests, "texts": dict(texts)})
-            with replacing(self._folder / _INDEX) as file:
-                file.write(f"{hashlib.sha256(index.encode()).hexdigest()}\n{index}".encode())
+            write_arrays(self._folder / _INDEX, {}, {**texts, _DIGESTS: json.dumps(digests)})
             try:
                 os.rename(self._folder, self._target)
             except OSError:
@@ -439,54 +351,25 @@ class ColumnWriter:
         head = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(self._files[name], head)
 
-    def _close(self) -> None:
-        for file in self._files.values():
-            with suppress(OSError):  # a full disk does not take what is left in the buffer
-                file.close()
-        self._files.clear()
 
-
-def read_texts(path: Path) -> dict[str, str]:
-    """The texts of a folder of columns, and nothing else.
-
-    Raises:
-        ArrowValueError: it is no such folder, or its texts are damaged.
-        OSError: the folder cannot be read.
-    """
-    texts: dict[str, str] = _index(path)["texts"]
-    return texts
-
-
-def map_columns(path: Path) -> tuple[dict[str, HostArray], dict[str, str]]:
-    """The columns of a folder, as arrays that cannot be written to, and its texts.
+def map_columns(path: Path) -> dict[str, HostArray]:
+    """The columns of a folder, as arrays that cannot be written to.
 
     All bytes are read once, to compare their checksums; memory holds the pages that are looked at.
 
     Raises:
-        ArrowValueError: it is no folder of columns, or is damaged; it says how.
-        OSError: the folder cannot be read.
+        ArrowValueError: it is damaged; it says how.
+        OSError: it is no folder of columns, or cannot be read.
     """
-    index, columns = _index(path), {}
-    for name, digest in index["columns"].items():
+    columns = {}
+    for name, digest in json.loads(read_arrays(path / _INDEX)[1][_DIGESTS]).items():
         part = path / f"{name}.npy"
-        if not part.is_file():
-            raise ArrowValueError(f"{part} is missing")
         with open(part, "rb") as file:
             if _digest(file) != digest:
                 raise ArrowValueError(f"{part} is damaged: its checksum does not match")
         # A slice of a `memmap` would run Python code.
         columns[name] = np.load(part, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    return columns, index["texts"]
-
-
-def _index(path: Path) -> dict[str, Any]:
-    if not (path / _INDEX).is_file():
-        raise ArrowValueError(f"{path} is no folder of columns")
-    digest, _, text = (path / _INDEX).read_bytes().partition(b"\n")
-    if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise ArrowValueError(f"{path / _INDEX} is damaged: its checksum does not match")
-    index: dict[str, Any] = json.loads(text)
-    return index
+    return columns
 
 
 def _digest(file: IO[bytes]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arrows.training.saving import described_file, holds_state
+from arrows.training.saving import described_file, kind_of
 from arrows.typesys import ArrowValueError
 
 
@@ -22,5 +22,5 @@ def require_output(output: Path | None, *sources: object) -> None:
     for source in sources:
         if isinstance(source, (str, Path)) and Path(source).is_file() and output.samefile(source):
             raise ArrowValueError(f"--output {output} is the file that is read; give another")
-    if holds_state(output) is not None:
+    if kind_of(output) is not None:
         raise ArrowValueError(f"--output {output} is {described_file(output)}; give another path")

@@ -10,14 +10,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from arrows.storage import keep_previous, previous, require_path, require_replaceable
-from arrows.training.arguments import described, require_number, whole_number
+from arrows.storage import previous, require_path, require_replaceable
+from arrows.training.arguments import described, require_range, whole_number
 from arrows.training.finite_checks import require_finite_parameters
 from arrows.training.interrupt import undisturbed
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.progress import Progress
-from arrows.training.saving import described_file, holds_state, load_state, save_state
+from arrows.training.saving import (
+    STATE,
+    described_file,
+    kind_of,
+    load_state,
+    require_same,
+    save_state,
+)
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
 from arrows.typesys.quoting import escaped
@@ -63,13 +70,9 @@ class Checkpoint:
         if self.every is not None:
             whole_number("Checkpoint: every", self.every, 1)
         if self.seconds is not None:
-            require_number("Checkpoint: seconds", self.seconds)
-            if not self.seconds >= 0:
-                raise ArrowValueError(f"Checkpoint: seconds is {self.seconds}, and should be 0 or more")
+            require_range("Checkpoint", "seconds", self.seconds, 0.0)
         if self.resume and self.overwrite:
-            raise ArrowValueError(
-                "Checkpoint: resume goes on with a state, and overwrite replaces it; say one"
-            )
+            raise ArrowValueError("Checkpoint: resume goes on with a state, overwrite replaces it; say one")
 
     @property
     def files(self) -> list[Path]:
@@ -86,18 +89,15 @@ class Checkpoint:
         """
         path = Path(self.path)
         require_replaceable(path)
-        for there in [] if self.resume else dict.fromkeys([*self.files, previous(path, 1)]):
-            if not there.exists() or (self.overwrite and holds_state(there) is not False):
+        for there in [] if self.resume else [*self.files, previous(path, 1)]:
+            kind = kind_of(there)
+            if not there.exists() or (self.overwrite and kind in (STATE, None)):
                 continue
             ways = "resume=True goes on with it, overwrite=True replaces it, another path keeps it"
-            if holds_state(there) is not True:
-                more = "" if holds_state(there) is False else "; overwrite=True replaces the file"
-                ways = f"give another path{more}"
-            raise ArrowValueError(
-                message(
-                    f"cannot begin a run at {path}", reason=f"{there} is {described_file(there)}", hint=ways
-                )
-            )
+            if kind != STATE:
+                ways = f"give another path{'' if kind else '; overwrite=True replaces the file'}"
+            reason = f"{there} is {described_file(there)}"
+            raise ArrowValueError(message(f"cannot begin a run at {path}", reason=reason, hint=ways))
 
 
 class Checkpointer:
@@ -152,14 +152,10 @@ class Checkpointer:
         run = self._run
         run.rates = self._optimizer.rates_text
         changes = [
-            f"{words} {_short(there)} before, {_short(here)} now"
-            for words, there, here in [
-                ("learning rate", saved.rates, run.rates),
-                ("batch_size", saved.batch_size, run.batch_size),
-                ("accumulate", saved.accumulate, run.accumulate),
-                ("epochs", saved.epochs, run.epochs),
-            ]
-            if there != here
+            f"{name.replace('rates', 'learning rate')} {_short(getattr(saved, name))} before, "
+            f"{_short(getattr(run, name))} now"
+            for name in ("rates", "batch_size", "accumulate", "epochs")
+            if getattr(saved, name) != getattr(run, name)
         ]
         run.before = list(saved.before)
         if saved.position and saved.batch_size != run.batch_size:
@@ -171,22 +167,14 @@ class Checkpointer:
             print(line, file=sys.stderr, flush=True)
 
     def _check(self, path: Path, saved: Progress, texts: Mapping[str, str]) -> None:
-        """Refuses the state of a run with other settings or data: resumed, it would give other numbers."""
+        """Refuses the state of a run with other data: resumed, it would give other numbers."""
         assert self._checkpoint is not None
-        run, metadata = self._run, self._checkpoint.metadata
-        differences = [
-            f"{escaped(name)}: {_short(there)} in the saved state, {_short(here)} now"
-            for name, there, here in [
-                ("seed", saved.seed, run.seed),
-                ("examples", saved.examples, run.examples),
-                *([("hash of the examples", saved.content, run.content)] * (saved.examples == run.examples)),
-                *((key, texts.get(key), metadata.get(key)) for key in sorted({*texts, *metadata})),
-            ]
-            if there != here
-        ]
-        if differences:
-            hint = "hint  a new run from there: load_state(path, model, optimizer), another path"
-            raise ArrowValueError("\n  ".join([f"{path} is the state of another run:", *differences, hint]))
+        run = self._run
+        here: dict[str, object] = {"seed": run.seed, "examples": run.examples}
+        there: dict[str, object] = {"seed": saved.seed, "examples": saved.examples}
+        if here["examples"] == there["examples"]:
+            here["hash of the examples"], there["hash of the examples"] = run.content, saved.content
+        require_same(path, {**there, **texts}, {**here, **self._checkpoint.metadata})
 
     @property
     def is_due(self) -> bool:
@@ -207,13 +195,14 @@ class Checkpointer:
             return
         path = Path(self._checkpoint.path)
         require_finite_parameters(self._model, self._run.epoch, self._optimizer.steps)
+        keep = (
+            self._checkpoint.keep - 1 if self._newest and self._newest[0] == path else 0
+        )  # not what is damaged
         with undisturbed():
-            if self._newest is not None and self._newest[0] == path:  # not what is damaged
-                keep_previous(path, self._checkpoint.keep - 1)
             self._run.rates = self._optimizer.rates_text
+            save_state(path, self._model, self._optimizer, self._run, self._checkpoint.metadata, keep=keep)
             for stale in self._stale:
                 stale.unlink(missing_ok=True)
-            save_state(path, self._model, self._optimizer, self._run, self._checkpoint.metadata)
             self._newest, self._stale, self._last = (path, self._optimizer.steps), [], time.monotonic()
 
     def point_at_last(self, error: BaseException) -> None:

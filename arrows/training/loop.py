@@ -27,7 +27,7 @@ from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.parallel import Ranks
 from arrows.training.progress import Epoch, Evaluation, History, Progress, figures_of
-from arrows.training.saving import STATE
+from arrows.training.saving import MEMBERS
 from arrows.training.steps import Steps
 from arrows.training.stopping import lower_is_better, value_of
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -127,7 +127,7 @@ def train(
     with ranks.guarded():
         require_model("train(model, examples, optimizer)", model, "prepare", "train_step")
         require_optimizer(
-            "train(model, examples, optimizer)", optimizer, "step", "rates_of", "rate_factor", *STATE
+            "train(model, examples, optimizer)", optimizer, "step", "rates_of", "rate_factor", *MEMBERS
         )
         told = checked_callbacks(callbacks)
         checkpoint = checked_checkpoint(checkpoint)

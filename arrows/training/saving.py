@@ -6,7 +6,7 @@ Both are safetensors files. One of parameters has an array for each, by its name
 
 Layers without names are known by their class and their order in the expression: `FC_1`, `FC_2`. Two of them
 with the same shapes would take each other's weights if the expression were written in another order. So a
-file that has such layers also has the outline of the expression, and is loaded into that one alone.
+file that has such layers also says which expression it was, and is loaded into that one alone.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import json
 import os
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows.engine.device import host_array
 from arrows.engine.planning import GrowingParams
 from arrows.ops.arrays import Array
-from arrows.storage import ArrayFile, open_arrays, require_path, write_arrays
+from arrows.storage import CHECKSUM, read_arrays, read_texts, require_path, write_arrays
 from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizers import Optimizer
@@ -33,30 +33,19 @@ from arrows.training.parameters import Described, Trainable, all_parameters, not
 from arrows.training.progress import Progress
 from arrows.training.schedules import rate_text
 from arrows.typesys import ArrowValueError
-from arrows.typesys.errors import Message, message
+from arrows.typesys.errors import message
 from arrows.typesys.quoting import escaped
 
-T = TypeVar("T")
+Texts = Mapping[str, str]
 
 OURS = "arrows."
 """The beginning of the keys that this package reserves for its own texts."""
 RUN, MODEL, UNNAMED = OURS + "run", OURS + "model", OURS + "unnamed"
-EVALUATION = "evaluation"
-"""The key of the text by which a command says of which evaluation a model file is."""
-STATE = ("state", "averages", "settings", "rates_text")
+STATE, TRAINED, PARAMETERS = "the state of a run", "a trained model", "parameters"
+"""What a file may be."""
+MEMBERS = ("state", "averages", "settings", "rates_text")
 """The members of an optimizer that a checkpoint needs."""
 _VERSION = 1
-_NUMBERS = (
-    "version",
-    "optimizer",
-    "began",
-    "learning_rate",
-    "steps",
-    "model_step",
-    "model_seed",
-    "progress",
-    "metadata",
-)
 _MOST = 20  # differences that a message lists
 
 
@@ -97,33 +86,40 @@ def save(model: Trainable, path: str | Path, metadata: Mapping[str, str] | None 
     [1.0, 1.0]
     """
     require_model("save(model, path)", model)
-    warning = write_parameters(model, require_path("save(model, path): path", path), metadata or {}, {})
-    if warning:
-        warnings.warn(warning, stacklevel=2)
+    write_parameters(model, require_path("save(model, path): path", path), metadata or {}, {})
 
 
-def write_parameters(
-    model: Trainable, path: Path, metadata: Mapping[str, str], ours: Mapping[str, str]
-) -> str | None:
-    """Writes a model's parameters with the user's texts and those of this package; raises as `save`.
-
-    Returns:
-        A warning, if only their order tells some layers apart.
-    """
-    reserved = next((key for key in metadata if str(key).startswith(OURS)), None)
-    if reserved is not None:
-        raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {reserved!r}")
-    _require_same_kind(path, state=False)
+def write_parameters(model: Trainable, path: Path, metadata: Texts, ours: Texts) -> None:
+    """Writes a model's parameters with the user's texts and this package's; raises and warns as `save`."""
     arrays = {name: model.device.to_numpy(array) for name, array in all_parameters(model).items()}
-    layers = _alike(model)
-    write_arrays(path, arrays, {**metadata, **ours, **_places(model, layers)})
-    if not layers:
-        return None
-    return (
-        f"{_listed(layers)}: these layers have the same shapes and no names of their own; if they change "
-        "places in an expression that is the same otherwise, they take each other's weights unnoticed when "
-        "the file is loaded; give each a name, as in name='mu'"
+    places = _write(path, model, arrays, metadata, ours)
+    if places:
+        warnings.warn(
+            f"{_listed(places)}: these layers have the same shapes and no names of their own; if they change "
+            "places in an expression that is the same otherwise, they take each other's weights unnoticed "
+            "when the file is loaded; give each a name, as in name='mu'",
+            stacklevel=3,
+        )
+
+
+def _write(
+    path: Path, model: Trainable, arrays: Mapping[str, Any], metadata: Texts, ours: Texts, keep: int = 0
+) -> Texts:
+    """Writes a file; the state of a run and parameters do not replace each other. Returns `_places`."""
+    reserved = [key for key in metadata if str(key).startswith(OURS)]
+    if reserved:
+        raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {reserved[0]!r}")
+    what, there = STATE if RUN in ours else "a model", kind_of(path)
+    if there is not None and (there == STATE) != (what == STATE):
+        reason = f"there is {described_file(path)}"
+        raise ArrowValueError(
+            message(f"cannot save {what} at {path}", reason=reason, hint="give another path")
+        )
+    places = _places(model)
+    write_arrays(
+        path, arrays, {**metadata, **ours, **({UNNAMED: json.dumps(places)} if places else {})}, keep
     )
+    return places
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
@@ -167,21 +163,20 @@ def load(model: Trainable, path: str | Path) -> dict[str, str]:
       'w': float64[2] in the file, float64[2, 3] in the model
     """
     require_model("load(model, path)", model)
-    with open_arrays(require_path("load(model, path): path", path)) as file:
-        read_parameters(file, model)
-        return user_texts(file)
+    path = require_path("load(model, path): path", path)
+    arrays, texts = read_arrays(path)
+    set_parameters(path, model, arrays, texts)
+    return user_texts(texts)
 
 
-def read_parameters(file: ArrayFile, model: Trainable) -> None:
-    """Sets a model's parameters to those of an open file; see `load`."""
-    if RUN in file.texts:
-        raise ArrowValueError(
-            f"{file.path} is the state of a run: load_state(path, model, optimizer) reads it"
-        )
-    _require_fit(file, model, file.entries)
-    values = {name: model.device.to_device(array) for name, array in file.arrays().items()}
+def set_parameters(path: Path, model: Trainable, arrays: Mapping[str, Any], texts: Texts) -> None:
+    """Sets a model's parameters to those of a file; see `load`."""
+    if RUN in texts:
+        raise ArrowValueError(f"{path} is {STATE}: load_state(path, model, optimizer) reads it")
+    _require_fit(path, model, arrays, texts)
+    values = {name: model.device.to_device(array) for name, array in arrays.items()}
     with undisturbed():
-        _set_parameters(model, values, str(file.path) if _names_to_come(model, values) else None)
+        _assign(model, values, str(path) if _names_to_come(model, values) else None)
 
 
 def read_metadata(path: str | Path) -> dict[str, str]:
@@ -202,13 +197,12 @@ def read_metadata(path: str | Path) -> dict[str, str]:
     ...     read_metadata(folder + "/m.safetensors")
     {'size': '64'}
     """
-    with open_arrays(require_path("read_metadata(path): path", path)) as file:
-        return user_texts(file)
+    return user_texts(read_texts(require_path("read_metadata(path): path", path)))
 
 
-def user_texts(file: ArrayFile) -> dict[str, str]:
-    """The texts that the user has saved in a file."""
-    return {key: text for key, text in file.texts.items() if not key.startswith(OURS)}
+def user_texts(texts: Texts) -> dict[str, str]:
+    """The texts of a file that are the user's own."""
+    return {key: text for key, text in texts.items() if not key.startswith(OURS)}
 
 
 def differences(
@@ -236,7 +230,7 @@ def _names_to_come(model: Trainable, names: Iterable[str]) -> set[str]:
     return {name for name in names if name not in params} if isinstance(params, GrowingParams) else set()
 
 
-def _set_parameters(model: Trainable, values: Mapping[str, Array], only_from: str | None = None) -> None:
+def _assign(model: Trainable, values: Mapping[str, Array], only_from: str | None = None) -> None:
     """Sets the parameters of a model; on the fly, those of layers that have not been called yet wait."""
     coming = _names_to_come(model, values)
     for name, array in values.items():
@@ -246,71 +240,51 @@ def _set_parameters(model: Trainable, values: Mapping[str, Array], only_from: st
         model.params.expect({name: values[name] for name in coming}, only_from)
 
 
-def _require_fit(file: ArrayFile, model: Trainable, entries: Mapping[str, Described]) -> None:
+def _require_fit(path: Path, model: Trainable, arrays: Mapping[str, Described], texts: Texts) -> None:
     """Refuses parameters that are not those of the model, or that may belong to other layers of it."""
-    coming = _names_to_come(model, entries)
-    problems = differences(entries, model.params, coming)
+    coming = _names_to_come(model, arrays)
+    problems = differences(arrays, model.params, coming)
     if problems:
-        raise ArrowValueError("\n  ".join([f"{file.path} does not fit the model:", *problems]))
-    saved = _parsed(file, UNNAMED, {"layers": [], "outline": ""})
-    unnamed = _unnamed(model)
-    layers = [layer for layer in saved["layers"] if layer in unnamed]
-    uncalled = {name.rpartition("/")[0] for name in coming}.intersection(saved["layers"])
-    if uncalled or (len(layers) > 1 and saved["outline"] != _outline(model, saved["layers"])):
-        raise ArrowValueError(_confusable(file.path, saved["layers"], called=not uncalled))
-
-
-def _unnamed(model: Trainable) -> dict[str, object]:
-    """The layers of a model that the user has not named."""
-    owner_of = getattr(model.params, "owner", None)
-    layers = {name.rpartition("/")[0]: owner_of(name)[0] for name in model.params if owner_of is not None}
-    return {layer: owner for layer, owner in layers.items() if getattr(owner, "name", None) is None}
-
-
-def _alike(model: Trainable) -> list[str]:
-    """The layers of a model that have no names, and the class and shapes of another one."""
-    shapes: dict[str, list[str]] = {layer: [layer.rpartition("_")[0]] for layer in _unnamed(model)}
-    for name, array in model.params.items():
-        layer, _, part = name.rpartition("/")
-        if layer in shapes:
-            shapes[layer].append(f"{part} {notation(array)}")
-    count = Counter(map(tuple, shapes.values()))
-    return [layer for layer, parts in shapes.items() if count[tuple(parts)] > 1]
-
-
-def _places(model: Trainable, layers: list[str]) -> dict[str, str]:
-    """The text by which a file tells such layers apart, by its key; without layers, none."""
-    return {UNNAMED: json.dumps({"layers": layers, "outline": _outline(model, layers)})} if layers else {}
-
-
-def _outline(model: Trainable, layers: Iterable[str]) -> str:
-    """A hash of the expression; of a network on the fly, the lines of code that made its layers."""
-    typed: Any = getattr(model, "typed", None)
-    if not isinstance(model.params, GrowingParams):
-        return hashlib.sha256(outline(typed).encode("utf-8", "surrogatepass")).hexdigest()
-    unnamed = _unnamed(model)
-    return "\n".join(str(getattr(unnamed.get(layer), "site", "")) for layer in layers)
-
-
-def _confusable(path: Path, layers: list[str], *, called: bool) -> Message:
-    alike = "these layers have the same shapes and no names of their own, and "
-    if not called:
-        return message(
-            f"cannot load {path} before the layers {_listed(layers)} have been called",
-            reason=f"{alike}which is which is known by the order of their first calls",
-            hint="give each a name before training, as in name='mu'; or compute an example before loading",
+        raise ArrowValueError("\n  ".join([f"{path} does not fit the model:", *problems]))
+    saved, here = json.loads(texts.get(UNNAMED, "{}")), _places(model)
+    uncalled = {name.rpartition("/")[0] for name in coming}
+    unsure = [layer for layer in saved if layer in uncalled or here.get(layer, saved[layer]) != saved[layer]]
+    if unsure:
+        when = "before they have been called" if uncalled else "into another expression than was saved"
+        raise ArrowValueError(
+            message(
+                f"cannot load {path}: the layers {_listed(saved)} may have changed places",
+                reason=f"they have the same shapes and no names of their own, and the file is loaded {when}",
+                hint="give every layer a name; to load this file, the one that its weights have in it, as in "
+                f"name={escaped(unsure[0])!r}",
+            )
         )
-    return message(
-        f"{path} may not fit the model: the layers {_listed(layers)} may have changed places",
-        reason=f"{alike}their weights belong to their places in the expression that was saved, which is "
-        "another one than this",
-        hint="give every layer a name; to load this file, give each the name that its weights have in it, as "
-        f"in name={escaped(layers[0])!r}",
-    )
 
 
-def _listed(layers: list[str]) -> str:
-    return escaped(", ".join(layers[:6]) + (", ..." if len(layers) > 6 else ""))
+def _places(model: Trainable) -> dict[str, str]:
+    """The layers without names that have the class and shapes of another one, and what tells them apart.
+
+    That is a hash of the expression; in a network on the fly, the line of code that made the layer.
+    """
+    shapes: dict[str, list[str]] = {}
+    owners: dict[str, Any] = {}
+    params: Any = model.params
+    for name, array in params.items() if hasattr(params, "owner") else ():
+        layer, _, part = name.rpartition("/")
+        owners[layer] = params.owner(name)[0]
+        if getattr(owners[layer], "name", None) is None:
+            shapes.setdefault(layer, [layer.rpartition("_")[0]]).append(f"{part} {notation(array)}")
+    count = Counter(map(tuple, shapes.values()))
+    alike = [layer for layer, parts in shapes.items() if count[tuple(parts)] > 1]
+    if isinstance(params, GrowingParams) or not alike:
+        return {layer: str(getattr(owners[layer], "site", "")) for layer in alike}
+    typed: Any = getattr(model, "typed", None)
+    digest = hashlib.sha256(outline(typed).encode("utf-8", "surrogatepass")).hexdigest()
+    return dict.fromkeys(alike, digest)
+
+
+def _listed(layers: Iterable[str]) -> str:
+    return escaped(", ".join(layers), 200)
 
 
 # -------------------------------------------------------------------------------------- the state of a run
@@ -322,6 +296,8 @@ def save_state(
     optimizer: Optimizer,
     progress: Progress | None = None,
     metadata: Mapping[str, str] | None = None,
+    *,
+    keep: int = 0,
 ) -> None:
     """Saves parameters, the optimizer's state and averages, and the progress of the run, in one atomic write.
 
@@ -332,11 +308,12 @@ def save_state(
             number.
         progress: how far the run has come.
         metadata: texts to keep with the state.
+        keep: how many states before it to keep, as `PATH.1`, `PATH.2`, and so on.
 
     Raises:
         ArrowTypeError: an argument of the wrong kind.
-        ArrowValueError: metadata that is not text; averages stand in for the parameters; the optimizer holds
-            the state of parameters that the model does not have; parameters or a model stand at `path`.
+        ArrowValueError: metadata that is not text; averages stand in for the parameters; parameters or a
+            model stand at `path`.
         OSError: the file cannot be written; a file that was at `path` is as it was.
 
     >>> import tempfile
@@ -351,28 +328,20 @@ def save_state(
     ...     load_state(f"{folder}/run", model, again)[1], again.steps
     ({'by': 'us'}, 1)
     """
-    target = _checked_path("save_state", path, model, optimizer)
-    averages, params = optimizer.averages, all_parameters(model)
-    if averages is not None and averages.in_use:
-        raise ArrowValueError("the state of a run is not saved while averages stand in for the parameters")
-    for key, value in (metadata or {}).items():
-        if not (isinstance(key, str) and isinstance(value, str)):
-            raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
-    other = next((name for name in optimizer.state if name not in params), None)
-    if other is not None:
-        raise ArrowValueError(
-            f"the optimizer holds the state of {other!r}, which is no parameter of this model; "
-            "save it with a model that has all that it trains"
-        )
-    arrays: dict[str, Any] = {f"parameter:{name}": array for name, array in params.items()}
-    for name, slots in optimizer.state.items():
-        arrays |= {f"slot:{slot}:{name}": array for slot, array in slots.items()}
-    arrays |= {f"count:{name}": count for name, count in optimizer.counts.items()}
-    if averages is not None:
-        arrays |= {f"average:{name}": array for name, array in averages.values.items()}
-        arrays |= {f"since:{name}": step for name, step in averages.since.items()}
+    target, averages = _checked_path("save_state", path, model, optimizer), optimizer.averages
+    slots = {
+        f"{slot}:{name}": array for name, state in optimizer.state.items() for slot, array in state.items()
+    }
+    tables: dict[str, Mapping[str, Any]] = {
+        "parameter": all_parameters(model),
+        "slot": slots,
+        "count": optimizer.counts,
+        **({} if averages is None else {"average": averages.values, "since": averages.since}),
+    }
+    # The optimizer's arrays lie where the model was in the last step, which need not be where it is now.
+    arrays = {f"{kind}:{name}": host_array(array) for kind in tables for name, array in tables[kind].items()}
     rate = optimizer.learning_rate
-    numbers = {
+    run = {
         "version": _VERSION,
         "optimizer": optimizer.settings,
         "began": rate_text(optimizer.given_rate),
@@ -381,12 +350,8 @@ def save_state(
         "model_step": getattr(model, "step", None),
         "model_seed": getattr(model, "seed", None),
         "progress": (progress or Progress()).as_dict(),
-        "metadata": dict(metadata or {}),
     }
-    _require_same_kind(target, state=True)
-    # The optimizer's arrays lie where the model was in the last step, which need not be where it is now.
-    host = {name: host_array(array) for name, array in arrays.items()}
-    write_arrays(target, host, {RUN: json.dumps(numbers, default=int), **_places(model, _alike(model))})
+    _write(target, model, arrays, metadata or {}, {RUN: json.dumps(run, default=int)}, keep)
 
 
 def load_state(
@@ -422,118 +387,91 @@ def load_state(
     ...
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
     """
-    path = _checked_path("load_state", path, model, optimizer)
-    averages = optimizer.averages
-    if averages is not None and averages.in_use:
-        raise ArrowValueError("no state is loaded while averages stand in for the parameters")
-    with open_arrays(path) as file:
-        run, progress = _run_of(file)
-        _require_same_run(path, run, model, optimizer)
-        _require_fit(file, model, _of_kind(file.entries, "parameter"))
-        _require_slots(path, file.entries, optimizer)
-        host = file.arrays()
+    path, averages = _checked_path("load_state", path, model, optimizer), optimizer.averages
+    arrays, texts = read_arrays(path)
+    run, progress = _run_of(path, texts)
+    tables: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key, array in arrays.items():
+        kind, _, name = key.partition(":")
+        is_count = kind in ("count", "since") and not array.ndim
+        tables[kind][name] = int(array) if is_count else model.device.to_device(array)
+    counts, seed = tables["count"], getattr(model, "seed", run["model_seed"])
+    require_same(
+        path,
+        {"optimizer": run["optimizer"], "seed of the model": run["model_seed"]},
+        {"optimizer": optimizer.settings, "seed of the model": seed},
+    )
+    _require_fit(path, model, tables["parameter"], texts)
+    try:
+        state = {
+            name: {slot: tables["slot"][f"{slot}:{name}"] for slot in optimizer.slots} for name in counts
+        }
+    except KeyError as error:
+        raise ArrowValueError(f"{path} is the state of another optimizer, without {error}") from None
     if check is not None:
-        check(progress, run["metadata"])
-
-    # All that can fail comes before the first change.
-    on_device: dict[str, Any] = {
-        key: model.device.to_device(array) if array.ndim or not _is_count(key) else int(array)
-        for key, array in host.items()
-    }
-    counts = _of_kind(on_device, "count")
-    state: dict[str, dict[str, Array]] = {name: {} for name in counts}
-    for key, array in _of_kind(on_device, "slot").items():
-        slot, _, name = key.partition(":")
-        state[name][slot] = array
-    with undisturbed():
-        _set_parameters(model, _of_kind(on_device, "parameter"))
+        check(progress, user_texts(texts))
+    with undisturbed():  # all that can fail has come before
+        _assign(model, tables["parameter"])
         optimizer.state, optimizer.counts, optimizer.steps = state, counts, run["steps"]
         if averages is not None:
-            averages.values, averages.since = _of_kind(on_device, "average"), _of_kind(on_device, "since")
+            averages.values, averages.since = tables["average"], tables["since"]
         if run["learning_rate"] is not None and rate_text(optimizer.learning_rate) == run["began"]:
             optimizer.learning_rate = run["learning_rate"]
         if run["model_step"] is not None and hasattr(model, "step"):
             model.step = run["model_step"]
-    return progress, run["metadata"]
+    return progress, user_texts(texts)
 
 
-def _run_of(file: ArrayFile) -> tuple[dict[str, Any], Progress]:
-    """The numbers and texts of a checkpoint, whose checksum tells that it is as it was written."""
-    if RUN not in file.texts:
-        raise ArrowValueError(f"{file.path} is not the state of a training run")
-    run = _parsed(file, RUN, dict.fromkeys(_NUMBERS))
-    if file.checksum is None or run.get("version") != _VERSION:
-        raise ArrowValueError(f"{file.path} was written by another program, or another version of arrows")
+def require_same(path: Path, saved: Mapping[str, object], given: Mapping[str, object]) -> None:
+    """Refuses the state of a run with other settings or data: resumed, it would give other numbers."""
+    differences = [
+        f"{escaped(name)}: {escaped(str(saved.get(name)), 200)} in the saved state, "
+        f"{escaped(str(given.get(name)), 200)} now"
+        for name in {**saved, **given}
+        if saved.get(name) != given.get(name)
+    ]
+    if differences:
+        hint = "hint  give what it was saved with, or begin a new run at another path"
+        raise ArrowValueError("\n  ".join([f"{path} is the state of another run:", *differences, hint]))
+
+
+def _run_of(path: Path, texts: Texts) -> tuple[dict[str, Any], Progress]:
+    """The numbers of a checkpoint."""
+    if RUN not in texts:
+        raise ArrowValueError(f"{path} is not {STATE}")
     try:
+        run = json.loads(texts[RUN])
+        if CHECKSUM not in texts or run["version"] != _VERSION:
+            raise ValueError("another program, or another version of arrows, has written it")
         return run, Progress.of(run["progress"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ArrowValueError(f"{file.path} is damaged: {escaped(str(error), 300)}") from None
+        raise ArrowValueError(f"{path} cannot be read: {escaped(str(error), 300)}") from None
 
 
-def _require_same_run(path: Path, run: Mapping[str, Any], model: Trainable, optimizer: Optimizer) -> None:
-    """Refuses the state of another optimizer, or of a model whose random numbers are others."""
-    if run["optimizer"] != optimizer.settings:
-        raise ArrowValueError(
-            f"{path} is the state of another optimizer; only its learning rates may be others:\n"
-            f"  saved  {escaped(run['optimizer'])}\n  given  {optimizer.settings}"
-        )
-    saved, seed = run["model_seed"], getattr(model, "seed", None)
-    if None not in (saved, seed) and saved != seed:
-        raise ArrowValueError(f"{path} is the state of a model with seed {saved}; this model has seed {seed}")
-
-
-def _require_slots(path: Path, names: Iterable[str], optimizer: Optimizer) -> None:
-    """Refuses a state of an optimizer whose rule keeps other arrays for a parameter."""
-    found = {name for name in names if name.startswith("slot:")}
-    counted = [name.removeprefix("count:") for name in names if name.startswith("count:")]
-    other = found ^ {f"slot:{slot}:{name}" for name in counted for slot in optimizer.slots}
-    if other:
-        raise ArrowValueError(f"{path} is the state of another optimizer, by {min(other)[:100]!r}")
-
-
-def _checked_path(function: str, path: object, model: object, optimizer: object) -> Path:
-    """Returns the path; refuses arguments of the wrong kind."""
+def _checked_path(function: str, path: object, model: object, optimizer: Optimizer) -> Path:
+    """Returns the path; refuses what cannot be saved or loaded."""
     call = f"{function}(path, model, optimizer)"
-    checked = require_path(f"{call}: path", path)
     require_model(call, model)
-    require_optimizer(call, optimizer, *STATE)
-    return checked
-
-
-def _is_count(key: str) -> bool:
-    return key.startswith(("count:", "since:"))
-
-
-def _of_kind(table: Mapping[str, T], kind: str) -> dict[str, T]:
-    start = kind + ":"
-    return {key.removeprefix(start): value for key, value in table.items() if key.startswith(start)}
-
-
-def _parsed(file: ArrayFile, key: str, default: dict[str, Any]) -> dict[str, Any]:
-    """What stands in a file under a key of ours."""
-    try:
-        value = json.loads(file.texts[key]) if key in file.texts else default
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict) or not value.keys() >= default.keys():
-        raise ArrowValueError(f"{file.path} is damaged: its text {key!r} cannot be read")
-    return value
+    require_optimizer(call, optimizer, *MEMBERS)
+    if optimizer.averages is not None and optimizer.averages.in_use:
+        raise ArrowValueError(f"{call}: not while averages stand in for the parameters")
+    return require_path(f"{call}: path", path)
 
 
 # --------------------------------------------------------------------------- what stands at a path already
 
 
-def holds_state(path: Path) -> bool | None:
-    """Whether a file is the state of a run; None if it is neither that nor parameters or a model."""
+def kind_of(path: Path) -> str | None:
+    """Whether a file is the state of a run, a trained model or parameters; None if it is another one."""
     try:
-        with open_arrays(path) as file:
-            return RUN in file.texts
+        texts = read_texts(path)
     except (ArrowValueError, OSError):
         return None
+    return STATE if RUN in texts else TRAINED if MODEL in texts else PARAMETERS
 
 
 def described_file(path: Path) -> str:
-    """What a file is, in a few words: a run with how far it came, a model, parameters, or another file.
+    """What a file is, in a few words; of a run, how far it came.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -542,41 +480,10 @@ def described_file(path: Path) -> str:
     'a file of 4 bytes'
     """
     status = os.stat(path)
-    written = f"written {time.strftime('%Y-%m-%d %H:%M', time.localtime(status.st_mtime))}"
-    try:
-        with open_arrays(path) as file:
-            if RUN in file.texts:
-                run, progress = _run_of(file)
-                done = f"{len(progress.history)} of {progress.epochs} epochs, {run['steps']:,} steps"
-                return f"the state of a run, {written}: {done}{_figures(progress)}"
-            kind = "parameters"
-            if MODEL in file.texts:
-                built = escaped(str(_parsed(file, MODEL, {"builder": ""})["builder"]), 80)
-                evaluation = f" ({escaped(file.texts[EVALUATION], 120)})" if EVALUATION in file.texts else ""
-                kind = f"a trained model{evaluation}, built by {built}"
-            names = ", ".join(escaped(name, 40) for name in [*file.entries][:4])
-            more = ", ..." if len(file.entries) > 4 else ""
-            return f"{kind}, {written}: {len(file.entries)} parameters ({names}{more})"
-    except (ArrowValueError, OSError):
-        return f"a file of {status.st_size:,} bytes, {written}"
-
-
-def _figures(progress: Progress) -> str:
-    """The loss of the last epoch, and the figures of the best evaluation or else the last."""
+    kind = kind_of(path) or f"a file of {status.st_size:,} bytes"
+    text = f"{kind}, written {time.strftime('%Y-%m-%d %H:%M', time.localtime(status.st_mtime))}"
+    if kind != STATE:
+        return text
+    run, progress = _run_of(path, read_texts(path))
     loss = f", loss {progress.history[-1].loss:.4g}" if progress.history else ""
-    shown = sorted(progress.evaluations, key=lambda each: (each.best, each.step))[-1:]
-    figures = [f"{name[:40]} {value:.4g}" for each in shown for name, value in each.figures.items()]
-    best = "at best " if shown and shown[0].best else ""
-    return loss + (f", {best}{', '.join(figures[:4])}" if figures else "")
-
-
-def _require_same_kind(path: Path, *, state: bool) -> None:
-    """Refuses to save the state of a run over parameters, or parameters over the state of a run."""
-    if holds_state(path) is (not state):
-        raise ArrowValueError(
-            message(
-                f"cannot save {'the state of a run' if state else 'a model'} at {path}",
-                reason=f"there is {described_file(path)}",
-                hint="give another path; or remove the file",
-            )
-        )
+    return f"{text}: {len(progress.history)} of {progress.epochs} epochs, {run['steps']:,} steps{loss}"

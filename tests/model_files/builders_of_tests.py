@@ -32,6 +32,11 @@ def plain(size: int) -> ar.Block[Any, Any]:
     return ar.Vector(3) >> ar.FC(size, name="layer")
 
 
+def no_builder(**arguments: object) -> ar.Block[Any, Any]:
+    """No file may call it."""
+    raise AssertionError
+
+
 @ar.builder
 def reader(factor: int) -> ar.Block[Any, Any]:
     """Its function on Python objects depends on the argument, its types do not."""

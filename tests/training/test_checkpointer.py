@@ -97,7 +97,7 @@ def test_no_state_can_be_taken(tmp_path):
     for name in ("run", "run.1", "run.2"):
         (tmp_path / name).write_bytes(b"damaged")
     before = sorted(path.read_bytes() for path in tmp_path.iterdir())
-    with pytest.raises(ArrowValueError, match=r"run .*damaged|run is not"):
+    with pytest.raises(ArrowValueError, match=r"run is not a whole safetensors file"):
         states(tmp_path, resume=True)
     assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
 
@@ -118,10 +118,10 @@ LEFT = {
         lambda path: states(path.parent, epochs=2),
         r"the state of a run, .*: 2 of 2 epochs, 8",
     ),
-    "parameters": (lambda path: save(ar.compile(some_block()), path), "is parameters, written .*fc/weight"),
+    "parameters": (lambda path: save(ar.compile(some_block()), path), "is parameters, written "),
     "a model": (
         lambda path: ar.save_model(ar.compile(ar.models.sentiment(ar.Vocabulary([]), size=2).judge), path),
-        "is a trained model, built by arrows.models.*:sentiment, written ",
+        "is a trained model, written ",
     ),
     "another file": (lambda path: path.write_text("ten hours"), "is a file of 9 bytes, written"),
 }
@@ -235,7 +235,7 @@ def test_a_rate_that_was_set_within_the_run_is_kept(tmp_path):
 def test_a_run_does_not_go_on_with_other_examples(tmp_path, other):
     states(tmp_path, epochs=1)
     before = contents(tmp_path)
-    with pytest.raises(ArrowValueError, match=r"another run:\n  (hash of the )?examples: .*\n  hint  a new"):
+    with pytest.raises(ArrowValueError, match=r"another run:\n  (hash of the )?examples: .*\n  hint  give"):
         states(tmp_path, epochs=2, resume=True, examples=other)
     assert contents(tmp_path) == before
     states(tmp_path, epochs=2, resume=True)
@@ -359,7 +359,7 @@ def test_a_place_that_cannot_be_written_to_is_said_before_the_training(tmp_path)
         (tmp_path, "this is a folder"),
         (".", "this is a folder"),
         ("/dev/null", "a device"),
-        ("a\0b", "names no file"),
+        ("", "names no file"),
     ):
         model = ar.compile(some_block())
         with pytest.raises((OSError, ArrowValueError), match=words):
@@ -374,10 +374,10 @@ def test_another_run_s_state_is_refused_with_the_differences(tmp_path):
     assert str(caught.value).splitlines() == [
         f"{tmp_path / 'run'} is the state of another run:",
         "  seed: 4 in the saved state, 5 now",
-        "  cell: None in the saved state, x now",
         "  size: 3 in the saved state, 4 now",
         "  words: w in the saved state, None now",
-        "  hint  a new run from there: load_state(path, model, optimizer), another path",
+        "  cell: None in the saved state, x now",
+        "  hint  give what it was saved with, or begin a new run at another path",
     ]
 
 

@@ -31,7 +31,7 @@ from arrows.cli.table_columns import METADATA, is_missing
 from arrows.model_file import save_model
 from arrows.storage import previous, replacing, require_replaceable
 from arrows.training import History
-from arrows.training.saving import described_file, holds_state
+from arrows.training.saving import STATE, described_file, kind_of
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import message
 from arrows.typesys.quoting import printable, quoted
@@ -232,7 +232,7 @@ def _require_folder(options: argparse.Namespace, folder: Path, model: Path) -> l
     resumes = options.resume and any(path.exists() for path in states[:2])
     if there is None or options.overwrite or resumes:
         return states
-    goes_on = "--resume goes on with it, " if there in states and holds_state(there) else ""
+    goes_on = "--resume goes on with it, " if there in states and kind_of(there) == STATE else ""
     raise ArrowValueError(
         message(
             f"cannot begin a run that writes {model}",

@@ -21,7 +21,6 @@ from arrows.documents.schema import ROOT, below
 from arrows.model_file import save_model
 from arrows.ops.arrays import HostArray
 from arrows.training import Adam, Callback, Checkpoint, EarlyStopping, Epoch, Evaluation, History, load, train
-from arrows.training.saving import EVALUATION
 from arrows.typesys import InputError
 from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable_lines
@@ -126,7 +125,7 @@ class _Keeper(Callback):
     def after_evaluation(self, evaluation: Evaluation, /) -> None:
         if evaluation.best:
             made = f"epoch {evaluation.epoch}, step {evaluation.step:,}, {figures_text(evaluation.figures)}"
-            save_model(self.judge, self.path, metadata={**self.texts, EVALUATION: made})
+            save_model(self.judge, self.path, metadata={**self.texts, "evaluation": made})
 
     def after_epoch(self, epoch: Epoch, /) -> None:
         best = ", best so far" if epoch.best else ""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
+from typing import Any
 
 from arrows.combinators import function_name
 from arrows.engine.planning import (
@@ -40,6 +41,11 @@ class Fingerprint:
     stated: str | None = None
     refusal: str | None = None
     python: str = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Fingerprint:
+        """The inverse of `dataclasses.asdict`, after JSON; raises KeyError, TypeError or ValueError."""
+        return cls(**{**fields, "functions": tuple((name, digest) for name, digest in fields["functions"])})
 
     def difference(self, other: Fingerprint) -> str | None:
         """Why two models do not read examples alike; None if they do."""

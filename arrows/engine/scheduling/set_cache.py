@@ -74,7 +74,7 @@ class SetCache:
     def _map(self, data: str, count: int | None, now: Fingerprint) -> Prepared:
         try:
             texts = read_texts(self.path)
-        except ArrowValueError as error:
+        except (ArrowValueError, OSError) as error:
             raise self._refusal(f"it is damaged, or something else: {error}") from None
         if texts.get("kind") != _KIND:
             raise self._refusal("it is something else than a prepared set")
@@ -91,9 +91,9 @@ class SetCache:
         if texts.get("data") != data:
             raise self._refusal(f"it was made of {_words(texts.get('data', ''))}, and these are others")
         try:
-            columns, texts = map_columns(self.path)
+            columns = map_columns(self.path)
             wirings = MappedWirings(columns, texts["layout"], len(self.plan.lowered.constants))
-        except (ArrowValueError, KeyError, TypeError, ValueError) as error:
+        except (OSError, KeyError, TypeError, ValueError) as error:
             raise self._refusal(f"it is damaged: {error}") from None
         prepared = Prepared(wirings, now)
         prepared.plans.add(self.plan)
@@ -149,9 +149,7 @@ class SetCache:
 
     def _require_same_model(self, texts: dict[str, str], now: Fingerprint) -> None:
         try:
-            fields = json.loads(texts["fingerprint"])
-            functions = tuple((name, digest) for name, digest in fields.pop("functions"))
-            written = Fingerprint(**fields, functions=functions)
+            written = Fingerprint.of(json.loads(texts["fingerprint"]))
         except (KeyError, TypeError, ValueError):
             raise self._refusal("it is damaged: it does not say how its examples were read") from None
         reason = now.difference(written)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine.reading import example_reader, structural_hash
 from arrows.engine.scheduling import merge, set_cache
-from arrows.storage import ColumnWriter, map_columns
+from arrows.storage import ColumnWriter, map_columns, read_texts
 from arrows.testing.schedules import verify
 from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
@@ -227,7 +227,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     assert "damaged, or something else" in refused(other)
     other.unlink()
     ar.training.save(tree_model(), other)
-    assert "damaged, or something else" in refused(other)
+    assert "something else than a prepared set" in refused(other)
     with ColumnWriter(tmp_path / "columns") as writer:
         writer.finish({})
     assert "something else than a prepared set" in refused(tmp_path / "columns")
@@ -244,7 +244,7 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_a_file_whose_columns_do_not_belong_together_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "set"
     tree_model().prepare(list(trees(5)), cache=path)
-    columns, texts = map_columns(path)
+    columns, texts = map_columns(path), read_texts(path)
 
     def write(changed: dict[str, Any], **others: str) -> None:
         shutil.rmtree(path)
@@ -387,7 +387,7 @@ def test_processes_that_write_at_once_are_killed_or_find_the_disk_full(tmp_path:
 
 def test_caches_that_are_no_names_of_files(tmp_path: Path) -> None:
     model = ar.compile(ar.Scalar())
-    for path, error in ((3, ar.ArrowTypeError), ("", ar.ArrowValueError), ("a\0b", ar.ArrowValueError)):
+    for path, error in ((3, ar.ArrowTypeError), ("", ar.ArrowValueError)):
         with pytest.raises(error, match="prepare: cache"):
             model.prepare([1], cache=path)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match="no such folder"):
