@@ -66,9 +66,9 @@ def compile(
             multiply several times as fast; sums stay float32.  On the CPU nothing is rounded.
         fingerprint: stands for the data that the block's functions read examples with, a vocabulary say: a
             prepared set of another model, or from a file, is taken where both models say the same, whatever
-            their functions hold.  Say something else when the data changes.  Left out: all that functions
-            hold is compared by its content; where that cannot be told exactly (a set, an open file, a model,
-            a module of the user's), prepared sets cannot be pickled or kept in a file.
+            their functions hold.  Say something else when the data changes.  Left out: functions are compared
+            by their code and the plain data that they hold; where they hold something else (an object of a
+            class of yours, an open file, a model), prepared sets cannot be pickled or kept in a file.
         memory_limit: bytes, or a text such as ``"8GB"`` or ``"512MiB"``, that a batch may take on the device
             beside the parameters and an optimizer's state; results and gradients that a call gives count.  A
             larger batch is cut into parts of fewer

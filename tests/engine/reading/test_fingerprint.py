@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import io
 import os
 import pickle
 import subprocess
 import sys
-import types
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,28 +102,6 @@ class Vocabulary:
     def number(self, word: str) -> int:
         return self.table[word]
 
-    def __call__(self, word: str) -> int:
-        return self.table[word]
-
-    def __getitem__(self, word: str) -> int:
-        return self.table[word]
-
-
-class Reduced(Vocabulary):
-    def __reduce__(self) -> Any:
-        return Vocabulary, ({},)
-
-
-def of_class(table: dict[str, int]) -> Any:
-    class Table:
-        words = table
-
-        @classmethod
-        def number(cls, word: str) -> int:
-            return cls.words[word]
-
-    return Table.number
-
 
 def default(table: dict[str, int]) -> Any:
     def number(word: str, known: dict[str, int] = table) -> int:
@@ -141,16 +116,8 @@ TABLE = {table}
 def helper(word):
     return TABLE[word]
 
-class Table:
-    words = TABLE
-    def number(self, word):
-        return self.words[word]
-
 direct = lambda word: TABLE[word]
 by_helper = lambda word: helper(word)
-by_class = lambda word: Table().number(word)
-by_recursion = lambda word, again=True: by_recursion(word, False) if again else TABLE[word]
-inside = lambda word: (lambda: TABLE)()[word]
 """
 
 
@@ -167,15 +134,11 @@ HOLDERS: dict[str, Callable[[dict[str, int]], Any]] = {
     "dict.get": lambda table: table.get,
     "partial of a partial": lambda table: functools.partial(functools.partial(lambda t, w: t[w]), table),
     "closure": lambda table: lambda word: table[word],
-    "bound method": lambda table: Vocabulary(table).number,
-    "object": Vocabulary,
-    "own reduction": Reduced,
-    "class": of_class,
-    "default dict": lambda table: defaultdict(int, table).get,
+    "default": default,
     "array": lambda table: functools.partial(
         lambda a, w: int(a["abc".index(w)]), np.array(list(table.values()))
     ),
-    **{f"global, {name}": in_module(name) for name in ("direct", "by_helper", "by_class")},
+    **{f"global, {name}": in_module(name) for name in ("direct", "by_helper")},
 }
 TABLE = {"a": 0, "b": 1, "c": 2}
 
@@ -206,16 +169,16 @@ def test_keys_of_choices_count_too(sent: Any) -> None:
 
 
 def test_the_message_names_the_functions() -> None:
-    def block(a: Any, b: Any) -> Any:
-        read = ar.InputTransform(a) >> ar.Scalar() & ar.InputTransform(b) >> ar.Scalar()
+    def block(b: Any) -> Any:
+        read = ar.InputTransform(rightly) >> ar.Scalar() & ar.InputTransform(b) >> ar.Scalar()
         return ar.compile(read)
 
     def rightly(word: str) -> int:
         return TABLE[word]
 
-    prepared = block(rightly, Vocabulary(TABLE).number).prepare(EXAMPLES)
+    prepared = block(default(TABLE)).prepare(EXAMPLES)
     with pytest.raises(ar.ArrowValueError) as refused:
-        block(rightly, Vocabulary({}).number)(prepared)
+        block(default({}))(prepared)
     assert "number (test_fingerprint.py:" in str(refused.value) and "rightly" not in str(refused.value)
 
 
@@ -257,42 +220,14 @@ def test_a_set_once_taken_stays() -> None:
 # ------------------------------------------------------------ what cannot be told
 
 
-def endless() -> Any:
-    yield 1
-
-
-def reads_a_module() -> Any:
-    config = types.ModuleType("somebodys_config")
-    config.inner = types.ModuleType("somebodys_config.inner")  # type: ignore[attr-defined]
-    config.inner.TABLE = TABLE
-    names: dict[str, Any] = {"__name__": "somebodys_model", "config": config}
-    exec("def number(word): return getattr(config.inner, 'TABLE')[word]", names)
-    return names["number"]
-
-
-def imports() -> Any:
-    config = types.ModuleType("somebodys_words")
-    config.TABLE = TABLE  # type: ignore[attr-defined]
-    sys.modules["somebodys_words"] = config
-    names: dict[str, Any] = {"__name__": "somebodys_model"}
-    exec("def number(word):\n    from somebodys_words import TABLE\n    return TABLE[word]", names)
-    return names["number"]
-
-
 def unspeakable() -> dict[str, Any]:
     return {
-        "a generator": endless(),
+        "an object": Vocabulary({}),
+        "a method": Vocabulary({}).number,
         "a model": ar.compile(ar.Scalar()),
-        "a file": sys.__stderr__,
-        "inside": {"deep": [1, {"x": (endless(),)}]},
-        "many": [object() for _ in range(2000)],
-        "a set": {(1, 2), (2, 3)},
-        "a user's module": reads_a_module(),
-        "an import": imports(),
+        "inside": {"deep": [1, {"x": (iter(()),)}]},
+        "many": [[[]] for _ in range(2000)],
         "a reader of files": lambda: open(__file__),
-        "a hash": lambda word: hash(word),
-        "a user's ufunc": np.frompyfunc(len, 1, 1),
-        "a stream": io.StringIO("a"),
     }
 
 
@@ -364,27 +299,16 @@ words = [f"word {n}" for n in range(50)]
 table = {word: len(word) for word in words}
 
 
-class Vocabulary:
-    known = dict.fromkeys(words)
-
-    def __init__(self, table):
-        self.table, self.words = table, {word: (word, 1) for word in words}
-
-    def __call__(self, word):
-        return self.table.get(word, -1) if word in self.known else 0
-
-
 def block(name):
     function = {
         "get": table.get,
-        "object": Vocabulary(table),
         "lambda": lambda word: table[word] if word in words and word not in {"x", "y", "z"} else 0,
         "partial": functools.partial(table.get, *()),
     }[name]
     return ar.InputTransform(function) >> ar.Scalar()
 
 
-for name in ("get", "object", "lambda", "partial"):
+for name in ("get", "lambda", "partial"):
     model = ar.compile(block(name))
     path = f"{sys.argv[1]}/{name}"
     if sys.argv[2] == "write":
@@ -410,5 +334,5 @@ def test_sets_go_from_process_to_process(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        lines = [f"{name} [6.0, 7.0]" for name in ("get", "object", "lambda", "partial")]
+        lines = [f"{name} [6.0, 7.0]" for name in ("get", "lambda", "partial")]
         assert done.stdout.splitlines() == (lines if mode == "read" else [])
