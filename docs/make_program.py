@@ -16,7 +16,6 @@ from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
     Compute,
-    Copy,
     Gather,
     Instruction,
     Join,
@@ -336,8 +335,6 @@ class Explainer:
                 return "Part of the parameter's gradient: rows with their numbers."
             case Accumulate():
                 return "Goes there, where other operations add theirs."
-            case Copy():
-                return "Laid out anew if many steps multiply by it: a copy repays itself."
             case View():
                 return "A view: no copy." if self.region != "once" else "A view of the parameter: no copy."
             case Product():

@@ -12,7 +12,6 @@ import pytest
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
-from arrows.engine.program.emitters import contiguous_transpose
 from arrows.engine.program.pipeline import OPTIONAL, without_passes
 from arrows.engine.reading import structural_hash
 from arrows.engine.running import distinct, executor
@@ -75,9 +74,8 @@ def test_without_one_optimisation(name: str, monkeypatch: Patch, record_property
 
 
 def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: Any) -> None:
-    """Products in blocks of columns or row by row, and transposes copied for a single step."""
+    """Products in blocks of columns or row by row."""
     monkeypatch.setattr(sums, "_LARGE", 0)
-    monkeypatch.setattr(contiguous_transpose, "_FEWEST_STEPS", 0)
     compare(record_property, "with products in blocks", (12, 300), SETTINGS)
 
 

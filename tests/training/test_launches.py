@@ -18,8 +18,8 @@ from arrows.training import Adagrad, Adam
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 
 WORDS = ar.Vocabulary(list("abcdefg"))
-LAUNCHES_OF_A_CELL_STEP = 4
-LAUNCHES_OF_A_STEP = 150
+LAUNCHES_OF_A_CELL_STEP = 5
+LAUNCHES_OF_A_STEP = 180
 LAUNCHES_OF_A_JOINING_STEP = 6
 
 
@@ -59,10 +59,9 @@ def tree_model(size: int = 6) -> Any:
     [
         ((), LAUNCHES_OF_A_CELL_STEP),
         (("join",), 6),
-        (("fuse_kernels",), 13),
-        (("fuse_kernels", "fuse_across"), 33),
+        (("fuse_kernels",), 34),
     ],
-    ids=["all passes", "without join", "without fuse_kernels", "without fusion"],
+    ids=["all passes", "without join", "without fuse_kernels"],
 )
 def test_launches_of_a_cell_step(left_out: tuple[str, ...], launches: int) -> None:
     with without_passes(*left_out):
@@ -102,25 +101,6 @@ def test_a_step_of_64_trees(size: int, rule: Any, clip_norm: float | None) -> No
     assert "steps: 29" in str(model.program("cell"))
     assert counts.launches <= LAUNCHES_OF_A_STEP
     assert (counts.uploads, counts.downloads, counts.synchronizations) == (1, 0, 0)
-
-
-def test_attention_is_two_launches_forwards_and_two_backwards() -> None:
-    """The softmax, and the sum of what it weights; backwards what reads the values, and the softmax's own."""
-    elements = ar.Map(ar.Vector(3) >> ar.FC(3))
-    block = elements >> ar.Attention(ar.FC([])) >> ar.Function(lambda v: (v * v).sum())
-    examples = [[[1, 2, 3], [3, 1, 0]], [[0, 1, 2]]]
-
-    def launches() -> tuple[int, float]:
-        model = ar.compile(block, device="fake-kernels", seed=0)
-        loss, _ = model.value_and_grad(examples)
-        before = model.device.counts
-        model.value_and_grad(examples)
-        return (model.device.counts - before).launches, float(ar.to_numpy(loss))
-
-    fused, loss = launches()
-    with without_passes("fuse_across"):
-        apart, same = launches()
-    assert (apart - fused, loss) == (2, same)
 
 
 @pytest.mark.parametrize("count", [2, 20, 300])

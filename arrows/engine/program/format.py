@@ -8,7 +8,6 @@ from typing import TypeAlias
 from arrows.engine.program.instructions import (
     Accumulate,
     Compute,
-    Copy,
     Gather,
     Instruction,
     LoadConstant,
@@ -69,9 +68,7 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
         case RowMap():
             return [f"{var(instruction.results[0])} = {_call(instruction.equations[0])}"]
         case Compute():
-            word = "copy " if isinstance(instruction, Copy) else ""
-            if not word and instruction != instruction_of(instruction.equation):
-                word = "call "
+            word = "" if instruction == instruction_of(instruction.equation) else "call "
             return [f"{var(instruction.result)} = {word}{_call(instruction.equation)}"]
         case SumRows():
             words = "sum sparse" if instruction.sparse else "sum"

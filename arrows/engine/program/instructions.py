@@ -117,12 +117,6 @@ class View(Compute):
     __slots__ = ()
 
 
-class Copy(Compute):
-    """A view of a parameter that many steps read, laid out anew: ``copy transpose(%1)``."""
-
-    __slots__ = ()
-
-
 class Join(Compute):
     """A ``concat``, whose parts may be computed in place."""
 

@@ -10,7 +10,6 @@ from arrows import ops
 from arrows.engine.program.instructions import (
     Accumulate,
     Call,
-    Copy,
     Gather,
     Instruction,
     LoadConstant,
@@ -158,8 +157,6 @@ class LineReader:
                 return Gather(result, numbers_of(rest))
             case "gradient" if rest.isdecimal():
                 return Pull(result, int(rest))
-            case "copy":
-                return Copy(self._equation(result, rest))
             case "call":
                 return Call(self._equation(result, rest))
             case "sum":

@@ -17,13 +17,11 @@ from arrows.engine.program.build import build
 from arrows.engine.program.emitters.cuda import emit_kernels
 from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, emit, emit_once
 from arrows.engine.program.passes.allocate import allocate
-from arrows.engine.program.passes.copy_transposes import copy_transposes
 from arrows.engine.program.passes.deduplicate import deduplicate
 from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
-from arrows.engine.program.passes.fuse_across import fuse_across
 from arrows.engine.program.passes.fuse_kernels import fuse_kernels
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
@@ -44,9 +42,8 @@ ProgramTick = Callable[[Program, str, int], None]
 # Each list in the order in which its passes run; `differentiate` runs between the first two.
 FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
 BACKWARD: tuple[Pass, ...] = (join_slices, push_sums, defer, place)
-LAST: tuple[Pass, ...] = (deduplicate, copy_transposes, fuse)
-# A product takes a transposed matrix as it is, there, and has rows to spare.
-KERNELS: tuple[Pass, ...] = (fuse_kernels, fuse_across)
+LAST: tuple[Pass, ...] = (deduplicate, fuse)
+KERNELS: tuple[Pass, ...] = (fuse_kernels,)
 
 OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""

@@ -10,7 +10,6 @@ from arrows.engine.program.instructions import (
     Accumulate,
     Call,
     Compute,
-    Copy,
     Gather,
     Instruction,
     Join,
@@ -34,7 +33,6 @@ from arrows.typesys import types as T
 _REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
     LoadConstant: ("once",),
     LoadParameter: ("once",),
-    Copy: ("once",),
     LoadKeys: ("early", "step"),
     Gather: ("early", "step"),
     Store: ("step",),
@@ -321,14 +319,13 @@ class _Checker:
             if equation.result in inside or equation.result.id in self.values:
                 raise Violation(f"%{equation.result.id} is made already")
             inside.append(equation.result)
-        # A kernel also computes values of another level where it reads them.
-        if len({var.rows for var in (instruction.results if self.program.kernels else inside)}) > 1:
+        if len({var.rows for var in inside}) > 1:
             raise Violation("one loop runs over rows of one level")
         if not instruction.results or not set(instruction.results) <= set(inside):
             raise Violation("its results are not among its equations'")
 
     def _compute(self, instruction: Compute) -> None:
         check_equation(instruction.equation)
-        usual = View if isinstance(instruction, Copy) else type(instruction)
-        if not isinstance(instruction, Call) and not isinstance(instruction_of(instruction.equation), usual):
+        usual = type(instruction)
+        if usual is not Call and not isinstance(instruction_of(instruction.equation), usual):
             raise Violation(f"{instruction.equation.primitive.name} is no {type(instruction).__name__}")

@@ -99,10 +99,10 @@ class ExampleDigest:
         return f"sha256:{self._hash.hexdigest()}"
 
 
-def _digest(number: int, name: str, root: object, known: dict[int, tuple[int, int, object]]) -> str:
+def _digest(number: int, name: str, root: Any, known: dict[int, tuple[int, int, object]]) -> str:
     """The hash of a root; ``known`` has the root and the place there of all objects before, kept alive."""
     digest = hashlib.sha256()
-    pending: list[tuple[Any, object]] = [((None, name), root)]  # what leads to a value, and the value
+    pending: list[tuple[Any, Any]] = [((None, name), root)]  # what leads to a value, and the value
     met = 0
     while pending:
         place, value = pending.pop()

@@ -12,15 +12,7 @@ import numpy as np
 from arrows.engine.device import Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.running.distinct import PlannedDistinct, plan_distinct
-from arrows.engine.running.gathers import (
-    NOTHING_DELIVERED,
-    PlannedDeliveries,
-    PlannedGather,
-    PlannedSegments,
-    plan_deliveries,
-    plan_gather,
-    plan_segments,
-)
+from arrows.engine.running.gathers import PlannedGather, PlannedSegments, plan_gather, plan_segments
 from arrows.engine.running.gradient_flow import OperationFlow, plan_flows, plan_kernel_flows
 from arrows.engine.running.kernel_sums import NOTHING_WAITS, WaitingRows, plan_indices
 from arrows.engine.running.operation_code import OperationCode
@@ -129,7 +121,6 @@ class PlannedBatch:
         spans: for each component, in the order of execution: its number, and what runs in it.
         sent: what is sent beside the index arrays of the operations.
         waiting: where gradients wait until rows pull them, on a device with kernels.
-        deliveries: which rows are written where later steps read them, on a device with kernels.
         upload: all that is sent.
     """
 
@@ -138,7 +129,6 @@ class PlannedBatch:
     spans: Sequence[tuple[int, Sequence[StepRange]]]
     sent: SentValues
     waiting: WaitingRows
-    deliveries: PlannedDeliveries
     upload: Upload
 
 
@@ -179,11 +169,8 @@ def plan_batch(
     elif backward:
         flows = plan_flows(plan, replace(merged, operations=tuple(rows_of)), present, upload)
     gathers = {o: _plan_gathers(code, rows_of[o], distinct[o], upload) for o, code in present.items()}
-    deliveries = NOTHING_DELIVERED
-    if upload.device.has_kernels:
-        if backward:
-            _plan_indices(plan, merged, gathers, upload)
-        deliveries = plan_deliveries(plan, merged, present, gathers, upload)
+    if backward and upload.device.has_kernels:
+        _plan_indices(plan, merged, gathers, upload)
     planned = {
         o: _plan_operation(code, rows_of[o], gathers[o], distinct[o], flows.get(o, OperationFlow()), upload)
         for o, code in present.items()
@@ -211,7 +198,6 @@ def plan_batch(
         spans=spans,
         sent=sent,
         waiting=waiting,
-        deliveries=deliveries,
         upload=upload,
     )
 

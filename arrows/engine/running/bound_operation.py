@@ -9,7 +9,6 @@ from arrows.engine.device import Arena, Device, Uploaded
 from arrows.engine.program.emitters.arrays import GatherArrays, RegionArrays, SegmentBounds, StepRefused
 from arrows.engine.program.program import Slot
 from arrows.engine.running.batch_plan import PlannedOperation
-from arrows.engine.running.kernel_sums import PlannedPlaces
 from arrows.ops.arrays import Array
 
 # Operations share scratch arrays: nothing outlives its step.
@@ -33,14 +32,12 @@ class BatchArrays:
         arena: gives memory.
         uploaded: has the index arrays.
         slabs: the rows of all operations.
-        delivered: by slab, those that later steps read together, on a device with kernels.
     """
 
     device: Device
     arena: Arena
     uploaded: Uploaded
     slabs: Sequence[Array]
-    delivered: Mapping[int, Array]
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -94,7 +91,6 @@ def bind_forward(
     once: Sequence[Array],
     results: Sequence[Array],
     keys: Array | None,
-    places: Sequence[PlannedPlaces] = (),
 ) -> BoundOperation:
     """Binds the forward regions of an operation.
 
@@ -105,11 +101,10 @@ def bind_forward(
         once: the values of the region ``once``.
         results: for each result, the operation's rows of its slab.
         keys: the dropout keys of all rows, if the program reads them.
-        places: where the rows of results are delivered.
     """
     code, arena, uploaded = planned.code, batch.arena, batch.uploaded
     gathers = {
-        number: gather.bind(arena, uploaded, batch.slabs[gather.layout.slab], memory, number, batch.delivered)
+        number: gather.bind(arena, uploaded, batch.slabs[gather.layout.slab], memory, number)
         for number, gather in enumerate(planned.gathers)
     }
     segments = {domain: segments.bind(uploaded) for domain, segments in planned.segments.items()}
@@ -144,7 +139,6 @@ def bind_forward(
             scratch=scratch_arrays(planned, arena, "step"),
             device=batch.device,
             keys=keys,
-            delivered={each.result: each.bind(uploaded, batch.delivered) for each in places},
         )
     )
     return BoundOperation(

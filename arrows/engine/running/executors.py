@@ -202,9 +202,6 @@ def arena_sizes(executor: Executor, planned: PlannedBatch) -> dict[tuple[Hashabl
     for s, rows in planned.waiting.count.items():
         row = executor.plan.slabs[s].type
         need(("waiting", s), (rows, *row.shape), row.dtype)
-    for s, rows in planned.deliveries.count.items():
-        row = executor.plan.slabs[s].type
-        need(("delivered", s), (rows, *row.shape), row.dtype)
     return sizes
 
 

@@ -6,43 +6,19 @@ device.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 
 import numpy as np
 
 from arrows.engine.device import Arena, Upload, Uploaded
-from arrows.engine.planning import Plan
 from arrows.engine.program.emitters.arrays import GatherArrays, SegmentBounds
 from arrows.engine.reading import lengths_of, range_of, ranges_of
-from arrows.engine.running.gradient_flow import (
-    computed_rows,
-    computing_components,
-    plan_places,
-    reading_parts,
-)
-from arrows.engine.running.kernel_sums import PlannedIndices, PlannedPlaces
-from arrows.engine.running.operation_code import GatherLayout, OperationCode
-from arrows.engine.scheduling import Merged, OperationRows
-from arrows.ops import ROW, Segments
+from arrows.engine.running.kernel_sums import PlannedIndices
+from arrows.engine.running.operation_code import GatherLayout
+from arrows.engine.scheduling import OperationRows
+from arrows.ops import Segments
 from arrows.ops.arrays import Array, HostArray
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class DeliveredGather:
-    """A gather whose rows are written where it reads them by the steps that compute them.
-
-    The first step of a component copies all its rows, so that those of earlier components are there.
-
-    Attributes:
-        first: the first of its rows among those that are delivered of its slab.
-        copied: for each step, how many rows it copies.
-    """
-
-    first: int
-    copied: HostArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +32,6 @@ class PlannedGather:
         index: the number of the index array in the upload; None where every step reads a range.
         count: how many rows the value has, over all steps.
         buffered: for how many rows, the most of one step, a buffer is needed; 0 for kernels, which need none.
-        delivery: how the steps that compute rows deliver them, if they do.
         indices: the gathered numbers, if the host knows them and a gradient is summed by them.
     """
 
@@ -66,23 +41,14 @@ class PlannedGather:
     index: int | None
     count: int
     buffered: int
-    delivery: DeliveredGather | None = None
     indices: PlannedIndices | None = None
 
     @property
     def has_memory(self) -> bool:
         """Whether it has memory of its own for all rows."""
-        return self.layout.held and self.delivery is None and self.start is None
+        return self.layout.held and self.start is None
 
-    def bind(
-        self,
-        arena: Arena,
-        uploaded: Uploaded,
-        slab: Array,
-        memory: int,
-        number: int,
-        delivered: Mapping[int, Array] = MappingProxyType({}),
-    ) -> GatherArrays:
+    def bind(self, arena: Arena, uploaded: Uploaded, slab: Array, memory: int, number: int) -> GatherArrays:
         """The arrays of the gather.
 
         Args:
@@ -91,15 +57,10 @@ class PlannedGather:
             slab: the rows.
             memory: the number of the memory for what the operation keeps.
             number: that of the gather in the program.
-            delivered: by slab, where rows are delivered.
         """
-        layout, held, copied = self.layout, None, None
+        layout, held = self.layout, None
         indices = None if self.indices is None else self.indices.bind(uploaded)
-        if self.delivery is not None:
-            first, copied = self.delivery.first, self.delivery.copied
-            held = delivered[layout.slab][first : first + self.count * len(layout.operands)]
-            held = held.reshape(self.count, *layout.type.shape)
-        elif self.has_memory:
+        if self.has_memory:
             held = arena.array(
                 ("operand", memory, number), (self.count, *layout.type.shape), layout.type.dtype
             )
@@ -108,15 +69,7 @@ class PlannedGather:
             rows = slab[self.start : self.start + self.count * width]
             if width > 1:
                 rows = rows.reshape(self.count, *layout.type.shape)
-            return GatherArrays(
-                slab=slab,
-                index=None,
-                first=None,
-                rows=rows,
-                buffer=None,
-                copied=copied,
-                indices=indices,
-            )
+            return GatherArrays(slab=slab, index=None, first=None, rows=rows, buffer=None, indices=indices)
         buffer = None
         if not layout.held and self.index is not None and self.buffered:
             # Nobody reads the rows after the step, so all operations share these arrays.
@@ -124,13 +77,7 @@ class PlannedGather:
             buffer = arena.array(("gather", number), shape, layout.type.dtype)
         index = None if self.index is None else uploaded.get(self.index)
         return GatherArrays(
-            slab=slab,
-            index=index,
-            first=self.first,
-            rows=held,
-            buffer=buffer,
-            copied=copied,
-            indices=indices,
+            slab=slab, index=index, first=self.first, rows=held, buffer=buffer, indices=indices
         )
 
 
@@ -236,77 +183,4 @@ def plan_segments(offsets: HostArray, bounds: HostArray, upload: Upload) -> Plan
         ids=upload.add(ids),
         longest=int(lengths.max(initial=0)),
         gapless=bool(rows == 0 or lengths.min() > 0),
-    )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class PlannedDeliveries:
-    """Which rows are written, by the steps that compute them, where later steps read them together.
-
-    A gather then costs one launch a component instead of one a step.
-
-    Attributes:
-        count: for each slab, how many rows are read so.
-        places: by operation, where the rows of its results are written besides.
-    """
-
-    count: Mapping[int, int]
-    places: Mapping[int, Sequence[PlannedPlaces]]
-
-
-NOTHING_DELIVERED = PlannedDeliveries({}, {})
-
-
-def plan_deliveries(
-    plan: Plan,
-    merged: Merged,
-    codes: Mapping[int, OperationCode],
-    gathers: Mapping[int, list[PlannedGather]],
-    upload: Upload,
-) -> PlannedDeliveries:
-    """Plans deliveries, on a device with kernels.
-
-    Args:
-        plan: the model's plan.
-        merged: the batch.
-        codes: of the operations that have nodes in it.
-        gathers: their gathers; those whose rows are delivered are replaced.
-        upload: takes the index arrays.
-    """
-    count: dict[int, int] = {}
-    lists: dict[int, list[tuple[HostArray, HostArray]]] = {}
-    for o, own in gathers.items():
-        code, rows = codes[o], merged.operations[o]
-        if len(rows.parts) == len(rows.bounds):
-            continue  # each component is one step
-        for number, gather in enumerate(own):
-            layout = gather.layout
-            if gather.start is not None or not layout.held or layout.by_component:
-                continue
-            row = rows.side_by_side(layout.operands)
-            by = computing_components(plan, merged, layout.slab)[row]
-            (here,) = (by == rows.components[reading_parts(code, rows, (layout.operands,))]).nonzero()
-            if not _deliver(plan, merged, codes, layout.slab, row[here]):
-                continue
-            first = count.get(layout.slab, 0)
-            count[layout.slab] = first + len(row)
-            lists.setdefault(layout.slab, []).append((here + first, row[here]))
-            bounds = rows.bounds if layout.level == ROW else rows.offsets[layout.level][rows.bounds]
-            copied = np.zeros(len(bounds) - 1, np.int64)
-            copied[rows.parts[:-1]] = lengths_of(bounds[rows.parts])
-            own[number] = replace(gather, delivery=DeliveredGather(first, copied))
-    places: dict[int, list[PlannedPlaces]] = {o: [] for o in codes}
-    for slab, each in lists.items():
-        plan_places(plan, merged, slab, each, places, upload)
-    return PlannedDeliveries(count, places)
-
-
-def _deliver(
-    plan: Plan, merged: Merged, codes: Mapping[int, OperationCode], slab: int, rows: HostArray
-) -> bool:
-    """Whether the kernels that compute these rows of a slab can deliver them."""
-    return not any(
-        ((rows >= first) & (rows < stop)).any()
-        for owner, result, first, stop, _ in computed_rows(plan, merged, slab)
-        if owner in codes and result not in codes[owner].delivered
     )

@@ -24,8 +24,7 @@ from arrows.ops.arrays import Array, HostArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPlaces:
-    """Where the rows of a result have places in another array: they take gradients from there, or are
-    written there.
+    """Where the rows of a result have places in another array, from which they take gradients.
 
     Attributes:
         result: the number of the result.

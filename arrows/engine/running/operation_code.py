@@ -8,7 +8,7 @@ from math import prod
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
-from arrows.engine.program.emitters.arguments import DeliveredRows, OnceValue
+from arrows.engine.program.emitters.arguments import OnceValue
 from arrows.engine.program.emitters.numpy import RegionCode
 from arrows.engine.program.emitters.row_matrix import table_index
 from arrows.engine.program.instructions import (
@@ -99,7 +99,6 @@ class OperationCode:
         parameters: what ``once`` reads of layers, in order.
         accumulates: what ``deferred`` adds to gradients of parameters, in order.
         has_keys: whether dropout keys are read.
-        delivered: the numbers of the results that kernels of ``step`` can write to several places.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
             lie together.
     """
@@ -120,7 +119,6 @@ class OperationCode:
     parameters: tuple[LoadParameter, ...]
     accumulates: tuple[Accumulate, ...]
     has_keys: bool
-    delivered: frozenset[int]
     read_by_kernels: frozenset[int]
 
     @staticmethod
@@ -145,12 +143,6 @@ class OperationCode:
             parameters=tuple(each for each in program.region("once") if isinstance(each, LoadParameter)),
             accumulates=tuple(accumulates),
             has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
-            delivered=frozenset(
-                argument.result
-                for kernel in regions["step"].kernels
-                for argument in kernel.arguments
-                if isinstance(argument, DeliveredRows)
-            ),
             read_by_kernels=_read_by_kernels(code),
         )
 

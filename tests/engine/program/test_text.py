@@ -55,7 +55,7 @@ result 1: float32 elements 0
 distinct rows of operand 0: spread %7; summed %13; products %15
 once
   %0: float32[2, 2] = parameter cell/weight
-  %1: float32[2, 2] = copy transpose(%0, axes=(-1, -2))
+  %1: float32[2, 2] = transpose(%0, axes=(-1, -2))
   %2: float32[2] = constant [0.1, -inf]
   %3: uint64 row = dropout keys
 early

@@ -31,7 +31,7 @@ once
   %1: float32[4] = parameter cell/bias
   %2: float32[4, 3] = transpose(%0, axes=(-1, -2))
   %3: float32[8, 4] = parameter cell/state
-  %4: float32[4, 8] = copy transpose(%3, axes=(-1, -2))
+  %4: float32[4, 8] = transpose(%3, axes=(-1, -2))
   %5: float32[4] = constant 0.5
 early
   %10: float32[3] row = gather 0
@@ -226,10 +226,6 @@ add(%22, %1) => add(%22, %6)
 # Where instructions stand
 %30 << %60: float32[3] row = gather 0
     Gather stands in early or step
-
-copy transpose(%3, axes=(-1, -2)) => copy square(%3)
-%4: float32[4, 8] => %4: float32[8, 4]
-    square is no Copy
 
 # Operands
 gather 1, 2 => gather 1, 3

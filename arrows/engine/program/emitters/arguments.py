@@ -88,29 +88,6 @@ class PullValues:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryOffsets:
-    """The address of int32 offsets: row r of a result is written to the rows ``places[offsets[r]:offsets[r +
-    1]]`` of `DeliveredRows` besides.  0 where no row is.
-    """
-
-    result: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryPlaces:
-    """The address of the places, int32, of all steps: what `DeliveryOffsets` counts from 0."""
-
-    result: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveredRows:
-    """The address of the rows that later steps read together; places number them."""
-
-    result: int
-
-
-@dataclass(frozen=True, slots=True)
 class SegmentOffsets:
     """The address of int32 offsets, rows + 1 of them: the elements of row r, counted from 0 in the step."""
 
@@ -157,9 +134,6 @@ Argument: TypeAlias = (
     | PullOffsets
     | PullPlaces
     | PullValues
-    | DeliveryOffsets
-    | DeliveryPlaces
-    | DeliveredRows
     | SegmentOffsets
     | SegmentRows
     | DropoutKeys

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from arrows.engine.device import Device
 from arrows.ops import Segments
-from arrows.ops.arrays import Array, HostArray
+from arrows.ops.arrays import Array
 
 SegmentBounds = tuple[int, int, Segments]
 """Of one step: where the elements of a sequence start and stop, and the bounds of each row's elements."""
@@ -40,8 +40,6 @@ class GatherArrays:
         rows: all rows, for regions that read them later: memory to fill, or a range of the slab; None where
             no later region reads them.
         buffer: memory for the rows of one step, where ``rows`` is None.
-        copied: for each step, how many rows it copies, if these are not its own: the first of a component
-            copies all, since later ones are delivered.  None otherwise.
         indices: the gathered numbers, if a table's gradient is summed by them and the host knows them.
     """
 
@@ -50,7 +48,6 @@ class GatherArrays:
     first: Sequence[int] | None
     rows: Array | None
     buffer: Array | None
-    copied: HostArray | None = None
     indices: DistinctIndices | None = None
 
 
@@ -61,8 +58,7 @@ class PlacesOfRows:
     Attributes:
         offsets: the address of int32, for each row where its places start, and where the last end.
         places: of int32, the rows of ``values`` that are its places, row after row.
-        values: the gradients that readers of the result's slab have left, which rows take; or what later
-            steps read together, where rows are written.
+        values: the gradients that readers of the result's slab have left, which rows take.
     """
 
     offsets: int
@@ -93,7 +89,6 @@ class RegionArrays:
         device: where the arrays are.
         ones: gives so many ones of an element type, on a device with kernels.
         pulled: on a device with kernels, for each result what its rows take; ``pulls`` is empty there.
-        delivered: likewise, where its rows are written besides.
     """
 
     once: Sequence[Array]
@@ -111,7 +106,6 @@ class RegionArrays:
     keys: Array | None = None
     pulls: Sequence[Callable[[int], None]] = ()
     pulled: Mapping[int, PlacesOfRows] = field(default_factory=dict)
-    delivered: Mapping[int, PlacesOfRows] = field(default_factory=dict)
     ones: Callable[[int, str], Array] | None = None
 
 

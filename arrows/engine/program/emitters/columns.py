@@ -14,9 +14,6 @@ import numpy as np
 
 from arrows.engine.program.emitters.arguments import (
     Argument,
-    DeliveredRows,
-    DeliveryOffsets,
-    DeliveryPlaces,
     DropoutKeys,
     GradientRows,
     OnceValue,
@@ -136,8 +133,6 @@ class RegionColumns:
                 return self._at(gradients, Var(0, type, max(level, ROW)))
             case PullOffsets(number) | PullPlaces(number) | PullValues(number):
                 return self._places(argument, number, arrays.pulled.get(number))
-            case DeliveryOffsets(number) | DeliveryPlaces(number) | DeliveredRows(number):
-                return self._places(argument, number, arrays.delivered.get(number))
             case SegmentOffsets(level):
                 return WordColumn(self._segments(level, 0), 4, self.numbers.shape[1] - 1)
             case SegmentRows(level):
@@ -157,9 +152,9 @@ class RegionColumns:
         if places is None:
             return WordColumn(0)
         match argument:
-            case PullOffsets() | DeliveryOffsets():
+            case PullOffsets():
                 return self._starts(places.offsets, 4, max(self._program.results[result][1], ROW))
-            case PullPlaces() | DeliveryPlaces():
+            case PullPlaces():
                 return WordColumn(places.places)
             case _:
                 return WordColumn(self._device.address(places.values))

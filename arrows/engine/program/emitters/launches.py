@@ -13,7 +13,7 @@ from arrows.engine.program.emitters.products import StepProduct
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import Program
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray
+from arrows.ops.arrays import Array
 
 
 class RegionLaunches:
@@ -32,23 +32,14 @@ class RegionLaunches:
 
     def kernel(self, kernel: CKernel) -> Launch:
         """The launches of a kernel, one for each step."""
-        return self._bind(kernel, self._words(kernel))
-
-    def _words(self, kernel: CKernel) -> HostArray:
-        return self._columns.words([self._columns.column(argument) for argument in kernel.arguments])
-
-    def _bind(self, kernel: CKernel, words: HostArray) -> Launch:
+        words = self._columns.words([self._columns.column(argument) for argument in kernel.arguments])
         return self._device.compile([kernel.source])[kernel.source.name].bind(words)
 
     def gather(self, number: int, kernel: CKernel) -> Launch:
         """The launches that copy gathered rows together, which are none if the rows lie so already."""
-        gather = self._arrays.gathers[number]
-        if gather.first is None:
+        if self._arrays.gathers[number].first is None:
             return _nothing
-        words = self._words(kernel)
-        if gather.copied is not None:
-            words[:, 0] = gather.copied
-        return self._bind(kernel, words)
+        return self.kernel(kernel)
 
     def pull(self, number: int, kernel: CKernel) -> Launch:
         """The launches that add to gradients what readers have left, which are none if nobody has."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.emitters.kernels import Kernels
-from arrows.engine.program.instructions import Compute, Copy, LoadConstant, LoadParameter, RowMap
+from arrows.engine.program.instructions import Compute, LoadConstant, LoadParameter, RowMap
 from arrows.engine.program.program import Program
 from arrows.ops.arrays import Array, HostArray
 
@@ -19,8 +18,7 @@ class OnceCode:
     """The region ``once`` as a function.
 
     Attributes:
-        compute: ``compute(constants, parameters, steps)`` gives all values of the region, in order; ``steps``
-            counts the steps of more than a few rows (`ContiguousTranspose`).
+        compute: ``compute(constants, parameters)`` gives all values of the region, in order.
         constants: what to hand to it.
     """
 
@@ -33,7 +31,7 @@ def emit_once(program: Program, device: Device) -> OnceCode:
     kernels = Kernels(device.xp)
     constants: list[HostArray] = []
     parameters = 0
-    lines = ["def compute(constants, parameters, steps):"]
+    lines = ["def compute(constants, parameters):"]
     for instruction in program.region("once"):
         (var,) = instruction.writes
         match instruction:
@@ -43,9 +41,6 @@ def emit_once(program: Program, device: Device) -> OnceCode:
             case LoadParameter():
                 value = f"parameters[{parameters}]"
                 parameters += 1
-            case Copy(equation):
-                copy = kernels.add(ContiguousTranspose(kernels.kernel(equation)), "copy_transpose")
-                value = f"{copy}(v{equation.operands[0].id}, steps)"
             case Compute(equation) | RowMap((equation,)):
                 value = kernels.call(equation, [f"v{operand.id}" for operand in equation.operands])
             case _:

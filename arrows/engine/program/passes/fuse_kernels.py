@@ -17,8 +17,8 @@ a join's parts are.
 
 A launch takes 4 kB of words, which bounds the values of a kernel: a wider join is made of joins.
 
-A training step of a binary Tree-LSTM cell is 4 launches; without this pass it is 13, and without
-`fuse_across` either 33 (`tests/training/test_launches.py` counts them).
+A training step of a binary Tree-LSTM cell is 5 launches, and without this pass 34
+(`tests/training/test_launches.py` counts them).
 """
 
 from __future__ import annotations

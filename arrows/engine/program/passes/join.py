@@ -9,7 +9,7 @@ slab it is a view::
     %1: float32[3] row = gather 1          ->     %2: float32[6] row = gather 0, 1
     %2: float32[6] row = concat(%0, %1)
 
-For a device with kernels, a training step of a binary Tree-LSTM cell is 4 launches; without this pass it is 6
+For a device with kernels, a training step of a binary Tree-LSTM cell is 5 launches; without this pass it is 6
 (`tests/training/test_launches.py` counts them).  With NumPy a step of two bidirectional LSTMs of 256 takes
 1.04 times as long without it (batch 16: `python -m benchmarks.passes`).
 """

@@ -14,7 +14,6 @@ from arrows.engine.program.emitters.c.source import (
     in_c,
     in_columns,
     is_short,
-    over_sequence,
 )
 
 __all__ = [
@@ -26,6 +25,5 @@ __all__ = [
     "is_reduction",
     "is_shared",
     "is_short",
-    "over_sequence",
     "segment_sum_kernel",
 ]

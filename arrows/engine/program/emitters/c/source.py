@@ -16,9 +16,6 @@ from itertools import pairwise
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import (
     Argument,
-    DeliveredRows,
-    DeliveryOffsets,
-    DeliveryPlaces,
     GradientRows,
     ResultRowsOf,
     RowCount,
@@ -43,7 +40,7 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
 )
-from arrows.engine.program.program import Program, ResultRows
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
 SHORT_ROW = 64
@@ -78,11 +75,6 @@ def is_short(equation: Equation) -> bool:
     return all(var.type.size <= SHORT_ROW for var in (equation.result, *equation.operands))
 
 
-def over_sequence(equation: Equation) -> bool:
-    """Whether each number of the result is made of all elements of a sequence."""
-    return equation.primitive.name in COLLAPSING or equation.primitive.name == "segment_softmax"
-
-
 def in_columns(equation: Equation) -> bool:
     """Whether a kernel can compute an equation number by number, fused with others."""
     return in_c(equation) and not is_reduction(equation)
@@ -103,11 +95,9 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
                 if any(is_reduction(equation) for equation in equations):
                     make = _row_kernel if all(map(is_short, equations)) else _lane_kernel
                     return make(program, equations, results)
-                if results[0].rows != ROW and any(map(over_sequence, equations)):
-                    return _sequence_kernel(program, equations, results)
                 return _column_kernel(program, equations, results)
             case Compute(equation) if equation.primitive.name == "segment_softmax":
-                return _sequence_kernel(program, (equation,), (equation.result,))
+                return _sequence_kernel(program, equation)
             case Compute(equation) if equation.primitive.name in ATTENTION:
                 return _item_kernel(program, equation, attention_items(equation), write_attention)
             case Compute(equation) if equation.primitive.name == "segment_shift":
@@ -242,21 +232,16 @@ def _item_kernel(
     return _kernel(writer, rows, [(count, scope)])
 
 
-def _sequence_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
+def _sequence_kernel(program: Program, equation: Equation) -> CKernel:
     """A thread for each column of a sequence, which goes over its elements."""
-    if not all(in_columns(each) or each.primitive.name == "segment_softmax" for each in equations):
-        raise NotInC
-    writer = KernelWriter(program, {equation.result: equation for equation in equations})
+    writer, var = KernelWriter(program, {equation.result: equation}), equation.result
     rows = writer.word(RowCount(ROW), "const long long")
-    blocks = []
-    for length, starts in _pieces(equations, results).items():
-        scope = CodeBlock(writer.fresh)
-        block, element = elements_of(writer, scope, results[0].rows, "r")
-        at = RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1)
-        _write_pieces(writer, starts, block, at, element)
-        scope.close(block)
-        blocks.append((length, scope))
-    return _kernel(writer, rows, blocks)
+    scope = CodeBlock(writer.fresh)
+    block, element = elements_of(writer, scope, var.rows, "r")
+    at = column("j", var.type.size)
+    _write(writer, block, var, element, at, writer.value(block, var, element, at))
+    scope.close(block)
+    return _kernel(writer, rows, [(var.type.size, scope)])
 
 
 def _copy_kernel(
@@ -292,21 +277,6 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
     type = c_type(root)
     target = f"(({type}*){writer.word(RowsOf(root), f'const {type}*')})[{place(row, root.type.size, at)}]"
     scope.lines.append(f"{target} = {value};")
-    match writer.program.memory[root]:
-        case ResultRows(number):
-            _deliver(writer, scope, number, root, row, at, value)
-
-
-def _deliver(
-    writer: KernelWriter, scope: CodeBlock, result: int, var: Var, row: str, at: RowPlace, value: str
-) -> None:
-    """Writes a number of a result where later steps read it besides: they need not gather it then."""
-    offsets = writer.word(DeliveryOffsets(result), "const int*")
-    places = writer.word(DeliveryPlaces(result), "const int*")
-    rows = writer.word(DeliveredRows(result), f"{c_type(var)}*")
-    start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"
-    target = f"{rows}[{place(f'(long long){places}[p]', var.type.size, at)}]"
-    scope.lines.append(f"if ({offsets}) for ({start}) {target} = {value};")
 
 
 def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:

@@ -12,9 +12,6 @@ import numpy as np
 from arrows.engine.device.host_compiler import HostLibrary
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program.emitters.arguments import (
-    DeliveredRows,
-    DeliveryOffsets,
-    DeliveryPlaces,
     DropoutKeys,
     GradientRows,
     OnceValue,
@@ -222,8 +219,6 @@ class KernelRun:
                 )
             case PullValues(number):
                 return self._address(self.pulled[number][2]) if number in self.pulled else 0
-            case DeliveryOffsets() | DeliveryPlaces() | DeliveredRows():
-                return 0
             case SegmentOffsets(level):
                 return self._address(np.asarray(batch.segments(region, level, step).offsets, np.int32))
             case SegmentRows(level):
