@@ -198,6 +198,42 @@ def test_blocks_that_differ_are_told_apart() -> None:
         assert np.signbit(got[0]) == np.signbit(factor)
 
 
+PLAIN: list[Callable[[], Any]] = [
+    *(ar.Sum, ar.Mean, ar.Max, ar.Min, lambda: ar.Sum(name="total"), lambda: ar.Sum(name="sum")),
+    *(lambda by=by: ar.Shift(by) for by in (1, -1, 2)),  # type: ignore[misc]
+    *(lambda rate=rate: ar.Dropout(rate) for rate in (0.25, 0.5)),  # type: ignore[misc]
+]
+
+
+def test_blocks_without_parameters_are_one_call_site_if_they_are_equal_and_only_then() -> None:
+    net = ar.OnTheFly()
+    for _ in range(2):
+        with net.batch() as g:
+            x = g.tensor([1.0, 2.0])
+            for make in PLAIN * 2:
+                block = make()
+                block(x if isinstance(block, ar.Dropout) else [x, x])
+    calls = [site for site in net.call_sites.sites if "ApplySite" in type(site).__name__]
+    assert len(calls) == len(PLAIN)
+
+
+def test_losses_at_one_place_have_their_own_arguments() -> None:
+    net = ar.OnTheFly()
+    makers: list[Callable[[], Any]] = [
+        *(ar.SoftmaxCrossEntropy, lambda: ar.SoftmaxCrossEntropy(label_smoothing=0.5)),
+        *(
+            lambda: ar.SoftmaxCrossEntropy(weight=[1.0, 2.0]),
+            lambda: ar.SoftmaxCrossEntropy(weight=[1.0, 3.0]),
+        ),
+    ]
+    with net.batch() as g:
+        together = [float(make()(g.tensor([1.0, 2.0]), 1)) for make in makers * 2]
+    alone = [
+        float(((ar.Vector(2) & ar.Constant(1, "int32")) >> make()).eval([1.0, 2.0])) for make in makers * 2
+    ]
+    np.testing.assert_allclose(together, alone, 1e-6)
+
+
 def test_what_has_parameters_is_equal_to_itself_alone() -> None:
     net = ar.OnTheFly()
     with net.batch() as g:
