@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from arrows.engine.planning import ApplyOperation
+from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store
 from arrows.engine.program.passes.rewriter import assembled
 from arrows.engine.program.program import Operand, Program
 from arrows.engine.reading import index_of
 from arrows.ops import Tracer, TraceRecorder, Var, segment_count
-from arrows.ops.in_range import in_range
 
 
 def build(

@@ -20,6 +20,7 @@ from arrows.engine.program.emitters.c import CKernel
 from arrows.engine.program.emitters.kernels import Kernels
 from arrows.engine.program.emitters.once import OnceCode, emit_once
 from arrows.engine.program.emitters.values import Values, shape_code, suffix, written_view
+from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
     Compute,
@@ -38,7 +39,6 @@ from arrows.engine.program.instructions import (
 from arrows.engine.program.program import Program, RangeOf, ResultRows, ScatterRows
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
 from arrows.ops.arrays import ArrayModule
-from arrows.ops.in_range import in_range
 from arrows.typesys import ArrowValueError
 
 __all__ = ["OnceCode", "RegionCode", "emit", "emit_once"]
