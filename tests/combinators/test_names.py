@@ -45,17 +45,8 @@ def declared(name: str) -> ar.Block[Any, Any]:
 
 MAKERS: dict[str, Callable[[str], Any]] = {
     "FC": lambda name: ar.FC(1, name=name),
-    "Embedding": lambda name: ar.Embedding(3, 2, name=name),
-    "TreeLSTM": lambda name: ar.TreeLSTM(2, children=2, name=name),
-    "Scalar": lambda name: ar.Scalar(name=name),
     "Vector": lambda name: ar.Vector(2, name=name),
     "Function": lambda name: ar.Function(lambda x: x, name=name),
-    "InputTransform": lambda name: ar.InputTransform(len, name=name),
-    "Record": lambda name: ar.Record({"a": ar.Scalar()}, name=name),
-    "Map": lambda name: ar.Map(ar.Scalar(), name=name),
-    "Sum": lambda name: ar.Sum(name=name),
-    "Constant": lambda name: ar.Constant(1.0, name=name),
-    "OneOf": lambda name: ar.OneOf(len, {0: ar.Scalar()}, name=name),
     "Metric": ar.Metric,
     "Tap": ar.Tap,
     "Composition": composition,

@@ -13,9 +13,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.combinators import has_effects
 from arrows.inference import Typed
-from arrows.inference.occurrences import Components
 from arrows.typesys import types as T
 
 FLOAT = T.Tensor(())
@@ -77,15 +75,6 @@ def test_two_definitions_refer_to_one_another(make: Callable[[], tuple[Any, Any]
     even, odd = make()
     assert [float(even.eval(x)) for x in (3, [3], [3, [4]], [])] == [6, 3, 11, 0]
     assert [float(odd.eval(x)) for x in (3, [3], [3, [4]])] == [3, 6, 10]
-
-
-@MAKERS
-def test_they_are_values_like_all_blocks(make: Callable[[], tuple[Any, Any]]) -> None:
-    even, odd = make()
-    both = ar.GetItem(0) >> even & ar.GetItem(1) >> odd & ar.Map(even)
-    value = both.eval(([[1]], [[1]]))
-    assert [float(value[0]), float(value[1]), [float(x) for x in value[2]]] == [2, 1, [2, 2]]
-    assert not has_effects(both)
 
 
 def test_three_definitions() -> None:
@@ -323,15 +312,6 @@ def test_inference_enters_each_definition_once_however_they_refer_to_one_another
         declaration.resolve_to(case)
     typed = ar.infer(references[0])
     assert sum(x.form.kind == "OneOf" for x in typed.walk()) == n
-
-
-def test_components() -> None:
-    a, b = two()
-    found = Components()
-    assert found.of(a) == found.of(b) == found.of(a.definition)
-    assert found.of(ar.Map(a)) != found.of(a)
-    other, _ = two()
-    assert found.of(other) != found.of(a)
 
 
 # ------------------------------------------------------------------------------------------ declared types

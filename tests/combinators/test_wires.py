@@ -19,22 +19,12 @@ from arrows.typesys import ArrowTypeError
 USES = {
     "tanh": ops.tanh,
     "concat": lambda x: ops.concat([x, x]),
-    "concat of a tuple": lambda x: ops.concat((x, np.ones(2)), axis=1),
-    "stack": lambda x: ops.stack([x, x]),
-    "matmul": lambda x: ops.matmul(np.ones((2, 2)), x),
     "softmax": lambda x: ops.softmax(x, axis=0),
-    "reshape": lambda x: ops.reshape(x, (1,)),
     "where": lambda x: ops.where(x, x, 0.0),
     "np.tanh": np.tanh,
-    "np.concatenate": lambda x: np.concatenate([x, x]),
-    "np.sum": np.sum,
     "np.ones * x": lambda x: np.ones(2) * x,
-    "np.ones @ x": lambda x: np.ones(2) @ x,
     "np.float32 + x": lambda x: np.float32(2) + x,
     "math.tanh": math.tanh,
-    "abs": abs,
-    "modulo": lambda x: x % 2,
-    "floor": lambda x: 2 // x,
 }
 
 

@@ -38,45 +38,6 @@ RECURRENT = Flow(
 )
 
 
-def test_text():
-    assert (
-        dataflow_text(RECURRENT)
-        == """\
-               ┌─────────┐
-               │ values  │
-               └─────────┘
-                  int32
-                    │
-                    ▼
-     ┌─────────────────────────────┐
-     │ Embedding(9, 4)  model.py:3 │
-     └─────────────────────────────┘
-               float32[4]
-                    │
-                    ▼
-  ╭─stratum 2, step by step───────────╮
-  │                                   │
-  │                ●◀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈╮ │
-  │                │                ┊ │
-  │                ▼                ┊ │
-  │   ┌─────────────────────────┐   ┊ │
-  │   │ LSTMCell(4)  model.py:5 │┈┈┈╯ │
-  │   └─────────────────────────┘     │
-  │    (float32[4], float32[4])       │
-  │                │                  │
-  │                ▼                  │
-  │                ●                  │
-  ╰───────────────────────────────────╯
-                    │
-                    ▼
-          ┌───────────────────┐
-          │ FC(2)  model.py:6 │
-          └───────────────────┘
-               float32[2]
-"""
-    )
-
-
 def test_a_cycle_is_a_way_back_in_a_frame():
     scene = flow_scene(RECURRENT)
     (frame,) = [box for box in scene.boxes if isinstance(box, FrameBox)]

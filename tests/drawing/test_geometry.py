@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import arrows as ar
 from arrows.drawing import CHARACTERS, PIXELS, lay_out, scene_of, to_svg
 from tests import generate
 from tests.drawing import examples, geometry
+from tests.profile import draws
 
 
 @pytest.mark.parametrize("measures", [PIXELS, CHARACTERS], ids=["pixels", "characters"])
@@ -22,7 +23,7 @@ def test_models(name, measures):
             geometry.check_svg(to_svg(drawing, name))
 
 
-@settings(max_examples=60, deadline=None)
+@draws(20, 1000)
 @given(generate.cases())
 def test_random_blocks(case):
     for scene in (scene_of(ar.infer(case.block)), scene_of(case.block)):

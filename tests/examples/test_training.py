@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows import cli
 from arrows.data import format_tree, generate, read_conllu, read_trees
 from arrows.models import Examination, TagExamination, tagger_vocabularies
 
@@ -105,28 +104,6 @@ def test_training_prints_figures_and_keeps_the_best_model(example, folder, train
     assert {"m", "m.state", "log", "data"} <= set(os.listdir(tmp_path))
     steps = [json.loads(line)["step"] for line in (tmp_path / "log").read_text().splitlines()]
     assert steps == sorted(steps) and steps[-1] == 20
-
-
-def test_the_command_predicts_by_the_model(example, folder, train, tmp_path, capsys):
-    train(example, "--save", tmp_path / "m", "--epochs", 1)
-    capsys.readouterr()
-    kind, name, show = (
-        ("trees", "test.txt", ["--show"]) if example == "sentiment" else ("conllu", "xx-ud-test.conllu", [])
-    )
-    assert cli.main(["predict", str(tmp_path / "m"), str(folder / name), "--format", kind]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    if example == "sentiment":
-        labels = [tree["label"] for tree in read_trees(folder / name)]
-        right = [row["class"] == ar.data.CLASSES[label] for row, label in zip(rows, labels, strict=True)]
-    else:
-        words = [word for sentence in read_conllu(folder / name) for word in sentence]
-        tags = [word["class"] for row in rows for word in row]
-        right = [tag == word["tag"] for tag, word in zip(tags, words, strict=True)]
-    assert f"{np.mean(right):.4f}" == figures(tmp_path / "m", folder, example, "test")[0]
-    if show:
-        assert cli.main(["predict", str(tmp_path / "m"), str(folder / name), "--format", kind, *show]) == 0
-        nodes = sum(line.count("(") for line in (folder / name).read_text().splitlines())
-        assert sum(bool(line) for line in capsys.readouterr().out.splitlines()) == nodes
 
 
 def test_a_seed_fixes_the_numbers_and_a_run_goes_on(example, train, tmp_path):

@@ -127,11 +127,6 @@ def test_costs_are_those_of_trying_everything(size: int) -> None:
             state.take(generator.choice([t for t in TRANSITIONS if state.allowed[t]]), 0)
 
 
-def test_how_many_trees_are_projective() -> None:
-    # The non-crossing trees on one point more (OEIS A001764); the root may have several words.
-    assert [len(projective(size)) for size in (1, 2, 3, 4)] == [1, 3, 12, 55]
-
-
 def test_parsing_together_is_parsing_one_by_one() -> None:
     parser, sentences = some_sentences()
     assert P["parse"](parser, sentences) == P["parse"](parser, sentences, 1)

@@ -81,18 +81,15 @@ def test_it_is_shown_copied_and_pickled_so(kind: str) -> None:
 
 
 WIDE: dict[str, Callable[[], Any]] = {
-    "and": lambda: _wide(ar.Scalar(), lambda b: b & b),
     "all of": lambda: _wide(ar.Scalar(), lambda b: ar.AllOf(b, b)),
     "objects": lambda: _wide(ar.Identity(), lambda b: b & b),
     "objects into a function": lambda: (
         _wide(ar.Identity(), lambda b: ar.AllOf(b, b)) >> ar.InputTransform(len)
     ),
-    "objects taken apart": lambda: _wide(ar.Identity(), lambda b: b & b) >> (first & ar.Identity()) >> first,
     "objects and numbers": lambda: _wide(ar.Identity() & ar.Scalar(), lambda b: ar.AllOf(b, b)) >> first,
     "elements": lambda: ar.Map(_wide(ar.Identity(), lambda b: b & b)) >> ar.Map(first),
     "state": lambda: ar.Fold(_wide(ar.GetItem(1), lambda b: ar.AllOf(b, b)) >> ar.Scalar(), ar.Zeros([])),
     "constants": lambda: _wide(ar.Zeros([2]), lambda b: ar.AllOf(b, b)),
-    "optional": lambda: _wide(ar.Scalar(), lambda b: ar.Optional(ar.AllOf(b, b))),
 }
 
 

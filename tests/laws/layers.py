@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from tests.generation import parts, sequences
+from tests.generation import sequences
 from tests.generation.build import WIDTH, WORDS, Build, vectors, words
 from tests.laws.law import gru, law, reader, sequence, some, start
 
@@ -44,14 +44,7 @@ def behind(build: Build) -> Any:
     return ar.GRUCell(WIDTH, reset_after=True)
 
 
-def _is_likely(x: Any) -> Any:
-    uniform, normal = ops.uniform_like(x), ops.normal_like(x)
-    return ops.logical_and(ops.logical_and(uniform >= 0.0, uniform < 1.0), ops.abs(normal) < 10.0)
-
-
 LABEL = ar.Constant(1, "int32")
-NOT_ZERO = ar.Function(lambda b: b * b + 0.37)
-APART = ar.Function(parts.moved(1))
 
 
 @law("(i & h) >> pick of attend == (embed(i) & h) >> dot", table, data=st.tuples(words, vectors))
@@ -71,11 +64,6 @@ def _(f):
     return (f & LABEL) >> ar.SoftmaxCrossEntropy(label_smoothing=0.25), (
         f & (f & LABEL) >> ar.SoftmaxCrossEntropy()
     ) >> ar.Function(lambda scores, loss: 0.75 * loss - 0.25 * ops.mean(ops.log_softmax(scores)))
-
-
-@law("uniform numbers are from 0 to 1, and normal ones within 10 of 0", reader)
-def _(f):
-    return f >> ar.Function(lambda x: ops.where(_is_likely(x), x, -x)), f
 
 
 @law("Shift(1) >> Conv1d == Conv1d >> Shift(1)", sequence, filters, where="it is causal, and has no bias")
@@ -127,43 +115,3 @@ def _(s, g, c):
 @law("one step of a GRUCell == the cell", reader, gru, start)
 def _(f, g, c):
     return ar.AllOf(f) >> ar.RNN(g, c) >> SECOND, (f & c) >> g
-
-
-@law("a // b * b + a % b == a", reader, reader)
-def _(a, b):
-    return (a & b >> NOT_ZERO) >> ar.Function(lambda a, b: a // b * b + a % b), (a & b >> NOT_ZERO) >> FIRST
-
-
-@law("sort >> sort == sort, and argsort says where", reader)
-def _(f):
-    return f >> APART >> ar.Function(lambda x: ops.sort(ops.sort(x)[0])[0]), f >> APART >> ar.Function(
-        lambda x: ops.gather(x, ops.argsort(x))
-    )
-
-
-@law("the best k of a descending order are its first k", reader)
-def _(f):
-    return f >> APART >> ar.Function(lambda x: ops.top_k(x, 2)[0]), f >> APART >> ar.Function(
-        lambda x: ops.sort(x, descending=True)[0][:2]
-    )
-
-
-@law("einsum is a product, an outer product, a sum", reader, reader)
-def _(f, g):
-    return (f & g) >> ar.Function(lambda x, y: (ops.einsum("i,j->ij", x, y), ops.einsum("i,i", x, y))), (
-        f & g
-    ) >> ar.Function(lambda x, y: (ops.outer(x, y), ops.dot(x, y)))
-
-
-@law("floor and round of x + 1 are one more", reader)
-def _(f):
-    return f >> ar.Function(lambda x: ops.concat([ops.floor(x + 1.0), ops.round(x + 2.0)])), f >> ar.Function(
-        lambda x: ops.concat([ops.floor(x) + 1.0, ops.round(x) + 2.0])
-    )
-
-
-@law("stop_gradient >> f == stop_gradient >> f >> stop_gradient, for f without parameters", reader)
-def _(f):
-    return f >> ar.Function(lambda x: ops.tanh(ops.stop_gradient(x))), f >> ar.Function(
-        lambda x: ops.stop_gradient(ops.tanh(x))
-    )

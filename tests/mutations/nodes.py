@@ -30,7 +30,7 @@ class Exchange:
     why: str
     fits: Callable[[Any], bool]
     broken: Callable[[Any], Any]
-    within: tuple[str, ...] = ()
+    within: tuple[str, ...]
 
 
 def closed(block: Any) -> bool:
@@ -76,97 +76,85 @@ def is_choice(block: Any) -> bool:
     )
 
 
-def one_case_longer(block: Any) -> Any:
+PAIRS = "a cell takes an element and a state, a loss two values to compare"
+
+
+def is_table(block: Any) -> bool:
+    return isinstance(block, ar.Embedding)
+
+
+def goes_over(block: Any) -> bool:
+    return type(block) in (ar.Fold, ar.RNN, ar.Scan) and not getattr(block, "start_from_input", False)
+
+
+def has(first: Callable[[Any], bool], second: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a block is a chain in which two such steps stand side by side."""
+    return lambda block: steps(block, first, second) is not None
+
+
+EXCHANGES: list[Exchange] = []
+
+
+def exchange(
+    name: str, why: str, fits: Callable[[Any], bool], *within: str
+) -> Callable[[Callable[[Any], Any]], None]:
+    """Adds a way to the table; it decorates the function from a block to what stands there then."""
+    return lambda broken: EXCHANGES.append(Exchange(name, why, fits, broken, within))
+
+
+@exchange("a tensor is read once more", "what a function gives is no Python object", is_function)
+def _(block):
+    return Pipe(block, ar.Vector(3))
+
+
+@exchange("a tensor is transformed as an object", "what is read is a tensor", is_read)
+def _(block):
+    return Pipe(block, ar.InputTransform(len))
+
+
+@exchange("a tensor is gone over", "a tensor has no elements", is_read)
+def _(block):
+    return Pipe(block, ar.Map(ar.Identity()))
+
+
+@exchange("an item of a tensor is taken", "a tensor has no items", is_read)
+def _(block):
+    return Pipe(block, ar.GetItem(0))
+
+
+@exchange("one case gives another type", "LONGER gives another type", is_choice, "choice", "prepared_choice")
+def _(block):
     cases = [*block.cases[:-1], Pipe(block.cases[-1], LONGER)]
     return ar.OneOf(block.key or block.key_block, list(zip(block.keys, cases, strict=True)))
 
 
-def chain_with(first: Any, second: Any, change: Callable[[Any, int], Any]) -> Any:
-    """The two parts of an operator on chains in which two such steps stand side by side."""
-    return (
-        lambda block: steps(block, first, second) is not None,
-        lambda block: change(block, steps(block, first, second)),  # type: ignore[arg-type]
-    )
+@exchange("a reader is dropped", "a function takes tensors, not objects", has(is_read, is_function))
+def _(block):
+    return with_step(block, steps(block, is_read, is_function), ar.InputTransform(len))
 
 
-EXCHANGES = [
-    Exchange(
-        "a tensor is read once more",
-        "what a function gives is no Python object",
-        is_function,
-        lambda block: Pipe(block, ar.Vector(3)),
-    ),
-    Exchange(
-        "a tensor is transformed as an object",
-        "what is read is a tensor",
-        is_read,
-        lambda block: Pipe(block, ar.InputTransform(len)),
-    ),
-    Exchange(
-        "a tensor is gone over",
-        "a tensor has no elements",
-        is_read,
-        lambda block: Pipe(block, ar.Map(ar.Identity())),
-    ),
-    Exchange(
-        "an item of a tensor is taken",
-        "a tensor has no items",
-        is_read,
-        lambda block: Pipe(block, ar.GetItem(0)),
-    ),
-    Exchange(
-        "one case gives another type",
-        "a vector with one element more is another type, and what is no vector cannot have one more",
-        is_choice,
-        one_case_longer,
-        within=("choice", "prepared_choice"),
-    ),
-    Exchange(
-        "a reader is dropped",
-        "a function takes tensors, and what is not read is an object",
-        *chain_with(is_read, is_function, lambda block, i: with_step(block, i, ar.InputTransform(len))),
-    ),
-    Exchange(
-        "an index is read as a float",
-        "a table is indexed by integers",
-        *chain_with(
-            is_read,
-            lambda block: isinstance(block, ar.Embedding),
-            lambda block, i: with_step(block, i, ar.Scalar("float32")),
-        ),
-    ),
-    Exchange(
-        "an item is taken beyond the end",
-        "a tuple of n has no item n",
-        is_fan,
-        lambda block: Pipe(block, ar.GetItem(len(block.parts))),
-    ),
-    Exchange(
-        "one thing is given for a pair",
-        "a cell takes an element and a state, a loss two values to compare",
-        *chain_with(
-            is_fan,
-            takes_a_pair,
-            lambda block, i: with_step(block, i, ar.AllOf(block.parts[i].parts[0])),
-        ),
-        within=("gated", "tree_lstm"),
-    ),
-    Exchange(
-        "three things are given for a pair",
-        "a cell takes an element and a state, a loss two values to compare",
-        *chain_with(
-            is_fan,
-            takes_a_pair,
-            lambda block, i: with_step(block, i, ar.AllOf(*block.parts[i].parts, ar.Void())),
-        ),
-        within=("gated", "tree_lstm"),
-    ),
-    Exchange(
-        "a sequence is folded without end",
-        "an endless sequence has no last state",
-        lambda block: (
-            type(block) in (ar.Fold, ar.RNN, ar.Scan) and not getattr(block, "start_from_input", False)
-        ),
-        lambda block: Pipe(ar.Broadcast(), block),
-    ),
-]
+@exchange("an index is read as a float", "a table is indexed by integers", has(is_read, is_table))
+def _(block):
+    return with_step(block, steps(block, is_read, is_table), ar.Scalar("float32"))
+
+
+@exchange("an item is taken beyond the end", "a tuple of n has no item n", is_fan)
+def _(block):
+    return Pipe(block, ar.GetItem(len(block.parts)))
+
+
+@exchange("one thing is given for a pair", PAIRS, has(is_fan, takes_a_pair), "gated", "tree_lstm")
+def _(block):
+    place = steps(block, is_fan, takes_a_pair)
+    return with_step(block, place, ar.AllOf(block.parts[place].parts[0]))
+
+
+@exchange("three things are given for a pair", PAIRS, has(is_fan, takes_a_pair), "gated", "tree_lstm")
+def _(block):
+    place = steps(block, is_fan, takes_a_pair)
+    return with_step(block, place, ar.AllOf(*block.parts[place].parts, ar.Void()))
+
+
+@exchange("a sequence is folded without end", "an endless sequence has no last state", goes_over)
+def _(block):
+    return Pipe(ar.Broadcast(), block)

@@ -319,15 +319,6 @@ def test_a_sequence_of_tuples_of_one_is_another_than_one_of_tensors() -> None:
         assert g.numpy(results) == [3, 3, 3]
 
 
-def test_the_schedules_of_a_batch_stay_when_it_is_over() -> None:
-    net = ar.OnTheFly()
-    with net.batch() as g:
-        float(g.tensor(1.0) * 2.0)
-        within = g.timelines
-    assert len(within) == 1
-    assert g.timelines == within
-
-
 @pytest.mark.parametrize(
     ("function", "reason"),
     [

@@ -42,29 +42,20 @@ _UNARY = ("floor", "round", "negative", "abs", "sign", "square", "exp", "tanh", 
 _SMOOTH = ("expm1", "sin", "cos", "erf")
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "greater_equal", "equal")
 
+BROADCAST = (((), ()), ((3,), (3,)), ((1,), (3,)), ((2, 1), (1, 3)), ((2, 3), (1, 3)), ((0,), (1,)))
+AXES = (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
 CASES: list[Case] = []
 for _name in _UNARY + _SMOOTH:
     CASES += [(_name, (n(*shape),), {}) for shape in ((), (3,), (2, 3), (0,), (2, 0))]
 for _name in ("log", "sqrt", "log1p"):
     CASES += [(_name, (p(*shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
-for _name in _BINARY:
-    CASES += [
-        (_name, (n(*one), n(*two)), {})
-        for one, two in (
-            ((), ()),
-            ((3,), (3,)),
-            ((1,), (3,)),
-            ((2, 1), (1, 3)),
-            ((2, 3), (1, 3)),
-            ((0,), (1,)),
-        )
-    ]
+CASES += [(name, (n(*one), n(*two)), {}) for name in _BINARY for one, two in BROADCAST]
 CASES += [("power", (p(3),), {"exponent": e}) for e in (3, -1, 1.5, -0.5, 0)]
 CASES += [("power", (i(3),), {"exponent": 3})]
 CASES += [
     (name, (n(*one), p(*two) * sign), {})
     for name in ("mod", "floor_divide")
-    for one, two in (((), ()), ((3,), (3,)), ((2, 1), (1, 3)), ((0,), (1,)))
+    for one, two in BROADCAST
     for sign in (1, -1)
 ]
 _WHOLE = (
@@ -85,10 +76,7 @@ CASES += [
     for low, high in ((-0.4, 0.45), (None, 0.45), (-0.4, None), (None, None))
 ]
 CASES += [("clip", (i(3),), {"low": 1, "high": 2})]
-for _name in ("logical_and", "logical_or"):
-    CASES += [
-        (_name, (b(*x), b(*y)), {}) for x, y in (((), ()), ((3,), (3,)), ((2, 1), (1, 3)), ((0,), (1,)))
-    ]
+CASES += [(name, (b(*x), b(*y)), {}) for name in ("logical_and", "logical_or") for x, y in BROADCAST]
 CASES += [("logical_not", (b(*shape),), {}) for shape in ((), (3,), (0,))]
 CASES += [
     ("where", (b(*c), n(*x), n(*y)), {})
@@ -120,40 +108,16 @@ CASES += [("matmul", (i(2, 3), i(3, 2)), {})]
 CASES += [("outer", (n(*x), n(*y)), {}) for x, y in (((3,), (2,)), ((1,), (1,)), ((0,), (2,)), ((3,), (0,)))]
 
 CASES += [
-    ("sum", (n(*shape),), {"axes": axes, "keepdims": keep})
-    for shape, axes in (
-        ((3,), (-1,)),
-        ((2, 3), (-1,)),
-        ((2, 3), (-2,)),
-        ((2, 3), (-2, -1)),
-        ((2, 0), (-1,)),
-        ((), ()),
-    )
+    (name, (d(*shape) if name in ("max", "min") else n(*shape),), {"axes": axes, "keepdims": keep})
+    for name in ("sum", "max", "min", "logsumexp", "norm")
+    for shape, axes in AXES
     for keep in (False, True)
 ]
+CASES += [
+    (name, (n(),), {"axes": (), "keepdims": keep}) for name in ("sum", "norm") for keep in (False, True)
+]
+CASES += [("sum", (n(2, 0),), {"axes": (-1,), "keepdims": False})]
 CASES += [("sum", (i(3),), {"axes": (-1,), "keepdims": False})]
-for _name in ("max", "min"):
-    CASES += [
-        (_name, (d(*shape),), {"axes": axes, "keepdims": keep})
-        for shape, axes in (
-            ((3,), (-1,)),
-            ((2, 3), (-1,)),
-            ((2, 3), (-2,)),
-            ((2, 3), (-2, -1)),
-            ((0, 3), (-1,)),
-        )
-        for keep in (False, True)
-    ]
-CASES += [
-    ("logsumexp", (n(*shape),), {"axes": axes, "keepdims": keep})
-    for shape, axes in (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
-    for keep in (False, True)
-]
-CASES += [
-    ("norm", (n(*shape),), {"axes": axes, "keepdims": keep})
-    for shape, axes in (((), ()), ((3,), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
-    for keep in (False, True)
-]
 CASES += [
     ("cumsum", (n(*shape),), {"axis": axis, "reverse": reverse})
     for shape, axis in (((3,), -1), ((2, 3), -2), ((2, 3), -1), ((0,), -1), ((2, 0), -2))

@@ -10,7 +10,6 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.ops import ShapeError
-from arrows.training import Adam
 from tests.compare import close
 
 noisy = ar.Function(
@@ -96,34 +95,6 @@ def test_distributions() -> None:
     assert 2 <= uniform.min() < 2.001 and 4.999 < uniform.max() < 5 and abs(uniform.mean() - 3.5) < 0.02
     assert np.abs(np.corrcoef(normal[:, :20].T) - np.eye(20)).max() < 0.25
     assert np.histogram(uniform, 10, (2, 5))[0].min() > 9500
-
-
-def test_a_small_variational_autoencoder_learns() -> None:
-    """Kingma, Welling, "Auto-Encoding Variational Bayes", ICLR 2014: the reparameterisation trick."""
-    half = ar.FC(1, name="mean") & ar.FC(1, name="log_std")
-    encode = ar.FC(8, activation=ops.tanh) >> half
-    decode = ar.FC(8, activation=ops.tanh) >> ar.FC(2)
-
-    @ar.Function
-    def latent(mean: Any, log_std: Any) -> Any:
-        kl = (ops.exp(2.0 * log_std) + mean * mean - 1.0 - 2.0 * log_std).sum() * 0.5
-        return mean + ops.exp(log_std) * ops.normal_like(mean), kl
-
-    @ar.arrow
-    def bound(x: Any) -> Any:
-        z, kl = ar.unpack(latent(encode(x)), 2)
-        return ar.Function(lambda error, kl: error * 10.0 + kl)(ar.SquaredError()(decode(z), x), kl)
-
-    rng = np.random.default_rng(0)
-    t = rng.uniform(-1.5, 1.5, 200)
-    examples = np.stack([t, np.sin(t)], axis=1).tolist()
-    model = ar.compile(ar.Vector(2) >> bound)
-    optimizer = Adam(0.02)
-    prepared = model.prepare(examples)
-    before = model(prepared[:]).mean()
-    for _ in range(150):
-        model.train_step(prepared[:], optimizer)
-    assert model(prepared[:]).mean() < before / 3
 
 
 def test_on_the_fly() -> None:
