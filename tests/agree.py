@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import arrows as ar
 from arrows.engine import reference
 from arrows.engine.program import Program
@@ -14,7 +12,7 @@ from arrows.engine.program.instructions import equations_of
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from arrows.testing.schedules import verify
-from tests.compare import close
+from tests.compare import close, dense
 from tests.profile import NIGHTLY
 
 EVERY = [
@@ -79,9 +77,8 @@ def agree(block: Any, examples: Sequence[Any], *, loss: str = "", inputs: Sequen
             assert close(float(ar.to_numpy(value)), right.value, TOLERANCE), (device, schedule)
             for name in model.params:
                 owner, spec = model.params.owner(name)
-                found = ar.to_numpy(grads[name])
-                found = found.to_dense(np) if isinstance(found, ar.ops.RowSparse) else found
-                assert close(found, right.parameters[owner, spec.name], TOLERANCE), (device, schedule, name)
+                gradient = right.parameters[owner, spec.name]
+                assert close(dense(grads[name]), gradient, TOLERANCE), (device, schedule, name)
             for name in inputs:
                 given = ar.to_numpy(grads[name])
                 for n in range(len(order)):
@@ -106,9 +103,7 @@ def agrees(model: ar.Model, examples: Sequence[Any], prepared: Any = None) -> No
     assert close(float(ar.to_numpy(value)), wanted.value, TOLERANCE)
     for name in model.params:
         owner, spec = model.params.owner(name)
-        gradient = ar.to_numpy(grads[name])
-        gradient = gradient.to_dense(np) if isinstance(gradient, ar.ops.RowSparse) else gradient
-        assert close(gradient, wanted.parameters[owner, spec.name], TOLERANCE), name
+        assert close(dense(grads[name]), wanted.parameters[owner, spec.name], TOLERANCE), name
 
 
 def programs(

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
+import arrows as ar
 from arrows.engine.reference import ArraySemantics
-from arrows.ops import EagerEvaluation
+from arrows.ops import EagerEvaluation, RowSparse
 from arrows.ops.evaluate import Lookup, _Applied
+
+
+def dense(gradient: Any) -> Any:
+    """A gradient as one array on the host."""
+    gradient = ar.to_numpy(gradient)
+    return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
 
 
 def random_parameters(seed: int = 0, scale: float = 0.5) -> Lookup:

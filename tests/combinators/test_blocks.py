@@ -134,18 +134,6 @@ def test_records_stand_where_a_block_is_expected() -> None:
     assert ar.infer(np.zeros((2, 3)) >> ar.Identity()).output == T.Tensor((2, 3), "float64")
 
 
-def test_a_record_may_mix_constants_and_fields() -> None:
-    typed = ar.infer({"x": ar.Scalar(), "zero": ar.Zeros([3]) >> ar.Identity()})
-    assert str(typed.output) == "(x: float32, zero: float32[3])"
-    assert typed.parts[1].form.kind == "Zeros"  # the field is not read
-
-
-def test_names_must_be_text() -> None:
-    for make in (ar.Scalar, ar.Identity, ar.Void, lambda name: FC(3, name=name)):
-        with pytest.raises(ArrowTypeError, match="must be a string"):
-            make(name=3)  # type: ignore[operator]
-
-
 def test_sites_are_where_the_user_made_a_block() -> None:
     block = ar.Scalar() >> ar.Optional(ar.Scalar())
     assert block.site.file == __file__ == ar.Map(FC(3)).site.file
@@ -191,11 +179,6 @@ def test_arrows_pickle() -> None:
 
 def _swap(a: Any, b: Any) -> Any:
     return b, a
-
-
-def test_blocks_compare_by_identity() -> None:
-    assert ar.Scalar() != ar.Scalar()
-    assert len({ar.Scalar(), ar.Scalar()}) == 2
 
 
 def test_blocks_leave_no_cycles() -> None:

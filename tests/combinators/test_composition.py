@@ -63,12 +63,6 @@ def test_constants_need_no_source() -> None:
     assert float(c.eval(3)) == 5
 
 
-def test_an_output_with_keys() -> None:
-    with ar.Composition().scope() as c:
-        c.output.reads({"a": c.input[1], "b": c.input[0]})
-    assert (c >> ar.GetItem("a")).eval("xy") == "y"
-
-
 def test_nothing_but_side_outputs() -> None:
     with ar.Composition().scope() as c:
         ar.Metric("size").reads(ar.Scalar().reads(c.input))
@@ -77,13 +71,6 @@ def test_nothing_but_side_outputs() -> None:
     model = ar.compile(ar.Map(c))
     model([[1, 2], []])
     assert model.metrics["size"].tolist() == [[1, 2], []]
-
-
-def test_calls_on_wires_are_recorded_too() -> None:
-    with ar.Composition().scope() as c:
-        a, b = ar.unpack(c.input, 2)
-        c.output.reads(ar.Function(add)(ar.Scalar()(a), ar.Scalar().reads(b)))
-    assert float(c.eval((1, 2))) == 3
 
 
 def test_scopes_nest() -> None:
@@ -114,22 +101,6 @@ def test_a_scope_in_an_arrow() -> None:
         return c(x)
 
     assert body.eval("abc") == 3
-
-
-def test_it_stands_in_recursions() -> None:
-    @ar.fix
-    def tree(me: Any) -> Any:
-        with ar.Composition(name="node").scope() as node:
-            below = ar.Sum().reads(ar.Map(me).reads(node.input["below"]))
-            own = ar.Scalar().reads(node.input["value"])
-            ar.Metric("sum").reads(below)
-            node.output.reads(ar.Function(add).reads(own, below))
-        leaf = ar.GetItem("value") >> ar.Scalar()
-        return ar.OneOf(lambda t: bool(t["below"])).case(True, node).case(False, leaf)
-
-    assert (
-        float(tree.eval({"value": 1, "below": [{"value": 2, "below": []}, {"value": 3, "below": []}]})) == 6
-    )
 
 
 # ------------------------------------------------------------------------------------------ as a value

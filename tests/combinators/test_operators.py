@@ -114,14 +114,6 @@ def test_the_hint_writes_what_was_meant(attempt: Any, hint: str) -> None:
     assert hint in refused(lambda: attempt(ar.Scalar(), ar.FC(3, name="dense")))
 
 
-def test_what_the_hints_write_works() -> None:
-    f, g = ar.Scalar(), ar.Scalar()
-    assert float(((f & g) >> ar.Function(lambda x, y: x + y)).eval(2)) == 4
-    assert float((f >> ar.Function(lambda x: 2 - x)).eval(3)) == -1
-    sign = ar.OneOf(lambda x: x > 3, {True: f, False: ar.Constant(0.0)})
-    assert [float(sign.eval(x)) for x in (4, 2)] == [4, 0]
-
-
 @pytest.mark.parametrize(
     ("body", "hint"),
     [

@@ -93,20 +93,6 @@ def test_a_definition_may_be_what_stands_for_a_block() -> None:
     assert str(ar.infer(pair).output) == "(a: float32, b: float32)"
 
 
-def test_recursion_by_a_declaration_in_a_recursive_block() -> None:
-    """A definition may hold the reference of a `fix` around it."""
-
-    @ar.fix
-    def tree(me: Any) -> Any:
-        inside = ar.ForwardDeclaration(name="inside")
-        item = inside()
-        inside.resolve_to(ar.OneOf(kind).case("leaf", ar.Scalar()).case("node", me))
-        return ar.Map(item) >> ar.Sum()
-
-    assert float(tree.eval([1, [2, [3]]])) == 6
-    assert repr(tree).endswith("where inside = OneOf(kind, {'leaf': Scalar('float32'), 'node': tree})")
-
-
 def test_a_block_resolved_to_a_recursion_through_itself() -> None:
     again = ar.ForwardDeclaration(name="again")
     tree = ar.fix(

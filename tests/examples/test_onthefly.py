@@ -13,7 +13,7 @@ import arrows as ar
 from arrows.data import format_tree, generate
 from arrows.models import sentiment, tagger_vocabularies
 from arrows.training import Adagrad
-from tests.compare import close
+from tests.compare import close, dense
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 SENTENCES = [
@@ -78,11 +78,7 @@ def gradients_of(net: ar.OnTheFly, loss: Any, examples: list[Any]) -> tuple[floa
     """The sum of the losses of a batch, and its gradients."""
     with net.batch() as g:
         value, gradients = g.value_and_grad(g.sum([loss(g, example) for example in examples]))
-    dense = {
-        name: x.to_dense(net.device.xp) if isinstance(x, ar.ops.RowSparse) else x
-        for name, x in gradients.items()
-    }
-    return float(net.device.to_numpy(value)), {name: net.device.to_numpy(x) for name, x in dense.items()}
+    return float(value), {name: dense(gradient) for name, gradient in gradients.items()}
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -242,28 +241,3 @@ def test_the_load_test_compares_results():
     figures = serve.load_test(requests=24, at_once=4, state=3, words=4)
     assert figures["requests"] == 24 and figures["p99_ms"] >= figures["p50_ms"] > 0
     assert json.dumps(figures)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("how", [["--trust", "stars"], ["--builder", "stars.py:build"]])
-def test_a_builder_of_the_current_folder_is_found(tmp_path, how):
-    """The service is a script, which has its own folder on the path."""
-    source = "import arrows as ar\n@ar.builder\ndef build(size):\n    return ar.Vector(2) >> ar.FC(size)\n"
-    (tmp_path / "stars.py").write_text(source, encoding="utf-8")
-    save = "import arrows as ar, stars; ar.save_model(ar.compile(stars.build(3)), 'm.safetensors')"
-    here = str(Path(serve.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": here}
-    saved = [sys.executable, "-c", save]
-    subprocess.run(saved, cwd=tmp_path, check=True, env=environment)
-    command = [sys.executable, serve.__file__, "m.safetensors", "--port", "0", *how]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
-    ) as server:
-        try:
-            assert server.stdout is not None and server.stderr is not None
-            line = server.stdout.readline()
-            assert line.startswith("listening on "), server.stderr.read()
-            answer = httpx.post(f"{line.split()[-1]}/predict", json={"examples": [[1, 2]]})
-            assert len(answer.json()["results"][0]) == 3
-        finally:
-            server.terminate()

@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows.data import generate, parse_tree
-from tests.compare import close
+from tests.compare import close, dense
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "spinn.py"
 
@@ -60,8 +60,7 @@ def test_sentences_together_are_as_alone(spinn: dict[str, Any], schedule: str) -
             taken = [reading.transitions for reading in readings]
             scores = g.numpy([reader.classify(reading.phrases[-1]) for reading in readings])
             value, gradients = g.value_and_grad(g.sum(g.run_all(reader.loss(g, s) for s in here)))
-        dense = {name: x.to_dense(np) if hasattr(x, "to_dense") else x for name, x in gradients.items()}
-        return [taken, scores, float(value), dense]
+        return [taken, scores, float(value), {name: dense(x) for name, x in gradients.items()}]
 
     together, alone = results(learn), [results([sentence]) for sentence in learn]
     assert together[0] == [taken for one in alone for taken in one[0]]

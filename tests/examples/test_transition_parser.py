@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.ops import RowSparse
+from tests.compare import dense
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "transition_parser.py"
 P: dict[str, Any] = runpy.run_path(str(EXAMPLE))
@@ -143,8 +143,7 @@ def test_gradients_together_are_those_of_one_by_one() -> None:
                 results = g.run_all(parser.learn(g, s, random.Random(0), True) for s in batch)
                 _, grads = g.value_and_grad(g.sum([loss for result in results for loss in result]))
             for name, gradient in grads.items():
-                dense = gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
-                sums[name] = sums.get(name, 0) + dense
+                sums[name] = sums.get(name, 0) + dense(gradient)
         return sums
 
     together, alone = gradients([sentences]), gradients([[sentence] for sentence in sentences])

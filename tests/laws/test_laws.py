@@ -20,8 +20,8 @@ import arrows.combinators
 from arrows import ops
 from arrows.engine import reference
 from arrows.typesys import types as T
-from tests.compare import close, meets_kink
-from tests.engine.test_batching import plain
+from tests.agree import plain
+from tests.compare import close, dense, meets_kink
 from tests.generation.build import Build
 from tests.laws import choices, elements, layers, plumbing, reductions, sequences
 from tests.laws.law import TABLE, Law
@@ -63,14 +63,12 @@ def side(block: Any, params: Any = None, schedule: str = "strata") -> ar.Model:
     return ar.compile(weighed, loss="weight", float_type="float64", params=params, schedule=schedule)
 
 
-def dense(model: ar.Model, grads: Any) -> dict[tuple[int, str], Any]:
+def by_layer(model: ar.Model, grads: Any) -> dict[tuple[int, str], Any]:
     """Gradients of parameters, by layer and name, without those of layers that have no part in the result."""
     made = {}
     for name in model.params:
         owner, spec = model.params.owner(name)
-        gradient = grads[name]
-        gradient = gradient.to_dense(np) if isinstance(gradient, ar.ops.RowSparse) else gradient
-        made[id(owner), spec.name] = gradient
+        made[id(owner), spec.name] = dense(grads[name])
     return made
 
 
@@ -99,7 +97,7 @@ def check(left: Any, right: Any, examples: list[Any], inputs: list[str], schedul
     value, grads = first.value_and_grad(examples, inputs=known(first, inputs))
     other_value, other_grads = second.value_and_grad(examples, inputs=known(second, inputs))
     assert close(value, other_value, 1e-9)
-    assert same(dense(first, grads), dense(second, other_grads), 1e-9)
+    assert same(by_layer(first, grads), by_layer(second, other_grads), 1e-9)
     for name in set(known(first, inputs)) & set(known(second, inputs)):
         # One side may read an object in another order, or once where the other reads it twice.
         for one, other in zip(grads[name], other_grads[name], strict=True):

@@ -358,24 +358,10 @@ def test_a_function_called_in_a_function_is_its_own_function() -> None:
         assert composed(batch.tensor(x)).shape == (3,)
 
 
-def test_what_a_called_function_refuses_is_said_at_its_line() -> None:
-    inner = ar.Function(lambda x: x @ np.ones((4, 2), "float32"))
-    with pytest.raises(ArrowTypeError, match=r"cannot apply Function\(lambda\) to float32\[3\]") as caught:
-        ar.infer(ar.Vector(3) >> ar.Function(lambda x: inner(x)))
-    assert "matmul: float32[3] @ float32[4, 2] do not fit" in str(caught.value)
-    with pytest.raises(ArrowTypeError, match="a block is called on wires"):
-        inner(np.ones(4))
-
-
 def test_forget_gates_are_open_at_first() -> None:
     cell = TreeLSTM(2, 3, forget_bias=1.5)
     _, bias = cell.parameters(T.Tuple((T.Tensor((4,)), T.Tuple((cell.state,) * 3))))
     assert bias.initializer(RNG, bias.shape, bias.dtype).tolist() == [0] * 6 + [1.5] * 6
-
-
-def test_a_label_out_of_range_is_named() -> None:
-    with pytest.raises(IndexError, match="pick: index 4 is out of range for an axis of size 4"):
-        run(SoftmaxCrossEntropy(), {}, n(4), np.array(4))
 
 
 def test_a_size_of_no_axes_gives_a_scalar() -> None:

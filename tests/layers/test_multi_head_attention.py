@@ -88,12 +88,3 @@ def test_large_scores_do_not_overflow() -> None:
 def test_vectors_without_numbers() -> None:
     model = ar.compile(ar.Map(ar.Vector(0)) >> ar.MultiHeadAttention(1) >> ar.Sum(), seed=0)
     assert model([[[], []], []]).shape == (2, 0)
-
-
-def test_it_stands_at_a_sequence_on_the_fly_and_in_a_function() -> None:
-    layer = ar.MultiHeadAttention(HEADS, name="heads")
-    doubled = ar.Map(ar.Vector(WIDTH)) >> ar.Function(lambda xs: layer(xs * 2.0) * 0.5)
-    x = sentences()[0]
-    plain = ar.Map(ar.Vector(WIDTH) >> ar.Function(lambda x: x * 2.0)) >> layer
-    for got, wanted in zip(doubled.eval(x), plain.eval(x), strict=True):
-        np.testing.assert_allclose(got, np.asarray(wanted) * 0.5, rtol=1e-6)

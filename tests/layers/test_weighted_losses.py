@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.typesys import ArrowTypeError
 
 WEIGHT = [0.5, 2.0, 1.0, 0.0]
 CHOICES = [{}, {"weight": WEIGHT}, {"label_smoothing": 0.1}, {"weight": WEIGHT, "label_smoothing": 0.25}]
@@ -85,11 +84,3 @@ def test_they_are_printed_as_they_are_written() -> None:
     assert str(loss) == "SoftmaxCrossEntropy(weight=[1.0, 2.5], label_smoothing=0.1)"
     assert str(ar.Hinge(2.0, weight=[1, 2])) == "Hinge(2.0, weight=[1, 2])"
     assert str(pickle.loads(pickle.dumps(loss))) == str(loss)
-
-
-def test_weights_are_as_many_as_the_scores() -> None:
-    for loss in (ar.SoftmaxCrossEntropy(weight=[1.0, 2.0]), ar.Hinge(weight=[1.0, 2.0])):
-        with pytest.raises(
-            ArrowTypeError, match=r"has 2 weights, one for each class, but the scores are float32\[3\]"
-        ):
-            ar.compile((ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Scalar("int32")) >> loss)

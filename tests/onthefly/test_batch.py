@@ -283,13 +283,6 @@ def test_an_interrupted_run_can_be_asked_for_again(where: str) -> None:
         assert close(found, ops.tanh(layer(layer([1.0, 2.0]))).numpy(), 1e-6)
 
 
-def test_the_type_of_floats_is_checked():
-    with pytest.raises(
-        ar.ArrowValueError, match="float_type must be 'float16', 'float32' or 'float64', not 'int32'"
-    ):
-        ar.OnTheFly(float_type="int32")
-
-
 class Unread(dict[int, Any]):
     """A mapping that only looks things up."""
 

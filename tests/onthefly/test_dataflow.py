@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import arrows as ar
-from arrows.drawing import dataflow_text, timeline_svg, timeline_text
+from arrows.drawing import dataflow_text, timeline_text
 from arrows.onthefly.dataflow import Dataflow
 
 
@@ -81,15 +81,6 @@ def test_the_picture_of_a_program():
     net, _ = recurrent()
     assert "step by step" in dataflow_text(net.dataflow)
     assert ET.fromstring(net._repr_svg_()).tag.endswith("svg")
-
-
-def test_the_timeline_of_each_run_is_drawn():
-    _, timelines = recurrent()
-    assert len(timelines) == 2
-    for timeline in timelines:
-        text = timeline_text(timeline)
-        assert text.startswith("strata: ") and "LSTMCell" in text and "FC" in text
-        assert ET.fromstring(timeline_svg(timeline)).tag.endswith("svg")
 
 
 def test_the_timeline_of_a_run_to_come_is_drawn():

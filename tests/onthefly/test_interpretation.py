@@ -14,7 +14,7 @@ from arrows import ops
 from arrows.engine import reference
 from tests.compare import close, meets_kink
 from tests.generate import Case, cases
-from tests.onthefly.test_programs import KERNELS, SCHEDULES, TOLERANCE, dense
+from tests.onthefly.test_programs import KERNELS, SCHEDULES, TOLERANCE, each_dense
 from tests.profile import draws
 
 
@@ -26,7 +26,7 @@ def check(case: Case, schedule: str | None, device: str) -> None:
         values = g.numpy(results)
         differ = case.loss is None and bool(results)
         loss, gradients = g.value_and_grad(g.mean(results)) if differ else (None, {})
-        gradients = dense(gradients)
+        gradients = each_dense(gradients)
         loss = None if loss is None else float(ar.to_numpy(loss))
     typed = net.typed(case.block, None)
 

@@ -16,7 +16,7 @@ from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.jit import available
 from arrows.engine.program import make_code
 from arrows.onthefly import LazyBatch
-from tests.compare import close
+from tests.compare import close, dense
 from tests.onthefly.eager import Eager
 from tests.onthefly.programs import EXAMPLES, Program, pool, programs
 from tests.profile import draws
@@ -67,9 +67,8 @@ def run(program: Program, scope: dict[str, Any], b: Any, examples: list[Any]) ->
     return [loss for own in losses for loss in own], seen, counts
 
 
-def dense(gradients: dict[str, Any]) -> dict[str, Any]:
-    host = {name: ar.to_numpy(gradient) for name, gradient in gradients.items()}
-    return {name: g.to_dense(np) if isinstance(g, ar.ops.RowSparse) else g for name, g in host.items()}
+def each_dense(gradients: dict[str, Any]) -> dict[str, Any]:
+    return {name: dense(gradient) for name, gradient in gradients.items()}
 
 
 def outcome(
@@ -88,7 +87,7 @@ def outcome(
         loss, gradients = g.value_and_grad(b.mean(losses))
         for value, numbers in b.read:
             assert close(numbers, g.numpy(value), 0)
-        return g.numpy(seen), float(ar.to_numpy(loss)), dense(gradients), counts
+        return g.numpy(seen), float(ar.to_numpy(loss)), each_dense(gradients), counts
 
 
 def check(

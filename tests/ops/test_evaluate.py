@@ -89,11 +89,6 @@ def test_an_index_out_of_range_is_named(index: int) -> None:
     assert (rows.value.row, rows.value.index, rows.value.size) == (2, index, 5)
 
 
-def test_pick_out_of_range() -> None:
-    with pytest.raises(IndexError, match="pick: index 3 is out of range for an axis of size 3"):
-        ops.pick(np.zeros(3), np.array(3))
-
-
 def test_values_must_be_of_their_type() -> None:
     with pytest.raises(ArrowValueError, match="is not a value of type"):
         EagerEvaluation().value(np.zeros(3), type=T.Tensor((4,)))
@@ -103,12 +98,6 @@ def test_values_must_be_of_their_type() -> None:
         pytest.raises(ArrowValueError, match=r"parameter 'w' has shape \[4\], but its layer says \[3\]"),
     ):
         parameter(OWNER, normal("w", 3))
-
-
-def test_arrays_compute_at_once() -> None:
-    assert isinstance(ops.add(np.ones(2), 1), np.ndarray)
-    assert ops.multiply(np.ones(2, "float32"), 2.0).dtype == "float32"
-    assert ops.where(np.array(True), 1.0, np.float32(2)).dtype == "float32"
 
 
 def test_shared_conveniences() -> None:

@@ -112,17 +112,6 @@ def test_the_message_names_the_function_and_its_line() -> None:
         (ar.Map(ar.Scalar()) >> ar.Map(ar.Function(lambda x: x * np.random.rand()))).eval([1])
 
 
-def test_a_pure_function_is_traced_once() -> None:
-    calls = []
-
-    def counted(x: Any) -> Any:
-        calls.append(1)
-        return x + 1
-
-    trace(counted, T.Tensor(()))
-    assert len(calls) == 1
-
-
 class DrawsBeside:
     """Another thread, which draws once from each generator whenever `DrawsBeside.now()` is called.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import operator
 import pickle
 from dataclasses import dataclass
@@ -246,19 +245,15 @@ REFUSED = [
     (lambda x: x + 300, T.Tensor((3,), "uint8"), r"300 is out of range for uint8"),
     (lambda x: x + "a", V3, r"add: expected a tensor, a number or a NumPy array, got str"),
     (lambda x: operator.add(x, [1, 2, 3]), V3, r"got list\n  hint  use arrows.ops.stack or numpy.array"),
-    (lambda x: ops.tanh(x), I32, r"tanh takes floating numbers, not int32\n  hint"),
-    (lambda x: x or x, S, r"the truth of a tensor \(float32\) is not known"),
     (lambda x: list(x), V3, r"a tensor \(float32\[3\]\) cannot be iterated or unpacked\n  hint"),
     (lambda x: list(x), T.Sequence(V3), r"a sequence of float32\[3\] cannot be iterated inside a function"),
     (lambda x: len(x), T.Sequence(V3), r"the length of a sequence differs"),
     (lambda x: len(x), S, r"a scalar \(float32\) has no length"),
     (lambda x: 1 in x, V3, r"`in` asks for the values"),
     (lambda x: float(x), S, r"the value of a tensor \(float32\) is not known"),
-    (lambda x: int(x), S, r"the value of a tensor \(float32\) is not known"),
     (lambda x: [1, 2][x], I32, r"a tensor \(int32\) is not a Python integer"),
     (lambda x: np.asarray(x), V3, r"a tensor \(float32\[3\]\) of a Function is not a NumPy array"),
     (lambda x: np.concatenate([x, x]), V3, r"numpy.concatenate does not take a tensor"),
-    (lambda x: np.arctan(x), V3, r"numpy.arctan does not take a tensor"),
     (lambda x: x[3], V3, r"index: 3 is out of range for axis 0 of size 3"),
     (lambda x: x[0, 0], V3, r"index: 2 indices for a tensor with 1 axis"),
     (lambda x: x["a"], V3, r"index: expected integers and slices, got str on axis 0"),
@@ -267,22 +262,16 @@ REFUSED = [
     (lambda x: x.sum(axis=1), V3, r"sum: a tensor with 1 axis has no axis 1"),
     (lambda x: x.sum(axis=(0, 0)), V3, r"sum: an axis occurs twice"),
     (lambda x: x.max(), T.Tensor((0,)), r"max: float32\[0\] has no elements along the axis"),
-    (lambda x: x.mean(), T.Tensor((0,)), r"mean: \[0\] has no elements along the axis"),
     (lambda x: x.cast("complex64"), V3, r"cast: unknown element type 'complex64'"),
     (lambda x: x**x, V3, r"power: the exponent is a Python number, got Tracer"),
     (lambda x: 0**x, V3, r"power: a number to the power of a tensor is above 0 and finite, .* is 0"),
-    (lambda x: math.inf**x, V3, r"above 0 and finite, and this one is inf"),
     (lambda x: 2**x, I32, r"power takes floating numbers, not int32"),
-    (lambda x: True**x, V3, r"power: the exponent is a Python number, got Tracer"),
-    (lambda x: ops.where(x, 1.0, x), V3, r"where: the condition must hold truth values"),
     (lambda x: ops.segment_sum(x), V3, r"segment_sum takes a sequence, but float32\[3\] is one tensor"),
     (lambda a, b: a + b, RAGGED, r"add: sequences of different length: sequence 0 and sequence 1"),
     (lambda x: None, V3, r"<lambda> returned None"),
-    (lambda x: "text", V3, r"<lambda> returned str"),
     (lambda x: x, T.Input(), r"tuples and sequences of tensors, and its input is Input$"),
     (lambda x: x, T.Sequence(T.Sequence(V3)), r"not sequences inside sequences"),
     (lambda x: x, T.Void(), r"its input is Void"),
-    (lambda x: ops.lookup(x, 0.5), V3, r"lookup takes integers"),
     (lambda x: ops.pick(x, np.zeros(2, int)), V3, r"pick: int64\[2\] does not hold one index"),
     (lambda x: ops.broadcast_to(x, (2,)), V3, r"broadcast_to: \[3\] does not broadcast to \[2\]"),
     (lambda x: ops.dot(x, 2.0), V3, r"dot takes two vectors"),
