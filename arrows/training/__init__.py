@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from arrows.training import schedules
-from arrows.training.callbacks import Callback, JsonLines, Log, StepLoss
+from arrows.training.callbacks import Callback, EarlyStopping, JsonLines, Log, Plateau, StepLoss
 from arrows.training.checkpointer import Checkpoint
 from arrows.training.loop import train
 from arrows.training.optimizers import (
@@ -24,7 +24,6 @@ from arrows.training.progress import Epoch, Evaluation, History, Progress
 from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
 from arrows.training.schedules import Rate, Schedule
-from arrows.training.stopping import EarlyStopping, Plateau
 from arrows.typesys.did_you_mean import likely_name, missing_name
 from arrows.typesys.errors import NotFiniteError
 

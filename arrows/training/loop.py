@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from tqdm import tqdm
 
-from arrows.engine import Bucketed, ByNodes
+from arrows.engine import Bucketed, ByNodes, Model
 from arrows.engine.planning import GrowingParams
-from arrows.engine.scheduling import at_once_of, checked_batch_size, epoch_batches
+from arrows.engine.scheduling import AtOnce, at_once_of, checked_batch_size, epoch_batches
+from arrows.ops.arrays import Array
 from arrows.training.arguments import (
     described,
     require_model,
@@ -19,21 +24,30 @@ from arrows.training.arguments import (
     require_optimizer,
     whole_number,
 )
-from arrows.training.callbacks import Callback, checked_callbacks
+from arrows.training.callbacks import (
+    Callback,
+    StepLoss,
+    checked_callbacks,
+    lower_is_better,
+    value_of,
+)
 from arrows.training.checkpointer import Checkpoint, Checkpointer, checked_checkpoint
 from arrows.training.content import content_of
-from arrows.training.finite_checks import require_finite_parameters
+from arrows.training.finite_checks import not_finite, refuse_loss, require_finite_parameters
+from arrows.training.interrupt import undisturbed
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.parallel import Ranks
+from arrows.training.parameters import as_float
 from arrows.training.progress import Epoch, Evaluation, History, Progress, figures_of
 from arrows.training.saving import MEMBERS
-from arrows.training.steps import Steps
-from arrows.training.stopping import lower_is_better, value_of
+from arrows.training.schedules import rate_at
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import explains_keywords
 from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.foreign_names import TRAIN
+
+_STEPS, _SECONDS = 64, 1.0  # after so many steps, or so long, the losses of a GPU are read
 
 
 @explains_keywords(TRAIN)
@@ -173,14 +187,8 @@ def train(
         states = Checkpointer(checkpoint if ranks.first else None, model, optimizer, run)
         states.resume()
         ranks.share_state(model, optimizer, run)
-        steps = Steps(
-            model,
-            optimizer,
-            run,
-            told if ranks.first else (),
-            ranks,
-            at_once_of(run.batch_size) if accumulate > 1 else None,
-        )
+        at_once = at_once_of(run.batch_size) if accumulate > 1 else None
+        steps = _Steps(model, optimizer, run, told if ranks.first else (), ranks, at_once)
         usual = optimizer.rate_factor
 
         def save() -> None:
@@ -295,3 +303,100 @@ def _factor(callback: Callback, run: Progress) -> float:
     if not 0 <= factor < math.inf:
         raise ArrowValueError(f"train: rate_factor returns the factor {factor}, and should return at least 0")
     return float(factor)
+
+
+class _Steps:
+    """Takes the steps of a run, and adds up their losses; Ctrl-C waits until a step is done.
+
+    To read a loss is to wait until the device has computed it, and while the host waits it merges no batch.
+    So on a GPU the losses of many steps are read together, always before a state is saved.
+
+    Args:
+        model, optimizer: take the steps.
+        run: is told the losses, in order.
+        callbacks: are told of each step.
+        ranks: the processes that take the steps together.
+        at_once: how much of a step runs at once; None: all of it.
+
+    Attributes:
+        whole: whether model, optimizer and run are between two steps, so that the state may be saved.
+    """
+
+    def __init__(
+        self,
+        model: Learner,
+        optimizer: Optimizer,
+        run: Progress,
+        callbacks: Sequence[Callback],
+        ranks: Ranks,
+        at_once: AtOnce,
+    ) -> None:
+        self._model, self._optimizer, self._run = model, optimizer, run
+        self._callbacks, self._ranks, self._at_once = callbacks, ranks, at_once
+        self._waiting: list[tuple[StepLoss, Array]] = []
+        self._last = time.monotonic()
+        self.whole = True
+
+    @property
+    def mean(self) -> float:
+        """The mean loss of the current epoch's examples whose losses have been read."""
+        waiting = sum(step.examples for step, _ in self._waiting)
+        return self._run.total / max(self._run.position - waiting, 1)
+
+    def take(self, batch: Any) -> None:
+        """Takes a step.
+
+        Raises:
+            NotFiniteError: its loss is not finite; on the CPU, model and optimizer are as before the step.
+        """
+        optimizer, number = self._optimizer, self._optimizer.steps + 1
+        late = self._model.device.name != "cpu"
+        rate = 0.0
+        if self._callbacks:
+            rate = optimizer.rate_factor * rate_at(optimizer.learning_rate, number - 1)
+        check = None if late else partial(self._check, batch, number, getattr(self._model, "step", None))
+        with self._together():
+            loss = self._ranks.train_step(self._model, batch, optimizer, check, self._at_once)
+            self._waiting.append((StepLoss(number, self._run.epoch, 0.0, rate, len(batch)), loss))
+            if not late or len(self._waiting) >= _STEPS or time.monotonic() - self._last >= _SECONDS:
+                self._read()
+            self._run.position += len(batch)
+
+    def read(self) -> None:
+        """Reads the losses that the device still has.
+
+        Raises:
+            NotFiniteError: one is not finite.
+        """
+        with self._together():
+            self._read()
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """A context for what belongs together, whose time counts as that of the epoch."""
+        start, self.whole = time.perf_counter(), False
+        with undisturbed():
+            yield
+            self._run.seconds += time.perf_counter() - start
+            self.whole = True
+
+    def _read(self) -> None:
+        for step, loss in self._waiting:
+            value = as_float(self._model.device, loss)
+            if not math.isfinite(value):
+                raise not_finite(
+                    f"epoch {step.epoch}, step {step.step}: the loss is {value}; the parameters have "
+                    "gone on since, and are not to be used"
+                )
+            self._run.total += value * step.examples
+            for callback in self._callbacks:
+                callback.after_step(replace(step, loss=value))
+        self._waiting, self._last = [], time.monotonic()
+
+    def _check(self, batch: Any, number: int, model_step: int | None, loss: Array) -> None:
+        """Refuses a loss that is not finite, before the step is taken."""
+        value = as_float(self._model.device, loss)
+        if not math.isfinite(value):
+            if model_step is not None and isinstance(self._model, Model):
+                self._model.step = model_step  # the search for the reason draws the same dropout masks
+            refuse_loss(self._model, batch, value, epoch=self._run.epoch, step=number, at_once=self._at_once)

@@ -257,6 +257,21 @@ def test_a_log_as_json_lines_and_by_a_function(tmp_path):
     assert rows[0] == (1, {"epoch": 1, "loss": 1.0, "learning_rate": 0.1}) and len(rows) == 6
 
 
+def test_a_log_is_added_to_logs_alone(tmp_path):
+    """A slip of a path costs nobody his notes, nor his examples."""
+    for text in ("some notes", "[1]\n", '{"text": "good"}\n', "\n", "\0"):
+        path = tmp_path / "other.jsonl"
+        path.write_text(text)
+        with pytest.raises(ar.ArrowValueError, match=r"other.jsonl holds no log of a run; give another path"):
+            JsonLines(path)
+        assert path.read_text() == text
+    path = tmp_path / "log.jsonl"
+    path.touch()
+    for step in (1, 2):
+        JsonLines(path).write(step, {})
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"step": 1}, {"step": 2}]
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
 def test_a_log_on_a_full_disk_has_whole_lines(tmp_path):
