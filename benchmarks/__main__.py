@@ -7,7 +7,7 @@ import sys
 
 from arrows.cli import exit_status
 from arrows.machine import PINS
-from benchmarks.command import measure, parser
+from benchmarks.command import main, parser
 from benchmarks.machine import unpinned
 
 if __name__ == "__main__":
@@ -15,4 +15,4 @@ if __name__ == "__main__":
     if any(name in os.environ for name in PINS):
         # OpenBLAS reads these variables when NumPy is imported, so only a new process is free of them.
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]], unpinned(os.environ))
-    sys.exit(exit_status("benchmarks", lambda: measure(options)))
+    sys.exit(exit_status("benchmarks", lambda: main(options)))

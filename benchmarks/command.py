@@ -4,97 +4,94 @@ from __future__ import annotations
 
 import argparse
 import errno
-import importlib
+import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
-from arrows.machine import set_threads
-from benchmarks import NAMES
-from benchmarks.machine import describe, slowdowns, summary
-from benchmarks.report import Result, json_lines, table
-from benchmarks.tasks import TASKS
+import arrows as ar
+from benchmarks import gpu, latency, pair, scaling
+from benchmarks.baselines.pytorch import installed
+from benchmarks.machine import describe
+from benchmarks.report import Result, json_line, table, with_ratios
+from benchmarks.task import Setting
+from benchmarks.timing import measure
 
-DESCRIPTION = "Measures arrows against hand-written code and PyTorch on this machine."
+NAMES = (*pair.TASKS, "latency", "gpu", "scaling", "pair")
+BUSY = 0.5  # a load average from which on figures may be low
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `python -m benchmarks`."""
     options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("--quick", action="store_true", help="one size, few runs: about a minute")
+    options.add_argument("--quick", action="store_true", help="few sizes, few runs: about a minute")
+    options.add_argument("--threads", type=int, metavar="N", help="at most so many for matrix products")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write a line there for each result")
     options.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="at most so many for NumPy's matrix products (default: one or all, by a trial; for pair: one)",
+        "--data", type=Path, metavar="DIR", help="folder with treebanks (default: ../shared/data)"
     )
-    options.add_argument(
-        "--json", type=Path, metavar="FILE", help="write the results there, one JSON object a line"
-    )
-    options.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder with the Stanford Sentiment Treebank's train.txt; for bilstm-char, with *train*.conllu "
-        "(default: ../shared/data/sst or ../shared/data/ud if it is there, else generated data)",
-    )
-    everything = argparse.ArgumentParser(prog="python -m benchmarks", description=DESCRIPTION)
+    description = "Measures arrows against hand-written code and PyTorch on this machine."
+    everything = argparse.ArgumentParser(prog="python -m benchmarks", description=description)
     names = everything.add_subparsers(dest="name", metavar="NAME", required=True, help=", ".join(NAMES))
     for name in NAMES:
         arguments = names.add_parser(name, parents=[options])
         if name == "gpu":
             arguments.add_argument(
-                "--device", default="cuda", metavar="NAME", help="device of arrows (default: cuda)"
+                "--device", default="cuda", metavar="NAME", help="of arrows (default: cuda)"
             )
         if name == "pair":
             arguments.add_argument("old", type=Path, metavar="OLD", help="a checkout to measure against")
-            arguments.add_argument("bench", choices=TASKS, metavar="BENCH", help=", ".join(TASKS))
+            arguments.add_argument("bench", choices=pair.TASKS, metavar="BENCH", help=", ".join(pair.TASKS))
     return everything
 
 
-def benchmark(name: str) -> ModuleType:
-    """The module of a benchmark; its `run` measures, and yields each result as soon as it has it."""
-    return importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
-
-
-def measure(options: argparse.Namespace) -> int:
+def main(options: argparse.Namespace, scale: str | None = None) -> int:
     """Measures, writes each result to the JSON file if asked, prints the table, and returns 0.
+
+    Args:
+        options: of the parser.
+        scale: of the benchmark; None: as the options say.
 
     Raises:
         OSError: the file cannot be written; nothing is measured then.
     """
     if options.json is not None and not options.json.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(options.json.parent))
-    module = benchmark(options.name)
     if options.threads is not None:
-        set_threads(options.threads)  # once PyTorch, which brings a BLAS of its own, has been imported
+        ar.set_threads(options.threads)
     machine = describe()
     if options.name == "gpu":
-        machine |= module.described(options.device)
-    print("\n".join(summary(machine)), flush=True)
-    for warning in slowdowns(machine):
-        print(f"warning: {warning}", file=sys.stderr)
-    if not getattr(module, "installed", True):
+        machine |= gpu.described(options.device)
+    ar.show_config()
+    print(f"{machine['cpu']}; GFLOP/s of float32 products by threads: {machine['gemm_gflops']}", flush=True)
+    if (machine["load"] or 0) > BUSY:
+        print(f"warning: the machine is busy (load {machine['load']}); figures may be low", file=sys.stderr)
+    if not installed:
         print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
+    setting = Setting(
+        scale=scale or ("quick" if options.quick else "full"),
+        data=options.data,
+        device=getattr(options, "device", "cpu"),
+    )
     results: list[Result] = []
-    arguments = {"quick": options.quick, "data": options.data}
-    if options.name == "gpu":
-        arguments |= {"device": options.device}
-    if options.name == "pair":
-        arguments |= {"old": options.old, "bench": options.bench, "threads": options.threads}
-    measured = _reported(module.run(**arguments), results)
     # One line at a time: a run that is cut off keeps what it has measured.
     with open(options.json or os.devnull, "w", encoding="utf-8", buffering=1) as file:
-        file.writelines(f"{line}\n" for line in json_lines(machine, measured))
+        file.write(json.dumps({"machine": machine}, ensure_ascii=False) + "\n")
+        for result, ratio in with_ratios(measured(options, setting)):
+            results.append(result)
+            file.write(json_line(result, ratio) + "\n")
+            print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
     print(table(results))
     return 0
 
 
-def _reported(measured: Iterable[Result], results: list[Result]) -> Iterator[Result]:
-    """Passes results on as they come; names each on standard error and appends it to `results`."""
-    for result in measured:
-        results.append(result)
-        print(f"  measured {result.system} {result.config.get('mode', '')}", file=sys.stderr, flush=True)
-        yield result
+def measured(options: argparse.Namespace, setting: Setting) -> Iterator[Result]:
+    """The results of a benchmark, each as soon as it is there."""
+    if options.name == "pair":
+        yield from pair.run(setting, options.old, options.bench, options.threads)
+    elif options.name in pair.TASKS:
+        for task in pair.TASKS[options.name](setting):
+            yield from measure(options.name, task, setting.scale)
+    else:
+        yield from {"gpu": gpu.run, "latency": latency.run, "scaling": scaling.run}[options.name](setting)

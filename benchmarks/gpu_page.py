@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +15,8 @@ from benchmarks.report import duration
 
 TITLE = "## On a GPU"
 COLUMNS = ("model", "mode", "state", "batch")
-OTHERS = ("torch", "torch-compile", "arrows-equal")
-_FACTS = {"gpu": "{}", "driver": "driver for CUDA {}", "cupy": "CuPy {}", "torch": "PyTorch {}"}
+OTHERS = ("torch-hand", "torch-compile", "arrows-equal")
+_FACTS = ("device", "gpu", "driver", "cupy", "torch")
 
 
 def section(lines: Sequence[str]) -> str:
@@ -27,7 +26,7 @@ def section(lines: Sequence[str]) -> str:
     >>> config = {"model": "iclr", "mode": "inference", "state": 8, "batch": 1}
     >>> results = [
     ...     {"config": config, "system": name, "median_s": seconds}
-    ...     for name, seconds in (("arrows", 0.002), ("torch", 0.003))
+    ...     for name, seconds in (("arrows", 0.002), ("torch-hand", 0.003))
     ... ]
     >>> print(section([json.dumps(line) for line in (machine, *results)]).splitlines()[-1])
     | iclr | inference | 8 | 1 | 2.0 ms | 1.50 |  |  |
@@ -48,34 +47,25 @@ def section(lines: Sequence[str]) -> str:
 
 
 def _introduction(machine: Mapping[str, Any]) -> str:
-    facts = dict(machine)
-    if "driver" in facts:
-        facts["driver"] = f"{facts['driver'] // 1000}.{facts['driver'] % 1000 // 10}"
-    known = [words.format(facts[name]) for name, words in _FACTS.items() if name in facts]
-    place = ", ".join([f'device="{facts["device"]}"', *known])
+    place = ", ".join(f"{name} {machine[name]}" for name in _FACTS if name in machine)
     return (
         f"`make gpu` ({place}): medians of interleaved runs, float32.\n"
-        "`torch` is PyTorch, eager, batched by hand; `torch-compile` the same with its cells through\n"
+        "`torch-hand` is PyTorch, eager, batched by hand; `torch-compile` the same with its cells through\n"
         "`torch.compile`; `arrows-equal` is `arrows` on trees of one shape, as PyTorch's are in `iclr`.\n"
         "A ratio is the other system's time over that of `arrows`: above 1, `arrows` is faster."
     )
 
 
 def replaced(page: str, text: str) -> str:
-    """The page with its section "On a GPU" replaced.
+    """The page with its last section, "On a GPU", replaced.
 
-    >>> replaced("# A\\n\\n## On a GPU\\n\\nold\\n\\n## B\\n", "## On a GPU\\n\\nnew\\n")
-    '# A\\n\\n## On a GPU\\n\\nnew\\n\\n## B\\n'
+    >>> replaced("# A\\n\\n## On a GPU\\n\\nold\\n", "## On a GPU\\n\\nnew\\n")
+    '# A\\n\\n## On a GPU\\n\\nnew\\n'
 
     Raises:
         ValueError: the page has no such section.
     """
-    pattern = re.compile(rf"^{re.escape(TITLE)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-    found = pattern.search(page)
-    if found is None:
-        raise ValueError(f"the page has no section {TITLE!r}")
-    rest = page[found.end() :]
-    return page[: found.start()] + text + ("\n" if rest else "") + rest
+    return page[: page.index(f"{TITLE}\n")] + text
 
 
 def main(results: str, page: str | None = None) -> None:

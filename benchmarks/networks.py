@@ -29,48 +29,7 @@ def bilstm_tagger(
     for layer in range(layers):
         cells = [ar.LSTMCell(size, name=f"{way}_{layer}") for way in ("forward", "backward")]
         states = states >> ar.Bidirectional(*cells) >> ar.GetItem(0)
-    scores = ar.GetItem(0) >> states >> ar.Map(ar.FC(labels, name="classify"))
-    right = ar.GetItem(1) >> ar.Map(ar.Scalar("int32"))
-    return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
-
-
-def residual_lstms(size: int = 8, layers: int = 2) -> AnyBlock:
-    """LSTM layers over a sequence of vectors, each added to what it read by one and the same function.
-
-    >>> ar.infer(residual_lstms(4)).output
-    Sequence(float32[4])
-    """
-    add = ar.ZipWith(ar.Function(lambda x, y: x + y, name="add"))
-    states: AnyBlock = ar.Map(ar.Vector(size))
-    for layer in range(layers):
-        states = states >> ar.AllOf(
-            ar.Identity(), ar.RNN(ar.LSTMCell(size, name=f"layer_{layer}")) >> ar.GetItem(0)
-        )
-        states = states >> add
-    return states
-
-
-def attention(size: int = 8) -> AnyBlock:
-    """Feed-forward attention over a sequence of vectors.
-
-    Raffel, Ellis, "Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems", 2015;
-    Looks et al., ICLR 2017, appendix A.
-
-    >>> ar.infer(attention(4)).output
-    float32[2]
-    """
-    score = ar.FC(1, name="score") >> ar.Function(lambda x: x[0])
-    hidden = (
-        ar.Vector(size)
-        >> ar.FC(size, activation=ar.ops.tanh, name="hidden")
-        >> ar.AllOf(score, ar.Identity())
-    )
-
-    def attend(rows: Any) -> Any:
-        scores, states = rows
-        return ar.ops.segment_sum(ar.ops.reshape(ar.ops.segment_softmax(scores), (1,)) * states)
-
-    return ar.Map(hidden) >> ar.Function(attend) >> ar.FC(2, name="classify")
+    return _classified(ar.GetItem(0) >> states, ar.GetItem(1) >> ar.Map(ar.Scalar("int32")), labels)
 
 
 def attention_tagger(vocabulary: int = 1000, size: int = 64, heads: int = 4, labels: int = 17) -> AnyBlock:
@@ -85,9 +44,7 @@ def attention_tagger(vocabulary: int = 1000, size: int = 64, heads: int = 4, lab
     """
     words = ar.Map(ar.Scalar("int32") >> ar.Embedding(vocabulary, size, name="words"))
     attend = ar.MultiHeadAttention(heads, name="heads")
-    scores = ar.GetItem(0) >> words >> attend >> ar.Map(ar.FC(labels, name="classify"))
-    right = ar.GetItem(1) >> ar.Map(ar.Scalar("int32"))
-    return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
+    return _classified(ar.GetItem(0) >> words >> attend, ar.GetItem(1) >> ar.Map(ar.Scalar("int32")), labels)
 
 
 def random_trees(size: int = 1024, vocabulary: int = 10_000) -> AnyBlock:
@@ -160,11 +117,14 @@ def character_tagger(
         False, spelling
     )
     cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]
-    scores = (
-        ar.Map(word) >> ar.Bidirectional(*cells) >> ar.GetItem(0) >> ar.Map(ar.FC(len(tags), name="classify"))
-    )
+    states = ar.Map(word) >> ar.Bidirectional(*cells) >> ar.GetItem(0)
     tag = ar.GetItem("tag") >> ar.InputTransform({name: k for k, name in enumerate(tags)}.__getitem__)
-    right = ar.Map(tag >> ar.Scalar("int32"))
+    return _classified(states, ar.Map(tag >> ar.Scalar("int32")), len(tags))
+
+
+def _classified(states: AnyBlock, right: AnyBlock, labels: int) -> AnyBlock:
+    """The loss of a classifier at each place, given the states and the right labels."""
+    scores = states >> ar.Map(ar.FC(labels, name="classify"))
     return ar.AllOf(scores, right) >> ar.ZipWith(ar.SoftmaxCrossEntropy() >> ar.Metric("loss"))
 
 

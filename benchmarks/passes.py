@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count, cycle
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +19,14 @@ import numpy as np
 import arrows as ar
 from arrows.engine.program.pipeline import BACKWARD, FORWARD, LAST, without_passes
 from arrows.models import sentiment
-from benchmarks import programs
-from benchmarks.datasets import load_sentences, load_trees, numbered_sentences, vocabularies, vocabulary
+from benchmarks import taggers
+from benchmarks.datasets import load_sentences, load_trees, vocabularies, vocabulary
 from benchmarks.networks import AnyBlock, bilstm_tagger, chain, character_tagger
-from benchmarks.systems import compiled, train_steps
+from benchmarks.task import train_steps
 from benchmarks.timing import interleaved
 
 PASSES = (*(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST)), "reuse")
-_COMPILED = "fuse"  # does nothing without numba
+_COMPILED = "fuse"  # does nothing without numba, which it needs here
 _MAKES_ROWS = "push_sums"  # without it the rows of outer products are made: gigabytes, but for the chain
 _EXAMPLES = 640  # which each model prepares for itself
 
@@ -45,14 +45,9 @@ def _trees(size: int, batch: int) -> Network:
     return Network(sentiment(vocabulary(trees), size=size).learn, trees, batch)
 
 
-def _words() -> Network:
-    words, labels = numbered_sentences(np.random.default_rng(0), 128, 40, 1000, 300)
-    return Network(bilstm_tagger(), list(zip(words.tolist(), labels.tolist(), strict=True)), 16)
-
-
 def _characters() -> Network:
     sentences, _ = load_sentences(None)
-    block = character_tagger(*vocabularies(sentences), **programs.SIZES["bilstm-char"])
+    block = character_tagger(*vocabularies(sentences), **taggers.CHARACTER_SIZES)
     return Network(block, sentences[:_EXAMPLES], 64)
 
 
@@ -66,7 +61,7 @@ def _chain() -> Network:
 NETWORKS: Mapping[str, Callable[[], Network]] = {
     "treelstm 300/64": lambda: _trees(300, 64),
     "treelstm 128/25": lambda: _trees(128, 25),
-    "bilstm 256/16": _words,
+    "bilstm 256/16": lambda: Network(bilstm_tagger(**taggers.SIZES), taggers.made_up()[2][:128], 16),
     "bilstm-char 128/64": _characters,
     "chain 100/1": _chain,
 }
@@ -83,21 +78,20 @@ def ratios(
     """By pass, the time of a training step without it, divided by that with it."""
     random = np.random.default_rng(0)
     batches = [random.integers(0, len(network.examples), network.batch) for _ in range(rounds)]
-    tasks: dict[str, Callable[[], object]] = {}
-    for jit in (False, True):
-        names = [name for name in passes if (name == _COMPILED) == jit]
-        for name in ["all", *names] if names and (not jit or compiled()) else []:
-            with without_passes(*() if name == "all" else (name,)):
-                model = ar.compile(network.block, loss=network.loss, jit=jit)
-                steps = map(train_steps(model, network.examples), cycle(batches), count())
-                next(steps)  # makes the programs
-            tasks[f"{name} {jit}"] = partial(next, steps)
+
+    def step(name: str, jit: bool) -> Callable[[], object]:
+        with without_passes(*() if name == "all" else (name,)):
+            model = ar.compile(network.block, loss=network.loss, jit=jit)
+            steps = map(train_steps(model, network.examples), cycle(batches))
+            next(steps)  # makes the programs
+        return partial(next, steps)
+
+    jits = {name: name == _COMPILED for name in passes}
+    tasks = {f"all {jit}": step("all", jit) for jit in sorted(set(jits.values()))}
+    tasks |= {name: step(name, jit) for name, jit in jits.items()}
     seconds = interleaved(tasks, rounds, threads=dict.fromkeys(tasks, 1), clock=clock)
     return {
-        name: float(np.median(np.divide(each, seconds[f"all {jit}"])))
-        for task, each in seconds.items()
-        for name, jit in [task.split()]
-        if name != "all"
+        name: float(np.median(np.divide(seconds[name], seconds[f"all {jit}"]))) for name, jit in jits.items()
     }
 
 

@@ -36,54 +36,43 @@ class Result:
         """Median of the runs, seconds."""
         return statistics.median(self.runs)
 
+    @property
+    def task(self) -> str:
+        """What is compared with other results of the same task."""
+        return ", ".join([self.bench, *(f"{key} {value}" for key, value in self.config.items())])
 
-def ratios(results: list[Result]) -> list[float | None]:
-    """For each result, its median time over that of `arrows` for the same task: above 1, `arrows` is faster.
 
-    None where `arrows` did not run.
+def with_ratios(results: Iterable[Result]) -> Iterator[tuple[Result, float]]:
+    """Each result, as soon as it comes, with its median time over that of `arrows` for the same task.
 
-    >>> ratios([Result("b", {}, "arrows", [2.0]), Result("b", {}, "one-by-one", [6.0])])
+    Above 1, `arrows` is faster. The result of `arrows` comes first, as in all benchmarks here.
+
+    >>> [
+    ...     ratio
+    ...     for _, ratio in with_ratios(
+    ...         [Result("b", {}, "arrows", [2.0]), Result("b", {}, "one-by-one", [6.0])]
+    ...     )
+    ... ]
     [1.0, 3.0]
     """
-    ours = {_task(result): result.median for result in results if result.system == "arrows"}
-    return [result.median / ours[_task(result)] if ours.get(_task(result)) else None for result in results]
-
-
-def json_lines(machine: Mapping[str, object], results: Iterable[Result]) -> Iterator[str]:
-    """The machine on a line of its own, then a line for each result, as soon as the result comes.
-
-    A line has the ratio to `arrows` only if the result of `arrows` came earlier, as in all benchmarks here.
-
-    >>> print(
-    ...     "\\n".join(
-    ...         json_lines({"cores": 2}, [Result("b", {"batch": 1}, "arrows", [2.0], {"trees_per_s": 5.0})])
-    ...     )
-    ... )
-    {"machine": {"cores": 2}}
-    {"bench": "b", "config": {"batch": 1}, "system": "arrows", "median_s": 2.0, "runs": [2.0],
-    "ratio_to_arrows": 1.0, "trees_per_s": 5.0}
-    """
-    yield json.dumps({"machine": machine}, ensure_ascii=False)
     ours: dict[str, float] = {}
     for result in results:
-        task = _task(result)
-        if result.system == "arrows":
-            ours[task] = result.median
-        yield json.dumps(
-            {
-                "bench": result.bench,
-                "config": result.config,
-                "system": result.system,
-                "median_s": result.median,
-                "runs": result.runs,
-                "ratio_to_arrows": result.median / ours[task] if ours.get(task) else None,
-                **result.figures,
-            },
-            ensure_ascii=False,
-        )
+        yield result, result.median / ours.setdefault(result.task, result.median)
 
 
-def table(results: list[Result]) -> str:
+def json_line(result: Result, ratio: float) -> str:
+    """A result as a JSON object.
+
+    >>> print(json_line(Result("b", {"batch": 1}, "arrows", [2.0], {"trees/s": 5.0}), 1.0))
+    {"bench": "b", "config": {"batch": 1}, "system": "arrows", "median_s": 2.0, "runs": [2.0],
+    "ratio_to_arrows": 1.0, "trees/s": 5.0}
+    """
+    facts = {"bench": result.bench, "config": result.config, "system": result.system}
+    times = {"median_s": result.median, "runs": result.runs, "ratio_to_arrows": ratio}
+    return json.dumps({**facts, **times, **result.figures}, ensure_ascii=False)
+
+
+def table(results: Iterable[Result]) -> str:
     """A block for each task: a line for each system with its median, ratio to `arrows`, bar and figures.
 
     >>> print(
@@ -95,31 +84,19 @@ def table(results: list[Result]) -> str:
       arrows          500 ms   1.00 x  ■■■■■■■■
       one-by-one    2.000 s    4.00 x  ■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■
     """
+    blocks: dict[str, list[tuple[Result, float]]] = {}
+    for result, ratio in with_ratios(results):
+        blocks.setdefault(result.task, []).append((result, ratio))
     lines: list[str] = []
-    for title, here in tasks(results).items():
+    for title, block in blocks.items():
         lines.append(title)
-        longest = max(result.median for result, _ in here)
-        for result, share in here:
-            ratio = f"{share:5.2f} x" if share is not None else " " * 7
-            bar = "■" * max(1, round(BAR * result.median / longest)) if longest and len(here) > 1 else ""
+        longest = max(result.median for result, _ in block)
+        for result, ratio in block:
+            bar = "■" * max(1, round(BAR * result.median / longest)) if len(block) > 1 else ""
             figures = "  ".join(f"{name} {_number(value)}" for name, value in result.figures.items())
-            lines.append(
-                f"  {result.system:<12} {duration(result.median):>9} {ratio}  {bar} {figures}".rstrip()
-            )
+            start = f"  {result.system:<12} {duration(result.median):>9} {ratio:5.2f} x"
+            lines.append(f"{start}  {bar} {figures}".rstrip())
     return "\n".join(lines)
-
-
-def tasks(results: list[Result]) -> dict[str, list[tuple[Result, float | None]]]:
-    """A description of each task -> the task's results, with their ratios to `arrows`.
-
-    >>> list(tasks([Result("b", {"batch": 1}, "arrows", [0.5])]))
-    ['b, batch 1']
-    """
-    grouped: dict[str, list[tuple[Result, float | None]]] = {}
-    for result, ratio in zip(results, ratios(results), strict=True):
-        title = ", ".join([result.bench, *(f"{key} {value}" for key, value in result.config.items())])
-        grouped.setdefault(title, []).append((result, ratio))
-    return grouped
 
 
 def duration(seconds: float) -> str:
@@ -136,7 +113,3 @@ def duration(seconds: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _task(result: Result) -> str:
-    return result.bench + json.dumps(result.config, sort_keys=True)

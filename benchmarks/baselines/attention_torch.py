@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.baselines.buffers import Array
-from benchmarks.baselines.pytorch import Descent, functional, gradient, parameter, torch
+from benchmarks.baselines.pytorch import TorchDescent, functional, parameter, torch
 
 Example = tuple[list[int], list[int]]
 """The numbers of a sentence's words, and of their labels."""
@@ -21,7 +21,7 @@ PARTS = {
 }
 
 
-class TorchAttention(Descent):
+class TorchAttention(TorchDescent):
     """The model of `benchmarks.networks.attention_tagger`."""
 
     def __init__(self, parameters: Mapping[str, Array], heads: int) -> None:
@@ -36,16 +36,6 @@ class TorchAttention(Descent):
         self.weights: dict[str, Any] = {
             name: of_heads[PARTS[name]] if name in PARTS else own[name] for name in parameters
         }
-
-    @property
-    def parameters(self) -> dict[str, Array]:
-        """Copies of the parameters, by the `arrows` model's names."""
-        return {name: weight.detach().numpy().copy() for name, weight in self.weights.items()}
-
-    @property
-    def gradients(self) -> dict[str, Array]:
-        """The gradients of the last backward pass, dense, by the `arrows` model's names."""
-        return {name: gradient(weight).numpy().copy() for name, weight in self.weights.items()}
 
     def prepare(self, examples: Sequence[Example]) -> list[tuple[Any, Any]]:
         """For each sentence its words and labels as tensors."""
@@ -65,7 +55,3 @@ class TorchAttention(Descent):
         scores = torch.addmm(self.weights["classify/bias"], states, self.weights["classify/weight"])
         labels = torch.cat([labels for _, labels in prepared])
         return functional.cross_entropy(scores, labels, reduction="sum") / len(prepared)
-
-    def learned(self) -> list[Any]:
-        """The tensors that are learned."""
-        return list(self.weights.values())

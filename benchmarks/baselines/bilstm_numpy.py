@@ -11,12 +11,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benchmarks.baselines.buffers import Array, Buffers, short_buffer
+from benchmarks.baselines.buffers import (
+    Array,
+    NumpyDescent,
+    cell_gradient,
+    cross_entropy,
+    open_gates,
+    short_buffer,
+)
 
 WAYS = ("forward", "backward")
 
 
-class BiLSTM:
+class BiLSTM(NumpyDescent):
     """The model of `benchmarks.networks.bilstm_tagger` with copies of its parameters, which come by name.
 
     >>> import arrows as ar
@@ -41,105 +48,63 @@ class BiLSTM:
             self.weights[f"input {k}"] = np.stack([weight[:-n] for weight in both])
             self.weights[f"state {k}"] = np.stack([weight[-n:] for weight in both])
             self.weights[f"bias {k}"] = np.stack([parameters[f"{way}_{k}/bias"] for way in WAYS])
-        self._last: dict[str, Array] = {}
-        self._read: Array = np.zeros(0, np.intp)
-        self._rows = Buffers(parameters["words/weight"].dtype)
-
-    @property
-    def parameters(self) -> dict[str, Array]:
-        """Copies of the parameters, by the `arrows` model's names."""
-        return self._named(self.weights)
-
-    @property
-    def gradients(self) -> dict[str, Array]:
-        """The gradients of the last `backward`, dense, by the `arrows` model's names."""
-        words = np.zeros_like(self.weights["words"])
-        words[self._read] = self._last["words"]
-        return self._named(self._last | {"words": words})
-
-    def train_step(self, words: Array, labels: Array, rate: float) -> float:
-        """Takes a step of gradient descent on numbers of words and labels, `[sentences, length]` each.
-
-        Returns the loss before it: the mean over the sentences of the sum over their words.
-        """
-        loss = self.value(words, labels, rate)
-        self.backward(words)
-        self.update(1.0)
-        return loss
+        super().__init__(parameters["words/weight"].dtype)
 
     @short_buffer()
-    def value(self, words: Array, labels: Array, factor: float = 1.0) -> float:
-        """The loss; leaves its gradient with respect to the scores, times a factor, for `backward`."""
-        batch, length = words.shape
-        weights, rows = self.weights, length * batch
-        x = self._rows("x 0", 2, length, batch, weights["words"].shape[1])
+    def value(self, *batch: Array, factor: float = 1.0) -> float:
+        """The mean over sentences of the sum over words; words and labels are `[sentences, length]`."""
+        words, labels = batch
+        count, length = words.shape
+        weights, rows = self.weights, length * count
+        x = self.rows("x 0", 2, length, count, weights["words"].shape[1])
         np.take(weights["words"], words.T, axis=0, out=x[0], mode="clip")
         x[1] = x[0, ::-1]
         for k in range(self.layers):
-            above = self._rows(f"x {k + 1}", 2, length, batch, 2 * self.size)
+            above = self.rows(f"x {k + 1}", 2, length, count, 2 * self.size)
             self._forward(k, x, above[0])
             if k + 1 < self.layers:
                 above[1] = above[0, ::-1]
             x = above
-        scores = self._rows("scores", rows, weights["classify"].shape[1])
+        scores = self.rows("scores", rows, weights["classify"].shape[1])
         np.matmul(x[0].reshape(rows, -1), weights["classify"], out=scores)
         np.add(scores, weights["classify bias"], out=scores)
-        every, right = np.arange(rows), labels.T.reshape(-1)
-        np.subtract(scores, scores.max(axis=1, keepdims=True), out=scores)
-        chosen = scores[every, right].sum()
-        np.exp(scores, out=scores)
-        total = scores.sum(axis=1, keepdims=True)
-        loss: float = float(np.log(total).sum() - chosen) / batch
-        np.multiply(scores, (factor / batch) / total, out=scores)
-        scores[every, right] -= factor / batch
+        loss: float = cross_entropy(scores, labels.T.reshape(-1), factor / count) / count
         return loss
 
     @short_buffer()
-    def backward(self, words: Array) -> None:
-        """The gradients of the loss whose `value` was just computed."""
-        batch, length = words.shape
-        rows, n = length * batch, self.size
-        scores = self._rows("scores", rows, self.weights["classify"].shape[1])
-        x = self._rows(f"x {self.layers}", 2, length, batch, 2 * n)[0].reshape(rows, 2 * n)
-        self._last = {"classify": x.T @ scores, "classify bias": scores.sum(axis=0)}
-        up = self._rows("up", rows, 2 * n)
+    def backward(self, batch: Array) -> None:
+        """The gradients of the loss whose `value` was just computed, of these words."""
+        words, (count, length) = batch, batch.shape
+        rows, n = length * count, self.size
+        scores = self.rows("scores", rows, self.weights["classify"].shape[1])
+        x = self.rows(f"x {self.layers}", 2, length, count, 2 * n)[0].reshape(rows, 2 * n)
+        self.last = {"classify": x.T @ scores, "classify bias": scores.sum(axis=0)}
+        up = self.rows("up", rows, 2 * n)
         np.matmul(scores, self.weights["classify"].T, out=up)
-        up = up.reshape(length, batch, 2 * n)
+        up = up.reshape(length, count, 2 * n)
         for k in range(self.layers)[::-1]:
             up = self._backward(k, up)
         order = np.argsort(words.T.reshape(-1), kind="stable")
-        self._read, first = np.unique(words.T.reshape(-1)[order], return_index=True)
-        self._last["words"] = np.add.reduceat(up.reshape(rows, -1)[order], first, axis=0)
-
-    def update(self, rate: float) -> None:
-        """Gradient descent by the last gradients."""
-        for name, weight in self.weights.items():
-            step = self._last[name] if rate == 1 else self._last[name] * rate
-            if name == "words":
-                weight[self._read] -= step
-            else:
-                np.subtract(weight, step, out=weight)
+        self.read, first = np.unique(words.T.reshape(-1)[order], return_index=True)
+        self.last["words"] = np.add.reduceat(up.reshape(rows, -1)[order], first, axis=0)
 
     def _forward(self, k: int, x: Array, out: Array) -> None:
         _, length, batch, width = x.shape
         n, weights = self.size, self.weights
-        gates = self._rows(f"gates {k}", 2, length, batch, 4 * n)
+        gates = self.rows(f"gates {k}", 2, length, batch, 4 * n)
         flat = gates.reshape(2, length * batch, 4 * n)
         np.matmul(x.reshape(2, length * batch, width), weights[f"input {k}"], out=flat)
         np.add(flat, weights[f"bias {k}"][:, None], out=flat)
         # Step 0 is what comes before the first word.
-        h, c, t = (self._rows(f"{name} {k}", 2, length + 1, batch, n) for name in "hct")
+        h, c, t = (self.rows(f"{name} {k}", 2, length + 1, batch, n) for name in "hct")
         h[:, 0] = c[:, 0] = 0
-        product, kept = self._rows("product", 2, batch, 4 * n), self._rows("kept", 2, batch, n)
+        product, kept = self.rows("product", 2, batch, 4 * n), self.rows("kept", 2, batch, n)
         for s in range(length):
             g = gates[:, s]
             if s:
                 np.add(g, np.matmul(h[:, s], weights[f"state {k}"], out=product), out=g)
-            opened = g[..., n:]
-            np.multiply(opened, 0.5, out=opened)
-            np.tanh(g, out=g)
-            np.multiply(opened, 0.5, out=opened)
-            np.add(opened, 0.5, out=opened)
+            np.tanh(g[..., :n], out=g[..., :n])
+            open_gates(g[..., n:])
             memory = np.multiply(g[..., :n], g[..., n : 2 * n], out=c[:, s + 1])
             np.add(memory, np.multiply(g[..., 3 * n :], c[:, s], out=kept), out=memory)
             np.tanh(memory, out=t[:, s + 1])
@@ -152,45 +117,40 @@ class BiLSTM:
         length, batch, _ = up.shape
         n, rows, state = self.size, length * batch, self.weights[f"state {k}"]
         entry = self.weights[f"input {k}"]
-        gates, d_gates = (self._rows(f"{name} {k}", 2, length, batch, 4 * n) for name in ("gates", "d gates"))
-        h, c, t = (self._rows(f"{name} {k}", 2, length + 1, batch, n) for name in "hct")
-        turned = self._rows("turned", 2, 4 * n, n)
+        gates, d_gates = (self.rows(f"{name} {k}", 2, length, batch, 4 * n) for name in ("gates", "d gates"))
+        h, c, t = (self.rows(f"{name} {k}", 2, length + 1, batch, n) for name in "hct")
+        turned = self.rows("turned", 2, 4 * n, n)
         np.copyto(turned, state.transpose(0, 2, 1))  # small products are slower with a transposed operand
-        dh, dc, spare = (self._rows(name, 2, batch, n) for name in ("dh", "dc", "spare"))
+        dh, dc, spare = (self.rows(name, 2, batch, n) for name in ("dh", "dc", "spare"))
         dc[:] = 0
         for s in range(length)[::-1]:
-            g, d, tanh = gates[:, s], d_gates[:, s], t[:, s + 1]
+            g, d = gates[:, s], d_gates[:, s]
             if s + 1 < length:
                 np.matmul(d_gates[:, s + 1], turned, out=dh)
                 np.add(dh[0], up[s, :, :n], out=dh[0])
                 np.add(dh[1], up[length - 1 - s, :, n:], out=dh[1])
             else:
                 dh[0], dh[1] = up[s, :, :n], up[0, :, n:]
-            u, i, o, f = (g[..., j * n : (j + 1) * n] for j in range(4))
-            du, di, do, df = (d[..., j * n : (j + 1) * n] for j in range(4))
-            np.multiply(g, g, out=d)
-            np.subtract(g[..., n:], d[..., n:], out=d[..., n:])
-            np.subtract(1, du, out=du)
-            # The slope of h = o * tanh(c) by c is o - h * tanh(c).
-            np.subtract(o, np.multiply(h[:, s + 1], tanh, out=spare), out=spare)
-            np.add(dc, np.multiply(spare, dh, out=spare), out=dc)
-            for part, by in ((do, np.multiply(dh, tanh, out=dh)), (du, i), (di, u), (df, c[:, s])):
-                np.multiply(part, by, out=part)
-            for part in (du, di, df):
-                np.multiply(part, dc, out=part)
+            f, df = g[..., 3 * n :], d[..., 3 * n :]
+            cell_gradient(g[..., : 3 * n], d[..., : 3 * n], h[:, s + 1], t[:, s + 1], dh, dc, spare)
+            np.multiply(f, f, out=df)
+            np.subtract(f, df, out=df)
+            np.multiply(df, c[:, s], out=df)
+            np.multiply(df, dc, out=df)
             np.multiply(dc, f, out=dc)
         flat = d_gates.reshape(2, rows, 4 * n)
-        x = self._rows(f"x {k}", 2, length, batch, entry.shape[1]).reshape(2, rows, -1)
+        x = self.rows(f"x {k}", 2, length, batch, entry.shape[1]).reshape(2, rows, -1)
         before = np.ascontiguousarray(h[:, :-1]).reshape(2, rows, n)
-        self._last[f"input {k}"] = np.matmul(x.transpose(0, 2, 1), flat)
-        self._last[f"state {k}"] = np.matmul(before.transpose(0, 2, 1), flat)
-        self._last[f"bias {k}"] = flat.sum(axis=1)
-        both = self._rows(f"dx {k}", 2, length, batch, entry.shape[1])
+        self.last[f"input {k}"] = np.matmul(x.transpose(0, 2, 1), flat)
+        self.last[f"state {k}"] = np.matmul(before.transpose(0, 2, 1), flat)
+        self.last[f"bias {k}"] = flat.sum(axis=1)
+        both = self.rows(f"dx {k}", 2, length, batch, entry.shape[1])
         np.matmul(flat, entry.transpose(0, 2, 1), out=both.reshape(2, rows, -1))
         summed: Array = np.add(both[0], both[1, ::-1], out=both[0])
         return summed
 
-    def _named(self, values: Mapping[str, Array]) -> dict[str, Array]:
+    def named(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Copies of weights or gradients, by the `arrows` model's names."""
         named = {
             "words/weight": values["words"].copy(),
             "classify/weight": values["classify"].copy(),

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from arrows.data import Sentence, Vocabulary
 from benchmarks.baselines.buffers import Array
-from benchmarks.baselines.pytorch import Descent, functional, gradient, maybe_compiled, parameter, sent, torch
+from benchmarks.baselines.pytorch import (
+    TorchDescent,
+    functional,
+    maybe_compiled,
+    parameter,
+    sent,
+    torch,
+)
 
 
-class TorchTagger(Descent):
+class TorchTagger(TorchDescent):
     """The model of `benchmarks.networks.bilstm_tagger`, for sentences that all have one length.
 
     `compiled`: all but the embedding, whose gradient is sparse, goes through `torch.compile`, which leaves
@@ -22,23 +29,19 @@ class TorchTagger(Descent):
     def __init__(
         self, parameters: Mapping[str, Array], device: str = "cpu", *, compiled: bool = False
     ) -> None:
-        self.device = device
-        self._loss_of_vectors = maybe_compiled(self._loss_of, compiled)
         layers = sum(name.startswith("forward_") for name in parameters) // 2
-        self.names = [name for name in parameters if "ward" not in name]
-        self.weights = {name: parameter(parameters[name], device) for name in self.names}
-        self.cells = {"": [(f"forward_{k}", f"backward_{k}") for k in range(layers)]}
-        self.lstms = {"": _lstm(parameters, self.cells[""]).to(device)}
+        self._start(parameters, [[(f"forward_{k}", f"backward_{k}") for k in range(layers)]], device)
+        self._loss_of_vectors = maybe_compiled(self._loss_of, compiled)
 
-    @property
-    def parameters(self) -> dict[str, Array]:
-        """Copies of the parameters, by the `arrows` model's names."""
-        return self._named(lambda weight: weight.detach())
-
-    @property
-    def gradients(self) -> dict[str, Array]:
-        """The gradients of the last backward pass, dense, by the `arrows` model's names."""
-        return self._named(gradient)
+    def _start(
+        self, parameters: Mapping[str, Array], cells: Sequence[Sequence[tuple[str, str]]], device: str = "cpu"
+    ) -> None:
+        """Takes the parameters, those of some cells, by layer, into a `torch.nn.LSTM` each."""
+        self.device, self.cells = device, cells
+        self.lstms = [_lstm(parameters, each).to(device) for each in cells]
+        self.weights = {
+            name: parameter(value, device) for name, value in parameters.items() if "ward" not in name
+        }
 
     def loss(self, *batch: Any) -> Any:
         """The mean over the sentences of the sum over words; words and labels are `[sentences, length]`."""
@@ -50,7 +53,7 @@ class TorchTagger(Descent):
 
     def _loss_of(self, x: Any, labels: Any) -> Any:
         """The sum over words, whose vectors these are."""
-        states, _ = self.lstms[""](x)
+        states, _ = self.lstms[0](x)
         return self._cross_entropy(states.flatten(0, 1), labels.flatten())
 
     def _cross_entropy(self, states: Any, labels: Any) -> Any:
@@ -59,21 +62,17 @@ class TorchTagger(Descent):
 
     def learned(self) -> list[Any]:
         """The tensors that are learned."""
-        cells = [weight for lstm in self.lstms.values() for weight in lstm.parameters()]
+        cells = [weight for lstm in self.lstms for weight in lstm.parameters()]
         return [*self.weights.values(), *(weight for weight in cells if weight.requires_grad)]
 
-    def _named(self, value: Any) -> dict[str, Array]:
-        named = {name: value(weight).cpu().numpy().copy() for name, weight in self.weights.items()}
-        for which, lstm in self.lstms.items():
-            for k, names in enumerate(self.cells[which]):
-                for name, end in zip(names, ("", "_reverse"), strict=True):
-                    both = [
-                        _gates(value(getattr(lstm, f"weight_{part}_l{k}{end}")).cpu().numpy().T, back=True)
-                        for part in ("ih", "hh")
-                    ]
-                    named[f"{name}/weight"] = np.concatenate(both)
-                    bias = value(getattr(lstm, f"bias_ih_l{k}{end}")).cpu().numpy()
-                    named[f"{name}/bias"] = _gates(bias, back=True)
+    def named(self, value: Callable[[Any], Any]) -> dict[str, Array]:
+        """What `value` makes of each weight, by the `arrows` model's names."""
+        named = {name: value(weight) for name, weight in self.weights.items()}
+        for cells, lstm in zip(self.cells, self.lstms, strict=True):
+            for name, end in _directions(cells):
+                both = [value(getattr(lstm, f"weight_{part}_{end}")).T for part in ("ih", "hh")]
+                named[f"{name}/weight"] = _gates(np.concatenate(both), back=True)
+                named[f"{name}/bias"] = _gates(value(getattr(lstm, f"bias_ih_{end}")), back=True)
         return named
 
 
@@ -87,13 +86,7 @@ class TorchCharTagger(TorchTagger):
         characters: Vocabulary,
         tags: Sequence[str],
     ) -> None:
-        self.names = [name for name in parameters if "ward" not in name]
-        self.weights = {name: parameter(parameters[name]) for name in self.names}
-        self.cells = {
-            "words": [("forward", "backward")],
-            "characters": [("spelling_forward", "spelling_backward")],
-        }
-        self.lstms = {which: _lstm(parameters, cells) for which, cells in self.cells.items()}
+        self._start(parameters, [[("forward", "backward")], [("spelling_forward", "spelling_backward")]])
         self.words, self.characters = words, characters
         self.tags = {tag: k for k, tag in enumerate(tags)}
 
@@ -126,7 +119,7 @@ class TorchCharTagger(TorchTagger):
         pack = torch.nn.utils.rnn.pack_padded_sequence
         padded = torch.nn.utils.rnn.pad_sequence(x.split(lengths.tolist()))
         packed = pack(padded, lengths, enforce_sorted=False)
-        states, _ = self.lstms["words"](packed)
+        states, _ = self.lstms[0](packed)
         labels = torch.nn.utils.rnn.pad_sequence([labels for _, _, labels in prepared])
         right = pack(labels, lengths, enforce_sorted=False).data
         return self._cross_entropy(states.data, right) / len(prepared)
@@ -137,7 +130,7 @@ class TorchCharTagger(TorchTagger):
         lengths = torch.tensor([len(letters) for letters in spellings])
         vectors = functional.embedding(letters, self.weights["characters/weight"], sparse=True)
         packed = torch.nn.utils.rnn.pack_padded_sequence(vectors, lengths, enforce_sorted=False)
-        _, (last, _) = self.lstms["characters"](packed)
+        _, (last, _) = self.lstms[1](packed)
         rare = torch.nonzero(numbers == 0).squeeze(1)
         return x.index_copy(0, rare, torch.cat([last[0], last[1]], 1))
 
@@ -148,6 +141,15 @@ def _gates(columns: Array, *, back: bool = False) -> Array:
     return np.concatenate([parts[k] for k in ((2, 0, 3, 1) if back else (1, 3, 0, 2))], axis=-1)
 
 
+def _directions(cells: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The cells of each layer, forwards and backwards, with the end of PyTorch's names for their weights."""
+    return [
+        (name, f"l{k}{end}")
+        for k, names in enumerate(cells)
+        for name, end in zip(names, ("", "_reverse"), strict=True)
+    ]
+
+
 def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, str]]) -> Any:
     """A `torch.nn.LSTM` with the weights of these cells. Its second bias stays zero: `arrows` has one."""
     n = len(parameters[f"{cells[0][0]}/bias"]) // 4
@@ -155,13 +157,10 @@ def _lstm(parameters: Mapping[str, Array], cells: Sequence[tuple[str, str]]) -> 
     lstm = torch.nn.LSTM(entry, n, num_layers=len(cells), bidirectional=True)
     lstm = lstm.to(torch.from_numpy(np.array(parameters[f"{cells[0][0]}/bias"])).dtype)
     with torch.no_grad():
-        for k, names in enumerate(cells):
-            for name, end in zip(names, ("", "_reverse"), strict=True):
-                weight = _gates(np.array(parameters[f"{name}/weight"]))
-                getattr(lstm, f"weight_ih_l{k}{end}").copy_(torch.tensor(weight[:-n].T.copy()))
-                getattr(lstm, f"weight_hh_l{k}{end}").copy_(torch.tensor(weight[-n:].T.copy()))
-                getattr(lstm, f"bias_ih_l{k}{end}").copy_(
-                    torch.tensor(_gates(np.array(parameters[f"{name}/bias"])))
-                )
-                getattr(lstm, f"bias_hh_l{k}{end}").zero_().requires_grad_(False)
+        for name, end in _directions(cells):
+            weight, bias = (torch.tensor(_gates(parameters[f"{name}/{part}"])) for part in ("weight", "bias"))
+            getattr(lstm, f"weight_ih_{end}").copy_(weight[:-n].T)
+            getattr(lstm, f"weight_hh_{end}").copy_(weight[-n:].T)
+            getattr(lstm, f"bias_ih_{end}").copy_(bias)
+            getattr(lstm, f"bias_hh_{end}").zero_().requires_grad_(False)
     return lstm

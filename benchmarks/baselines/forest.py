@@ -1,11 +1,11 @@
-"""Sentiment trees as arrays: what every hand-written Tree-LSTM reads.
+"""Sentiment trees as arrays, and the parameters: what every hand-written Tree-LSTM reads.
 
 A tree is prepared once; a batch is put together inside the timed step, as the engine's is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.data import Tree, Vocabulary
+from benchmarks.baselines.buffers import Array
 
 Ints = npt.NDArray[np.integer[Any]]
 LEVEL, WORD, LABEL, LEFT, RIGHT = range(5)
@@ -51,16 +52,6 @@ class Batch:
         """How many leaves there are."""
         return len(self.words)
 
-    @property
-    def rows(self) -> int:
-        """How many nodes there are."""
-        return len(self.labels)
-
-    @property
-    def trees(self) -> int:
-        """How many trees there are."""
-        return len(self.roots)
-
 
 class Forest:
     """Trees as integer arrays, made once; words outside the vocabulary are number 0.
@@ -93,6 +84,37 @@ class Forest:
             bounds=bounds,
             roots=row[ends - 1],
         )
+
+
+def parted(parameters: Mapping[str, Array]) -> dict[str, Array]:
+    """The weights of `arrows.models.sentiment`, cut so that a row uses all of one or none.
+
+    A leaf has no children and a pair no word, so each has a weight of its own, and those from words to forget
+    gates are idle.
+    """
+    weight, bias = parameters["cell/weight"], parameters["cell/bias"]
+    n = len(bias) // 5
+    return {
+        "words": parameters["embed/weight"],
+        "leaf": weight[: -2 * n, : 3 * n],
+        "idle": weight[: -2 * n, 3 * n :],
+        "pair": weight[-2 * n :],
+        "bias": bias,
+        "classify": parameters["classify/weight"],
+        "classify bias": parameters["classify/bias"],
+    }
+
+
+def joined(weights: Mapping[str, Array]) -> dict[str, Array]:
+    """The opposite of `parted`, in copies."""
+    leaves = np.concatenate([weights["leaf"], weights["idle"]], axis=1)
+    return {
+        "embed/weight": weights["words"].copy(),
+        "cell/weight": np.concatenate([leaves, weights["pair"]]),
+        "cell/bias": weights["bias"].copy(),
+        "classify/weight": weights["classify"].copy(),
+        "classify/bias": weights["classify bias"].copy(),
+    }
 
 
 def _nodes(tree: Tree, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:

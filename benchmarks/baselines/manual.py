@@ -10,6 +10,8 @@ engine uses.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +39,6 @@ class Manual:
         self.hidden, self.hidden_bias = parameters["hidden/weight"], parameters["hidden/bias"]
         self.gates, self.gates_bias = parameters["gates/weight"], parameters["gates/bias"]
         self.size = self.hidden.shape[1]
-        self.leaves, self.pairs, _ = _numbered(tree)
         self._levels = levels(tree)
         self._rows = Buffers(self.embed.dtype)
 
@@ -46,27 +47,21 @@ class Manual:
 
         `words` are the numbers of the words at the leaves, from left to right, `[trees, leaves]`.
         """
-        states = self._leaf_states(words)
-        for k, (left, right) in enumerate(self.pairs, start=self.leaves):
-            self._level(states, [(left, right)], k)
-        root: Array = states[-1]
-        return root
+        return self._roots(words, [[pair] for level in self._levels for pair in level])
 
     def by_level(self, words: Array) -> Array:
         """States of the roots, one call for each level; argument and result as those of `by_node`."""
-        states = self._leaf_states(words)
-        first = self.leaves
-        for level in self._levels:
-            self._level(states, level, first)
-            first += len(level)
+        return self._roots(words, self._levels)
+
+    def _roots(self, words: Array, calls: list[Shape]) -> Array:
+        trees, first = words.shape
+        states = self._rows("states", first + sum(map(len, calls)), trees, self.size)
+        np.take(self.embed, words.T, axis=0, out=states[:first], mode="clip")
+        for pairs in calls:
+            self._level(states, pairs, first)
+            first += len(pairs)
         root: Array = states[-1]
         return root
-
-    def _leaf_states(self, words: Array) -> Array:
-        trees, leaves = words.shape
-        states = self._rows("states", leaves + len(self.pairs), trees, self.size)
-        np.take(self.embed, words.T, axis=0, out=states[:leaves], mode="clip")
-        return states
 
     def _level(self, states: Array, halves: Shape, first: int) -> None:
         n, trees = self.size, states.shape[1]
@@ -99,36 +94,17 @@ def levels(tree: Nested) -> list[Shape]:
     >>> levels(((0, 0), (0, (0, 0))))
     [[(0, 1), (3, 4)], [(2, 6)], [(5, 7)]]
     """
-    leaves, pairs, heights = _numbered(tree)
-    ranks = sorted(range(len(pairs)), key=heights.__getitem__)
-    place = {leaves + pair: leaves + rank for rank, pair in enumerate(ranks)}
-    result: list[Shape] = [[] for _ in range(max(heights, default=0))]
-    for pair in ranks:
-        left, right = pairs[pair]
-        result[heights[pair] - 1].append((place.get(left, left), place.get(right, right)))
-    return result
+    rows: list[list[Any]] = [[]]  # of each height its pairs; the leaves are of height 0
 
+    def place(node: Nested) -> tuple[int, int]:
+        """The height of a sub-tree, and its number among those of this height."""
+        row = [place(half) for half in node] if isinstance(node, tuple) else []
+        height = 1 + max((height for height, _ in row), default=-1)
+        if height == len(rows):
+            rows.append([])
+        rows[height].append(row)
+        return height, len(rows[height]) - 1
 
-def _numbered(tree: Nested) -> tuple[int, Shape, list[int]]:
-    """How many leaves there are, the pairs in an order in which they can run, and their heights.
-
-    Leaves are numbered from left to right, pairs after them.
-    """
-    leaves, pairs, heights = _leaf_count(tree), [], []
-    unread = iter(range(leaves))
-
-    def numbered(node: Nested) -> tuple[int, int]:
-        """The number of a sub-tree, and its height."""
-        if not isinstance(node, tuple):
-            return next(unread), 0
-        (left, left_height), (right, right_height) = numbered(node[0]), numbered(node[1])
-        pairs.append((left, right))
-        heights.append(1 + max(left_height, right_height))
-        return leaves + len(pairs) - 1, heights[-1]
-
-    numbered(tree)
-    return leaves, pairs, heights
-
-
-def _leaf_count(tree: Nested) -> int:
-    return _leaf_count(tree[0]) + _leaf_count(tree[1]) if isinstance(tree, tuple) else 1
+    place(tree)
+    first = list(accumulate(map(len, rows), initial=0))
+    return [[(first[a] + left, first[b] + right) for (a, left), (b, right) in pairs] for pairs in rows[1:]]

@@ -27,27 +27,57 @@ except ImportError:
 installed: bool = torch is not None
 
 
-class Descent(ABC):
+COMPILED = {"torch-hand": False, "torch-compile": True}
+
+
+def systems(make: Callable[..., Any], device: str) -> dict[str, Any]:
+    """A model in PyTorch as it is and, on other devices than the CPU, by `torch.compile` too.
+
+    Args:
+        make: takes `device` and `compiled`.
+        device: of `arrows`; where that is no GPU, PyTorch computes on the CPU.
+    """
+    there = device if device.startswith("cuda") else "cpu"
+    return {
+        name: make(device=there, compiled=compiled)
+        for name, compiled in COMPILED.items()
+        if installed and (device != "cpu" or not compiled)
+    }
+
+
+class TorchDescent(ABC):
     """A model in PyTorch that learns by gradient descent.
 
-    >>> issubclass(Descent, ABC)
-    True
+    Attributes:
+        weights: what is learned, by names of the system's own.
     """
+
+    weights: dict[str, Any]
 
     @abstractmethod
     def loss(self, *batch: Any) -> Any:
         """The loss of a batch, as a tensor with its graph."""
 
-    @abstractmethod
     def learned(self) -> list[Any]:
         """The tensors that are learned."""
+        return list(self.weights.values())
 
-    def train_step(self, *batch: Any, rate: float) -> float:
-        """One step of gradient descent; `batch` as `loss` takes it. Returns the loss before it."""
-        return float(self.step(*batch, rate=rate).item())
+    def named(self, value: Callable[[Any], Any]) -> dict[str, Array]:
+        """What `value` makes of each weight, by the `arrows` model's names."""
+        return {name: value(weight) for name, weight in self.weights.items()}
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of the parameters, by the `arrows` model's names."""
+        return self.named(lambda weight: weight.detach().cpu().numpy().copy())
+
+    @property
+    def gradients(self) -> dict[str, Array]:
+        """The gradients of the last backward pass, dense, by the `arrows` model's names."""
+        return self.named(lambda weight: gradient(weight).cpu().numpy().copy())
 
     def step(self, *batch: Any, rate: float) -> Any:
-        """The same, with the loss as a tensor: the host need not wait for a GPU."""
+        """One step of gradient descent; the loss before it as a tensor: the host need not wait for a GPU."""
         loss = self.loss(*batch)
         loss.backward()
         self.update(rate)

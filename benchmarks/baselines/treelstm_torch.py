@@ -8,7 +8,7 @@ carried along.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,11 @@ import numpy.typing as npt
 
 from arrows.data import Tree, Vocabulary
 from benchmarks.baselines.buffers import Array
-from benchmarks.baselines.forest import Batch
-from benchmarks.baselines.pytorch import (
-    Descent,
-    functional,
-    gradient,
-    maybe_compiled,
-    parameter,
-    sent,
-    torch,
-)
+from benchmarks.baselines.forest import Batch, joined, parted
+from benchmarks.baselines.pytorch import TorchDescent, functional, maybe_compiled, parameter, sent, torch
 
 
-class TorchHand(Descent):
+class TorchHand(TorchDescent):
     """The model of `arrows.models.sentiment` with copies of its parameters, which come by name.
 
     `compiled`: what a leaf and a pair compute after their rows are selected goes through `torch.compile`.
@@ -40,35 +32,15 @@ class TorchHand(Descent):
         self.device = device
         self._leaf_cell = maybe_compiled(_leaf_cell, compiled)
         self._pair_cell = maybe_compiled(_pair_cell, compiled)
-        weight, bias = parameters["cell/weight"], parameters["cell/bias"]
-        self.size = n = len(bias) // 5
-        self.idle = weight[: -2 * n, 3 * n :].copy()  # from words to forget gates, which no leaf has
-        self.embed, self.leaf, self.pair, self.bias, self.classify, self.classify_bias = self.weights = [
-            parameter(value, device)
-            for value in (
-                parameters["embed/weight"],
-                weight[: -2 * n, : 3 * n],
-                weight[-2 * n :],
-                bias,
-                parameters["classify/weight"],
-                parameters["classify/bias"],
-            )
-        ]
+        self.weights = {name: parameter(weight, device) for name, weight in parted(parameters).items()}
+        self.words, self.leaf, _, self.pair, self.bias, self.classify, self.classify_bias = (
+            self.weights.values()
+        )
+        self.size = len(self.bias) // 5
 
-    @property
-    def parameters(self) -> dict[str, Array]:
-        """Copies of the parameters, by the `arrows` model's names."""
-        return self._named([weight.detach().cpu().numpy().copy() for weight in self.weights], self.idle)
-
-    @property
-    def gradients(self) -> dict[str, Array]:
-        """The gradients of the last `backward`, dense, by the `arrows` model's names."""
-        gradients = [gradient(weight).cpu().numpy().copy() for weight in self.weights]
-        return self._named(gradients, np.zeros_like(self.idle))
-
-    def learned(self) -> list[Any]:
-        """The tensors that are learned."""
-        return self.weights
+    def named(self, value: Callable[[Any], Any]) -> dict[str, Array]:
+        """What `value` makes of each weight, by the `arrows` model's names."""
+        return joined({name: value(weight) for name, weight in self.weights.items()})
 
     def loss(self, *batch: Batch) -> Any:
         """The mean over the trees of the sum over their nodes."""
@@ -76,26 +48,22 @@ class TorchHand(Descent):
         plan = _Plan(trees)
         labels, *indices = sent([trees.labels[plan.order], *plan.indices], self.device)
         scores = self._scores(plan, indices)
-        return functional.cross_entropy(scores, labels, reduction="sum") / trees.trees
+        return functional.cross_entropy(scores, labels, reduction="sum") / len(trees.roots)
 
-    def scores(self, batch: Batch) -> Array:
-        """Class scores of all nodes, `[rows, classes]`, in the order of the batch's rows."""
-        return np.asarray(self.scores_there(batch).cpu())
-
-    def scores_there(self, batch: Batch) -> Any:
-        """The same as a tensor: the host need not wait for a GPU."""
+    def __call__(self, batch: Batch) -> Any:
+        """Class scores of the roots, `[trees, classes]`, as a tensor; those of all nodes are computed."""
         with torch.inference_mode():
             plan = _Plan(batch)
             back = np.empty_like(plan.order)
             back[plan.order] = np.arange(len(plan.order))
-            places, *indices = sent([back, *plan.indices], self.device)
-            return self._scores(plan, indices).index_select(0, places)
+            roots, *indices = sent([back[batch.roots], *plan.indices], self.device)
+            return self._scores(plan, indices).index_select(0, roots)
 
     def _scores(self, plan: _Plan, indices: list[Any]) -> Any:
         """Class scores of all nodes, in the plan's order."""
         n, (words, *rest) = self.size, indices
         selected = iter(rest)
-        x = functional.embedding(words, self.embed, sparse=True)
+        x = functional.embedding(words, self.words, sparse=True)
         h, c = self._leaf_cell(x, self.leaf, self.bias[: 3 * n])
         states = [h]
         leaf_h, leaf_c = h.split(plan.joining), c.split(plan.joining)
@@ -117,16 +85,6 @@ class TorchHand(Descent):
                 frontier_h, frontier_c = h, c
         return torch.addmm(self.classify_bias, torch.cat(states), self.classify)
 
-    def _named(self, values: list[Array], idle: Array) -> dict[str, Array]:
-        embed, leaf, pair, bias, classify, classify_bias = values
-        return {
-            "embed/weight": embed,
-            "cell/weight": np.concatenate([np.concatenate([leaf, idle], axis=1), pair]),
-            "cell/bias": bias,
-            "classify/weight": classify,
-            "classify/bias": classify_bias,
-        }
-
 
 class _Plan:
     """What the host works out for a batch before anything is computed.
@@ -141,14 +99,14 @@ class _Plan:
     def __init__(self, batch: Batch) -> None:
         leaves = batch.leaves
         height = np.repeat(np.arange(len(batch.bounds) - 1), np.diff(batch.bounds))
-        consumer = np.zeros(batch.rows, np.intp)  # the height of the parent: 0 for roots
+        consumer = np.zeros(len(batch.labels), np.intp)  # the height of the parent: 0 for roots
         consumer[batch.children] = height[leaves:, None]
-        self.order = np.arange(batch.rows)
+        self.order = np.arange(len(batch.labels))
         self.order[:leaves] = np.argsort(consumer[:leaves].astype(np.int16), kind="stable")
         self.joining = np.bincount(consumer[:leaves], minlength=len(batch.bounds) - 1).tolist()
         self.indices: list[npt.NDArray[Any]] = [batch.words[self.order[:leaves]]]
         self.stays: list[bool] = []
-        place = np.empty(batch.rows, np.intp)  # of a row within the frontier
+        place = np.empty(len(batch.labels), np.intp)  # of a row within the frontier
         waiting = np.zeros(0, np.intp)
         first_leaf = self.joining[0]
         for level, (first, last) in enumerate(batch.levels, start=1):
@@ -193,41 +151,33 @@ class TorchNodewise(TorchHand):
     def loss(self, *batch: Any) -> Any:
         """The mean over a list of trees of the sum over their nodes."""
         (trees,) = batch
-        losses: list[Any] = []
-        for tree in trees:
-            nodes: list[tuple[Any, int]] = []
-            self._state(tree, nodes)
-            losses += [
-                functional.cross_entropy(scores, torch.tensor([label]), reduction="sum")
-                for scores, label in nodes
-            ]
+        losses = [
+            functional.cross_entropy(scores, torch.tensor([label]), reduction="sum")
+            for tree in trees
+            for scores, label in self._nodes(tree)
+        ]
         return torch.stack(losses).sum() / len(trees)
 
-    def tree_scores(self, trees: Sequence[Tree]) -> list[list[Any]]:
-        """Class scores of the nodes of each tree, halves before their pair, each `[1, classes]`."""
+    def __call__(self, batch: Any) -> Any:
+        """Class scores of the roots of a list of trees; those of all nodes are computed."""
         with torch.inference_mode():
-            scores_of_trees = []
-            for tree in trees:
-                nodes: list[tuple[Any, int]] = []
-                self._state(tree, nodes)
-                scores_of_trees.append([scores for scores, _ in nodes])
-            return scores_of_trees
+            return torch.cat([self._nodes(tree)[-1][0] for tree in batch])
 
-    def _state(self, tree: Tree, nodes: list[tuple[Any, int]]) -> tuple[Any, Any]:
-        n = self.size
-        if "word" in tree:
-            number = torch.tensor([self.vocabulary[tree["word"]]])
-            x = functional.embedding(number, self.embed, sparse=True)
-            u, io = torch.addmm(self.bias[: 3 * n], x, self.leaf).split([n, 2 * n], 1)
-            i, o = io.sigmoid().chunk(2, 1)
-            c = i * u.tanh()
-        else:
-            left_h, left_c = self._state(tree["left"], nodes)
-            right_h, right_c = self._state(tree["right"], nodes)
-            gates = torch.addmm(self.bias, torch.cat([left_h, right_h], 1), self.pair)
-            u, opened = gates.split([n, 4 * n], 1)
-            i, o, left, right = opened.sigmoid().chunk(4, 1)
-            c = i * u.tanh() + left * left_c + right * right_c
-        h = o * c.tanh()
-        nodes.append((torch.addmm(self.classify_bias, h, self.classify), tree.get("label", 0)))
-        return h, c
+    def _nodes(self, tree: Tree) -> list[tuple[Any, int]]:
+        """Class scores `[1, classes]` and label of each node, halves before their pair."""
+        nodes: list[tuple[Any, int]] = []
+
+        def state(node: Tree) -> tuple[Any, Any]:
+            if "word" in node:
+                number = torch.tensor([self.vocabulary[node["word"]]])
+                x = functional.embedding(number, self.words, sparse=True)
+                h, c = _leaf_cell(x, self.leaf, self.bias[: 3 * self.size])
+            else:
+                halves = zip(state(node["left"]), state(node["right"]), strict=True)
+                both_h, both_c = (torch.cat(pair, 1) for pair in halves)
+                h, c = _pair_cell(both_h, both_c, self.pair, self.bias)
+            nodes.append((torch.addmm(self.classify_bias, h, self.classify), node.get("label", 0)))
+            return h, c
+
+        state(tree)
+        return nodes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from arrows.engine.device.devices import shared_device
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.host_kernels import rounded
 from arrows.training import Adam
-from benchmarks import datasets
-from benchmarks.steps import networks
 from tests.engine.device import pretend_cupy
+from tests.networks import networks
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 
@@ -162,8 +160,7 @@ def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate
 @compiler
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("network", ["treelstm", "bilstm"])
-def test_training_on_the_second_gpu(network: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(datasets, "TREEBANK", tmp_path)  # generated trees, wherever the test runs
+def test_training_on_the_second_gpu(network: str) -> None:
     block, examples = networks()[network]
     there, here = (ar.compile(block, loss="loss", device=device) for device in ("cuda:1", "cpu"))
     for _ in range(2):

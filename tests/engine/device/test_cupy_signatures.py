@@ -17,7 +17,6 @@ from arrows.engine.device.fake_module import xp
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.ops.arrays import Array, ArrayModule
 from arrows.training import Adam
-from benchmarks.steps import networks
 from tests.engine.device import cupy_signatures
 from tests.engine.device.cupy_signatures import (
     VERSIONS,
@@ -31,6 +30,7 @@ from tests.engine.device.cupy_signatures import (
     record,
 )
 from tests.engine.test_batching import cases, check, order_of
+from tests.networks import networks
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 PACKAGE = Path(ar.__file__).parent

@@ -17,12 +17,12 @@ from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
 from arrows.training.optimizers.kernel_steps import ADD_SQUARES, ADD_SUMS, count_source
 from benchmarks.networks import attention_tagger
-from benchmarks.steps import networks
 from tests.engine.device import nvrtc
 from tests.engine.program.emitters.c.batches import kernels_of
 from tests.engine.program.emitters.c.test_primitives import cases
 from tests.engine.program.emitters.c.test_programs import of_layers
 from tests.layers.test_tied import language_model
+from tests.networks import networks
 from tests.training.optimizers.test_kernels import OPTIMIZERS, mixed, trained
 
 pytestmark = [
