@@ -11,8 +11,8 @@ import pytest
 
 import arrows
 from arrows.cli import main
-from arrows.engine.program.text import parse_program
 from arrows.testing import verify_program
+from tests.engine.program.written import written
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -37,7 +37,7 @@ def test_the_reference_lists_the_public_names() -> None:
 def test_the_program_page_shows_a_program_that_is_read_back() -> None:
     text = (DOCS / "program.md").read_text(encoding="utf-8")
     program = text[text.index("```\nprogram cell") + 4 :].partition("\n```")[0]
-    verify_program(parse_program(program))
+    verify_program(written(program))
 
 
 def test_a_public_name_without_a_chapter_is_refused(

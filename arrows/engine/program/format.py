@@ -1,4 +1,4 @@
-"""Writes instructions as lines of text, as `print` shows them and `arrows.engine.program.text` reads them."""
+"""Writes instructions as lines of text."""
 
 from __future__ import annotations
 

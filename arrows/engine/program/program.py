@@ -1,7 +1,7 @@
 """A program: what an operation does, as data.
 
 A program is made once for an operation and a set of wanted gradients, by the passes of `pipeline`; it holds
-no data and knows no array module.  `arrows.engine.program.text` writes it as text, and reads the text back.
+no data and knows no array module.  Its text (``str``) says all that it holds.
 """
 
 from __future__ import annotations

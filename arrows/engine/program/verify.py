@@ -68,17 +68,10 @@ def verify_program(program: Program, after: str = "") -> None:
         ProgramError: which of these does not hold: the pass, the region, the instruction.
 
     Example:
-        >>> from arrows.engine.program.text import parse_program
-        >>> program = '''
-        ...     program double
-        ...     operand 0: float32[3] row of slab 2
-        ...     result 0: float32[3] row
-        ...     step
-        ...       %0: float32[3] row = gather 0
-        ...       %1: float32[3] row = add(%0, %0)
-        ... '''
-        >>> verify_program(parse_program(program + "result 0 = %1"))
-        >>> verify_program(parse_program(program), after="build")
+        >>> import arrows as ar
+        >>> (program,) = ar.compile(ar.Vector(2) >> ar.FC(3)).program().programs.values()
+        >>> verify_program(program)
+        >>> verify_program(program.with_regions(step=()), after="build")
         Traceback (most recent call last):
         ...
         arrows.engine.program.verify.ProgramError: after build: result 0 is stored 0 times

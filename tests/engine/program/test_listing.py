@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import arrows as ar
-from arrows.engine.program.text import parse_program
 from arrows.models import sentiment
 from arrows.testing import verify_program
 from arrows.typesys import ArrowTypeError, ArrowValueError
+from tests.engine.program.written import written
 
 TREES = [
     {"label": 1, "left": {"label": 2, "word": "not"}, "right": {"label": 3, "word": "good"}},
@@ -24,7 +24,7 @@ def learner() -> ar.Model:
 
 def test_programs_of_training_are_shown_where_there_is_a_loss():
     text = str(learner().program())
-    programs = [parse_program(part) for part in text.split("\n\n")]
+    programs = [written(part) for part in text.split("\n\n")]
     assert [program.name for program in programs].count("cell") == 2
     assert any(program.region("deferred") for program in programs)
     for program in programs:

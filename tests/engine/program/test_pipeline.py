@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
-from arrows.engine.program.instructions import LoadConstant
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
 from arrows.engine.program.program import Program
-from arrows.engine.program.text import parse_program
 from arrows.models import sentiment, tagger
 from arrows.testing import verify_program
-from tests.engine.test_batching import compare
 from tests.profile import sampled
 
 
@@ -85,33 +81,6 @@ def test_a_pass_that_cannot_be_left_out(name):
     with pytest.raises(ar.ArrowValueError, match=f"no pass '{name}' can be left out; these can: fold, "):
         with without_passes("fold", name):
             raise AssertionError("it was left out")
-
-
-@pytest.mark.parametrize("model", MODELS)
-@kinds
-def test_programs_are_read_back(model, kind):
-    assert sum(read_back(program) for program in programs(MODELS[model](), kind))
-
-
-def read_back(program: Program) -> bool:
-    """Whether a program can be read back, which one with long constants cannot; then it is what it was."""
-    constants = [made.array.size for made in program.region("once") if isinstance(made, LoadConstant)]
-    if max(constants, default=0) > 64:
-        return False
-    again = parse_program(str(program))
-    assert str(again) == str(program)
-    verify_program(again)
-    return True
-
-
-def test_programs_of_random_models_are_read_back(record_property):
-    def check(program: Program, name: str) -> None:
-        if name == "allocate":
-            read_back(program)
-
-    with checked_passes(check):
-        settings = [("cpu", "strata"), *([("fake-kernels", "strata")] if host_compiler() else [])]
-        compare(record_property, "read back", (8, 300), settings)
 
 
 def test_programs_are_made_at_the_first_batch_that_needs_them() -> None:

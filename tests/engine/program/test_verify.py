@@ -16,9 +16,9 @@ from arrows.engine.program.instructions import (
     View,
     equations_of,
 )
-from arrows.engine.program.text import parse_program
 from arrows.ops import Parameter
 from arrows.testing import ProgramError, verify_program
+from tests.engine.program.written import written
 
 CELL = """\
 program cell
@@ -141,7 +141,7 @@ step
 
 @pytest.mark.parametrize("text", [CELL, ALLOCATED, EMBEDDING, DROPOUT])
 def test_a_right_program_is_accepted(text):
-    verify_program(parse_program(text))
+    verify_program(written(text))
 
 
 def cases(text):
@@ -167,7 +167,7 @@ def changed(text, changes):
             old, _, new = change.partition(" => ")
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the program"
         text = text.replace(old, new)
-    return parse_program(text)
+    return written(text)
 
 
 def refused(program, message):
@@ -411,7 +411,7 @@ def with_first(program, region, instruction):
 
 
 def test_instructions_that_no_text_says_are_refused():
-    program = parse_program(CELL)
+    program = written(CELL)
     load, *_ = program.region("once")
     assert isinstance(load, LoadParameter)
     wrong = Parameter("weight", (3, 5), "float32", load.spec.initializer)
@@ -444,13 +444,13 @@ def test_a_loop_overwrites_what_it_reads_element_by_element():
         %3: float32[4] row in scratch 0 = add(%2, %1)
       -> %3
       result 0 = %3"""
-    verify_program(parse_program(text))
+    verify_program(written(text))
     shifted = text.replace("square(%1)", "concat(%4, %5, axis=-1)").replace(
         "      map\n",
         "      %4: float32[1] row = index(%1, key=((3, 4, 1),))\n"
         "      %5: float32[3] row = index(%1, key=((0, 3, 1),))\n      map\n",
     )
-    refused(parse_program(shifted), "%3 overwrites its operand %4")
+    refused(written(shifted), "%3 overwrites its operand %4")
 
 
 def test_a_result_that_lies_elsewhere_is_copied():
@@ -468,10 +468,10 @@ def test_a_result_that_lies_elsewhere_is_copied():
       result 0 = %1
       result 1 = %1
       result 2 = %9"""
-    verify_program(parse_program(text))
+    verify_program(written(text))
     swapped = text.replace("result 0 = %1", "%2: float32[2] row in result 1 = exp(%0)\n result 0 = %1")
-    verify_program(parse_program(swapped))
+    verify_program(written(swapped))
     refused(
-        parse_program(swapped + "\n %3: float32[2] row in kept 0 = negative(%2)"),
+        written(swapped + "\n %3: float32[2] row in kept 0 = negative(%2)"),
         "%2 is read, and result 1 has overwritten it",
     )

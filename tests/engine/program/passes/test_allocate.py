@@ -6,8 +6,8 @@ from typing import Any
 
 from arrows import ops
 from arrows.engine.program.passes.allocate import allocate
-from arrows.engine.program.text import parse_program
 from tests.engine.program.emitters.traced import program_of
+from tests.engine.program.written import written
 
 
 def slots(function: Any, input: Any) -> int:
@@ -17,9 +17,7 @@ def slots(function: Any, input: Any) -> int:
 
 
 def same(before: str, after: str, **options: Any) -> None:
-    assert (
-        str(allocate(parse_program("program example\n" + before), **options)) == "program example\n" + after
-    )
+    assert str(allocate(written("program example\n" + before), **options)) == "program example\n" + after
 
 
 def test_what_later_regions_read_is_held() -> None:

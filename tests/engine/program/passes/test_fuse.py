@@ -8,9 +8,9 @@ import pytest
 
 from arrows import ops
 from arrows.engine.program.passes.fuse import fuse
-from arrows.engine.program.text import parse_program
 from tests.engine.program.emitters.traced import program_of
 from tests.engine.program.passes.renumber import renumbered
+from tests.engine.program.written import written
 
 HEAD = """\
 program example
@@ -22,7 +22,7 @@ step
 
 
 def fused(body: str, dtype: str = "float32") -> str:
-    return renumbered(fuse(parse_program(HEAD + body), dtype=dtype)).removeprefix(HEAD)
+    return renumbered(fuse(written(HEAD + body), dtype=dtype)).removeprefix(HEAD)
 
 
 def test_a_run_of_neighbours() -> None:

@@ -11,11 +11,11 @@ from arrows import ops
 from arrows.engine.program.instructions import Compute, RowMap, equations_of
 from arrows.engine.program.passes.fuse_kernels import MOST_VALUES, fuse_kernels, values_of
 from arrows.engine.program.pipeline import KERNELS
-from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
 from arrows.typesys import types as T
 from tests.engine.program.emitters.traced import program_of
 from tests.engine.program.passes.renumber import renumbered
+from tests.engine.program.written import written
 
 HEAD = """\
 program example
@@ -27,7 +27,7 @@ result 0: float32 row
 
 
 def fused(body: str, head: str = HEAD) -> str:
-    program = fuse_kernels(parse_program(head + "step\n" + body))
+    program = fuse_kernels(written(head + "step\n" + body))
     verify_program(program)
     return renumbered(program).removeprefix(head + "step\n")
 

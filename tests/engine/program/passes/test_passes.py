@@ -18,8 +18,8 @@ from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
-from arrows.engine.program.text import parse_program
 from arrows.engine.program.verify import verify_program
+from tests.engine.program.written import written
 
 
 class Case(NamedTuple):
@@ -452,7 +452,7 @@ step
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.run.__name__}: {case.title}")
 def test_what_a_pass_changes(case: Case) -> None:
-    before = parse_program("program example\n" + case.before)
+    before = written("program example\n" + case.before)
     after = case.run(before)
     verify_program(after)
     assert changes(before, after) == case.changes

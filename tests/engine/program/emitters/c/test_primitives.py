@@ -14,11 +14,11 @@ from arrows.engine.device.host_compiler import HostLibrary, host_compiler
 from arrows.engine.program.format import level_text
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.program import Program
-from arrows.engine.program.text import parse_program
 from arrows.ops import ROW
 from arrows.typesys import types as T
 from tests.engine.program.emitters.batches import Batch, plainly
 from tests.engine.program.emitters.c.batches import KernelRun, kernels_of, library_of
+from tests.engine.program.written import written
 from tests.ops.table import CASES
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -40,7 +40,7 @@ def program_of(name: str, types: list[T.Tensor], attributes: dict[str, Any]) -> 
     body = [f"%{n}: {t}{level_text(levels[n])} = gather {n}" for n, t in enumerate(types)]
     reads = ", ".join([f"%{n}" for n in range(len(types))] + [f"{k}={v!r}" for k, v in attributes.items()])
     return allocate(
-        parse_program(
+        written(
             "\n".join(
                 [
                     "program example",
