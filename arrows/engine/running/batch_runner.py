@@ -342,7 +342,8 @@ class BatchRunner:
 
 def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradient]) -> int:
     """The bytes that parts of a batch leave for the caller: what they hand out, once more when it is joined;
-    and rows of gradients, which are copied when the next part's are added, and sorted on a device."""
+    and rows of gradients, which are copied when the next part's are added, and on a device sorted and summed
+    by doubling."""
     arrays = [array for part in parts for array in (*part.leaves, *part.metrics) if array is not None]
     rows = [
         each
@@ -351,7 +352,7 @@ def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradien
         for each in (gradient.rows, gradient.values)
     ]
     return 2 * sum(int(array.nbytes) for array in arrays) + sum(
-        (2 if isinstance(each, np.ndarray) else 4) * int(each.nbytes) for each in rows
+        (2 if isinstance(each, np.ndarray) else 8) * int(each.nbytes) for each in rows
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.data import generate
+from arrows.engine.device.fake import FakeArray
+from arrows.engine.device.host_compiler import host_compiler
 from arrows.models import sentiment
 from arrows.training import Adam
 from tests.profile import sampled
@@ -135,4 +138,62 @@ def test_the_peak_of_a_call_stays_below_the_limit(name: str) -> None:
             most, refused = peak(call)
             ran += not refused
             assert most <= limit + SMALL, (kind, share, most, limit)
+    assert ran, "all calls were refused"
+
+
+class DeviceMemory:
+    """Counts the bytes of the fake device's arrays, and the most that there were at a time."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.bytes = self.most = 0
+        self._alive: set[int] = set()
+        make = FakeArray.__init__
+
+        def counted(array: FakeArray, data: Any) -> None:
+            make(array, data)
+            while isinstance(data.base, np.ndarray):
+                data = data.base
+            if id(data) not in self._alive:
+                self._alive.add(id(data))
+                self._change(data.nbytes)
+                weakref.finalize(data, self._gone, id(data), data.nbytes)
+
+        patch.setattr(FakeArray, "__init__", counted)
+
+    def _gone(self, number: int, size: int) -> None:
+        self._alive.discard(number)
+        self._change(-size)
+
+    def _change(self, by: int) -> None:
+        self.bytes += by
+        self.most = max(self.most, self.bytes)
+
+    def peak(self, model: ar.Model, call: Callable[[], Any]) -> tuple[int, bool]:
+        """As `peak`, of the device's memory alone; what the model keeps counts."""
+        gc.collect()
+        model.executors.arena.clear()
+        before = self.most = self.bytes
+        try:
+            call()
+        except ar.BatchMemoryError:
+            return self.most - before, True
+        return self.most - before, False
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="kernels need a C compiler")
+@pytest.mark.parametrize("name", sampled(MODELS, 4))
+def test_a_device_takes_no_more_memory_than_the_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = DeviceMemory(monkeypatch)
+    block, examples, loss = MODELS[name]()
+    ran = 0
+    model = ar.compile(block, loss=loss, device="fake-kernels")
+    prepared = model.prepare(examples)
+    for kind, (call, shares) in calls(model, prepared).items():
+        model.memory_limit = None
+        whole, _ = memory.peak(model, call)
+        for share in shares:
+            model.memory_limit = limit = int(share * whole)
+            most, refused = memory.peak(model, call)
+            ran += not refused
+            assert most <= limit, (kind, share, most, limit)
     assert ran, "all calls were refused"
