@@ -6,6 +6,8 @@ changed proves that the function draws only where no other thread runs: all thre
 Where others run, the function is traced again, and only a trace that differs proves that it draws. So a pure
 function is never refused. One that draws beside other threads, and makes the same of each draw, passes.
 
+What it does not see: generators in attributes of classes and functions; clocks, counters and other state.
+
 A generator that the function makes itself, and an iterator that it advances, have no state to compare. Where
 its code names such, it is traced a second time as well: a seeded generator gives the same numbers again.
 """
