@@ -40,6 +40,7 @@ _CODES = range(3, 11)  # so many different whole numbers are codes, if each occu
 # the sentences of the Stanford Sentiment Treebank 100,000 give an accuracy of 0.43 (dev), and 10,000 of 0.38.
 _BUCKETS = (1_000, 10_000, 100_000)
 _VECTOR = range(2, 65)
+_LARGEST = 1e150  # numbers beyond count as this one in means and deviations, whose squares would overflow
 _HEAVY = 2.0  # skewness (0 of a normal distribution, 2 of an exponential one) from which logarithms are taken
 _ID = re.compile(
     r"[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[A-Za-z]{0,10}[-_#:.]?[0-9]+"
@@ -79,7 +80,7 @@ def _rows(schema: Schema, node: Node) -> Rows:
             rows = {path: _row(LEFT_OUT, ", ".join(row["because"] for row in own.values()))}
         else:
             sizes = [node.again.get(name, len(node.values.get(name, ()))) for name in types]
-            rows = {path: _row("mixed", ", ".join(map(_counted, sizes, types)), cases=types), **cases}
+            rows = {path: _row("mixed", ", ".join(map(counted, sizes, types)), cases=types), **cases}
     for count, word in ((node.missing, "missing"), (node.nulls, "null")):
         rows[path]["because"] += f"; {count:,} {word}" * (count > 0)
     rows[path] |= {"null": True} if node.nulls else {}
@@ -97,10 +98,12 @@ def _require_kind(kind: str, schema: Schema, node: Node) -> None:
         fits = {"category"} if {"boolean", "number", "text"}.issuperset(node.types) else set()
     if kind not in fits:
         there = " and ".join(f"{name}s" for name in node.types) or "nothing but null"
-        raise ArrowValueError(
-            f"infer_block: kinds says {kind!r} for {quoted(node.path)}, and the samples have {there}; "
-            + (f"there it may be {', '.join(sorted(fits))}" if fits else "there no kind can be chosen")
-        )
+        fitting = f"there it may be {', '.join(sorted(fits))}" if fits else "there no kind can be chosen"
+        raise _misfit(kind, node.path, f"the samples have {there}; {fitting}")
+
+
+def _misfit(kind: str, path: str, why: str) -> ArrowValueError:
+    return ArrowValueError(f"infer_block: kinds says {kind!r} for {quoted(path)}, and {why}")
 
 
 def _of_type(schema: Schema, node: Node, name: str, forced: str | None) -> Rows:
@@ -108,12 +111,12 @@ def _of_type(schema: Schema, node: Node, name: str, forced: str | None) -> Rows:
     path, values = node.row(name), node.values.get(name, [])
     if name in node.again:
         head = schema.nodes[schema.heads[node.path, name]]
-        because = f"{_counted(node.again[name], name)} like those at {head.path}"
+        because = f"{counted(node.again[name], name)} like those at {head.path}"
         return {path: _row("again", because, path=head.row(name))}
     if name in schema.too_deep(node):
-        return {path: _row(LEFT_OUT, f"{_counted(len(values), name)} too deep")}
+        return {path: _row(LEFT_OUT, f"{counted(len(values), name)} too deep")}
     if name == "boolean":
-        return {path: _row("boolean", _counted(len(values), "truth value"))}
+        return {path: _row("boolean", counted(len(values), "truth value"))}
     if name == "number":
         return {path: _number(values, node.path, forced)}
     if name == "text":
@@ -122,7 +125,7 @@ def _of_type(schema: Schema, node: Node, name: str, forced: str | None) -> Rows:
         row, below = _array(node, node.element, forced, keyed=name == "object"), [node.element]
     else:
         below = [*node.fields.values()]
-        because = f"{_counted(len(values), 'object')} of {_counted(len(below), 'field')}"
+        because = f"{counted(len(values), 'object')} of {counted(len(below), 'field')}"
         row = _row("object", because, fields=[*node.fields])
     if row["kind"] not in {"array", "map", "object"}:
         return {path: row}
@@ -140,20 +143,18 @@ def _array(node: Node, element: Node, forced: str | None, *, keyed: bool) -> Row
     least, most = min(node.lengths), max(node.lengths)
     numeric = least == most in _VECTOR and element.types == ["number"] and not (element.nulls or keyed)
     if forced == "vector" and not numeric:
-        raise ArrowValueError(
-            f"infer_block: kinds says 'vector' for {quoted(node.path)}, and not all of its arrays are of one "
-            f"length from {_VECTOR.start} to {_VECTOR.stop - 1} and of numbers alone"
-        )
+        lengths = f"one length from {_VECTOR.start} to {_VECTOR.stop - 1}"
+        raise _misfit(forced, node.path, f"not all of its arrays are of {lengths} and of numbers alone")
     if numeric and (forced == "vector" or (forced is None and len(node.lengths) >= _FEW)):
         columns = np.array([*map(float, element.values["number"])]).reshape(-1, most).T
         means, deviations = (list(each) for each in zip(*map(_moments, columns), strict=True))
-        because = f"{_counted(len(node.lengths), 'array')} of {most} numbers"
+        because = f"{counted(len(node.lengths), 'array')} of {most} numbers"
         return _row("vector", because, means=means, deviations=deviations)
     if not element.count:
         return _row(LEFT_OUT, "always empty")
     kind = "map" if keyed else "array"
     range_ = f"{least:,}{f' to {most:,}' if least < most else ''}"
-    because = f"{_counted(len(node.lengths), kind)} of {range_} elements"
+    because = f"{counted(len(node.lengths), kind)} of {range_} elements"
     return _row(kind, because, pooling=forced if forced in KINDS["array"] else "pooled")
 
 
@@ -185,18 +186,16 @@ def _category(names: Sequence[str], *, texts: bool = True) -> Row:
 
 def _text(texts: Sequence[str], path: str, forced: str | None) -> Row:
     counts = Counter(texts)
-    because = f"{len(counts):,} different in {_counted(len(texts), 'text')}"
+    because = f"{len(counts):,} different in {counted(len(texts), 'text')}"
     if forced == "number":
         return _row("number", because, **_standard(_written_numbers(texts, path)), written=True)
     dates = _dates(texts) if forced in {None, "date"} else None
     if dates is not None:
-        return _row("date", _counted(len(texts), "date"), **_standard(dates))
+        return _row("date", counted(len(texts), "date"), **_standard(dates))
     if forced == "date":
         wrong = next(text for text in texts if _dates([text]) is None)
-        raise ArrowValueError(
-            f"infer_block: kinds says 'date' for {quoted(path)}, and a sample has {quoted(wrong)}; dates "
-            "are written as in ISO 8601: 2024-05-31 or 2024-05-31T12:00:00Z"
-        )
+        iso = "dates are written as in ISO 8601: 2024-05-31 or 2024-05-31T12:00:00Z"
+        raise _misfit(forced, path, f"a sample has {quoted(wrong)}; {iso}")
     if forced == "characters":
         letters = Counter(letter for text in counts for letter in text)
         ordered = sorted(letters, key=lambda letter: (-letters[letter], letter))
@@ -243,13 +242,11 @@ def _written_numbers(texts: Sequence[str], path: str) -> HostArray:
         values = np.array([*map(float, texts)])
         if np.isfinite(values).all():
             return values
-    raise ArrowValueError(
-        f"infer_block: kinds says 'number' for {quoted(path)}, and not all texts are numbers"
-    )
+    raise _misfit("number", path, "not all texts are numbers")
 
 
 def _number(written: Sequence[int | float], path: str, forced: str | None) -> Row:
-    because = f"{_counted(len(written), 'number')} from {min(written):.6g} to {max(written):.6g}"
+    because = f"{counted(len(written), 'number')} from {min(written):.6g} to {max(written):.6g}"
     different = {*written}
     if forced is None and all(isinstance(value, int) for value in written):
         if _ID_NAME.search(path) and len(different) == len(written) >= _FEW:
@@ -270,25 +267,26 @@ def _standard(values: HostArray) -> dict[str, float]:
 
 def _moments(values: HostArray) -> tuple[float, float]:
     """Mean and standard deviation, to as many digits as matter; 1 for a deviation of 0."""
-    scale = float(np.abs(values).max()) or 1.0  # squares of large numbers would overflow
-    scaled = values / scale
-    deviation = float(scaled.std()) * scale
-    if not deviation > 1e-12 * scale or not math.isfinite(deviation):
-        deviation = scale if not math.isfinite(deviation) else 1.0
-    place = 3 - math.floor(math.log10(deviation))
-    mean, largest = float(scaled.mean()) * scale, float(np.finfo(np.float64).max)
-    with contextlib.suppress(OverflowError):  # it would be rounded up beyond the largest number
-        mean = round(mean, place) + 0.0
-    return mean, min(float(f"{deviation:.4g}"), largest)
+    values = np.clip(values, -_LARGEST, _LARGEST)
+    deviation = float(values.std())
+    if deviation <= 1e-12 * np.abs(values).max():
+        deviation = 1.0
+    digits = 3 - math.floor(math.log10(deviation))
+    return round(float(values.mean()), digits) + 0.0, float(f"{deviation:.4g}")
 
 
 def _skewness(values: HostArray) -> float:
     """How long the tails are: the absolute value of the third standardised moment."""
-    scale = float(np.abs(values).max()) or 1.0
-    centred = values / scale - (values / scale).mean()
+    centred = np.clip(values, -_LARGEST, _LARGEST)
+    centred -= centred.mean()
     deviation = float(centred.std())
-    return float(abs((centred**3).mean())) / deviation**3 if deviation > 1e-9 else 0.0
+    return float(abs(np.mean((centred / deviation) ** 3))) if deviation > 0 else 0.0
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "example"), counted(1200, "example")
+    ('1 example', '1,200 examples')
+    """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

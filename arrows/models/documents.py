@@ -62,16 +62,12 @@ def document_classifier(
     learn = (_dropped(vector, dropout) >> classify & answer) >> ar.SoftmaxCrossEntropy()
     scores = vector >> classify
 
-    def shares(x: TensorLike) -> TensorLike:
-        powers = ar.ops.exp(x - ar.ops.max(x))
-        return powers / ar.ops.sum(powers)
-
     def share(number: int) -> Callable[[TensorLike], TensorLike]:
         return lambda x: x[number]
 
     @ar.arrow
     def judge(document: Any) -> Any:
-        probabilities = ar.Function(shares)(scores(document))
+        probabilities = ar.Function(ar.ops.softmax)(scores(document))
         return {name: ar.Function(share(number))(probabilities) for number, name in enumerate(classes)}
 
     return DocumentModel(learn, scores, judge)

@@ -26,48 +26,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--label",
         required=True,
         metavar="FIELD",
-        help="what to predict; dots lead into objects: review.stars",
+        help="what to predict; dots lead into objects",
     )
     kinds = "default: a number, unless it is a text, a truth value or one of few whole numbers"
     add("--task", choices=["classes", "number"], help=f"what the label is ({kinds})")
     add("--output", type=Path, metavar="FOLDER", help="default: FILE without its endings, and .fit")
-    for name, use in (
-        ("validation", "decide which epoch is the best"),
-        ("test", "measure the model at the end"),
-    ):
-        usual = f"or a share of those in FILE (default: {SHARE}, and 0 with --folds)"
-        add(f"--{name}", type=_part, metavar="FILE|SHARE", help=f"examples that {use}: a file, {usual}")
-    add(
-        "--folds",
-        type=_folds,
-        metavar="K",
-        help="cross-validation: each of K parts of the examples measures a model that has "
-        "learnt from the others; the model that is kept learns from all, for as many epochs as are best",
+    usual = f": a file, or a share of those in FILE (default: {SHARE}, and 0 with --folds)"
+    add("--validation", type=_part, metavar="FILE|SHARE", help=f"what decides which epoch is best{usual}")
+    add("--test", type=_part, metavar="FILE|SHARE", help=f"what measures the model at the end{usual}")
+    folds = (
+        "cross-validation: each of K parts of the examples measures a model that has learnt from the others"
     )
+    add("--folds", type=_folds, metavar="K", help=f"{folds}; the model that is kept learns from all")
     add("--width", type=positive, default=32, metavar="N", help="size of the vectors (default: 32)")
     add("--dropout", type=share, default=0.3, metavar="SHARE", help="of the last vector (default: 0.3)")
-    path: dict[str, Any] = {"action": "append", "default": []}
-    add(
-        "--ignore", **path, metavar="PATH", help="a field to leave out, such as author.email; may be repeated"
-    )
-    add(
-        "--kind",
-        **path,
-        type=_kind,
-        metavar="PATH=KIND",
-        help="how to read a path, such as code=category or "
-        "text=characters (ar.infer_block says which kinds there are); may be repeated",
-    )
+    many: dict[str, Any] = {"action": "append", "default": []}
+    add("--ignore", **many, metavar="PATH", help="a field to leave out, such as author.email")
+    kinds = "how to read a path, such as code=category or text=characters; ar.infer_block says which kinds"
+    add("--kind", **many, type=_kind, metavar="PATH=KIND", help=f"{kinds} there are")
     add("--skip-errors", action="store_true", help="leave out lines with errors and without a label")
     add("--batch-size", type=positive, default=32, metavar="N", help="documents in a step (default: 32)")
     add("--epochs", type=positive, default=50, metavar="N", help="default: 50")
-    add(
-        "--patience",
-        type=count,
-        default=7,
-        metavar="N",
-        help="stop after more than N epochs that are no better than the best (default: 7)",
-    )
+    add("--patience", type=count, default=7, metavar="N", help="epochs without a better one (default: 7)")
     add("--learning-rate", type=rate, default=0.003, metavar="RATE", help="of Adam (default: 0.003)")
     add("--l2", type=rate, default=1e-4, metavar="WEIGHT", help="weight decay (default: 0.0001)")
     add("--seed", type=count, default=0, metavar="N", help="default: 0")

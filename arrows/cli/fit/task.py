@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from arrows.cli.fit.examples import Example, Parts
 from arrows.documents import category_name
+from arrows.documents.decide import counted
 from arrows.metrics import ConfusionMatrix, MeanAbsoluteError, MeanSquaredError
 from arrows.models import DocumentModel, document_classifier, document_regressor
 from arrows.ops.arrays import HostArray
@@ -24,7 +24,6 @@ LEAST = 10  # examples to learn from
 # An accuracy of n examples has a standard error of up to 0.5 / sqrt(n): 0.035 of 200, and epochs differ by
 # less.  The log-likelihood counts how sure each answer is, and so moves with every step.
 FEW_TO_CHOOSE = 200
-LARGEST = 1e150  # a number to predict: float64 does not hold the squares of larger ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +196,7 @@ def task_of(parts: Parts, wanted: str | None, field: str, *, validating: int) ->
         validating: how many examples decide which epoch is the best.
 
     Raises:
-        InputError: labels of several types, one label alone, too many classes, a number that is too large,
-            or too few examples.
+        InputError: labels of several types, one label alone, too many classes, or too few examples.
         ArrowValueError: a number is wanted, and labels are none.
     """
     examples, train = [example for part in parts.values() for example in part], parts["train"]
@@ -225,12 +223,6 @@ def task_of(parts: Parts, wanted: str | None, field: str, *, validating: int) ->
         raise InputError(f"the label {quoted(field)} is the same in all {len(examples):,} examples: {only}")
     few = len(counts) <= FEW and all(isinstance(example.label, int) for example in examples)
     if wanted == "number" or (wanted is None and numeric and not few):
-        large = next((example for example in examples if abs(float(example.label)) > LARGEST), None)
-        if large is not None:
-            raise InputError(
-                f"{large.place}: the label {quoted(field)} is {float(large.label):.4g}; to be predicted, a "
-                f"number should be from {-LARGEST:g} to {LARGEST:g}, or a class (--task classes)"
-            )
         values = np.array([float(example.label) for example in train])
         return Quantity(float(values.mean()), float(values.std()) or 1.0)
     if len(counts) > MOST_CLASSES or 2 * len(counts) > len(examples):
@@ -238,20 +230,11 @@ def task_of(parts: Parts, wanted: str | None, field: str, *, validating: int) ->
             f"the label {quoted(field)} has {len(counts):,} different values in {len(examples):,} examples, "
             f"too many for classes{'; --task number predicts it as a number' * numeric}"
         )
-    classes = tuple(sorted(counts, key=_natural))
+    classes = tuple(sorted(counts, key=float if [*kinds] == ["a number"] else str))
     seen = Counter(category_name(example.label) for example in train)
     # A class that none is to be learnt from has a probability, though a small one.
     shares = tuple((seen[name] + 1) / (len(train) + len(classes)) for name in classes)
     return Classes(classes, shares, "accuracy" if validating >= FEW_TO_CHOOSE else "log-likelihood")
-
-
-def _natural(name: str) -> tuple[float, str]:
-    """Sorts numbers by size, before texts."""
-    try:
-        number = float(name)
-    except ValueError:
-        number = math.inf
-    return (math.inf if math.isnan(number) else number, name)
 
 
 def figures_text(figures: Mapping[str, float]) -> str:
@@ -262,12 +245,3 @@ def figures_text(figures: Mapping[str, float]) -> str:
 def figure_text(value: float) -> str:
     """A figure to four digits; a dash where it has no value, as the ROC AUC of one class."""
     return f"{value:.4g}" if value == value else "-"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "example"), counted(1200, "example")
-    ('1 example', '1,200 examples')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -20,7 +21,7 @@ from arrows.documents import Proposal, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.model_file import save_model
 from arrows.ops.arrays import HostArray
-from arrows.training import Adam, Callback, Checkpoint, EarlyStopping, Epoch, Evaluation, History, load, train
+from arrows.training import Adam, Checkpoint, EarlyStopping, Epoch, Evaluation, History, load, train
 from arrows.typesys import InputError
 from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable_lines
@@ -29,10 +30,11 @@ BATCH = 256  # documents that are measured at once
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class Fit:
     """Three models of the same parameters.
 
     Attributes:
+        options: of the command.
         task: what they predict.
         proposal: the block that reads a document.
         learner: gives the loss of a document with its label.
@@ -40,6 +42,7 @@ class Models:
         judge: gives what `arrows predict` says of a document.
     """
 
+    options: argparse.Namespace
     task: Task
     proposal: Proposal
     learner: ar.Model
@@ -47,42 +50,42 @@ class Models:
     judge: ar.Model
 
     @classmethod
-    def of(
-        cls, options: argparse.Namespace, train: Sequence[Example], task: Task, keys: Sequence[str]
-    ) -> Models:
-        """Proposes a block for the examples to learn from, and compiles it.
+    def of(cls, options: argparse.Namespace, keys: Sequence[str], parts: Parts) -> Fit:
+        """Proposes a block for the examples to learn from, whose labels keys lead to, and compiles it.
 
         Raises:
-            InputError, ArrowValueError: as `infer_block`.
+            InputError, ArrowValueError: as `task_of` and `infer_block`.
         """
-        ignore = [label_path(keys), *options.ignore]
-        proposal = infer_block(
-            documents_of(train), width=options.width, ignore=ignore, kinds=dict(options.kind)
-        )
+        # With folds, all that is not to test by validates.
+        validating = len(parts["validation"]) + (0 if options.folds is None else len(parts["train"]))
+        task = task_of(parts, options.task, options.label, validating=validating)
+        ignore, kinds = [label_path(keys), *options.ignore], dict(options.kind)
+        samples = documents_of(parts["train"])
+        proposal = infer_block(samples, width=options.width, ignore=ignore, kinds=kinds)
         blocks = task.model(proposal.decisions, keys, options.dropout)
         learner = ar.compile(blocks.learn, seed=options.seed, device=options.device)
-        scores, judge = (
-            ar.compile(block, params=learner.params, device=options.device)
-            for block in (blocks.scores, blocks.judge)
-        )
-        return cls(task, proposal, learner, scores, judge)
+        scores = ar.compile(blocks.scores, params=learner.params, device=options.device)
+        judge = ar.compile(blocks.judge, params=learner.params, device=options.device)
+        return cls(options, task, proposal, learner, scores, judge)
 
     def readable(self, parts: Parts) -> Parts:
-        """The examples without those to validate and to test by that are unlike those to learn from.
+        """With `--skip-errors`, leaves out what validates or tests and is unlike what is to learn from.
 
         Raises:
             InputError: no example to validate by is left.
         """
+        if not self.options.skip_errors:
+            return parts
         left, errors = dict(parts), list[InputError]()
         for name in ("validation", "test"):
             rows = self.judge.predict(documents_of(parts[name]), batch_size=BATCH, errors="return")
-            pairs = [*zip(parts[name], rows, strict=True)]
+            errors += [row for row in rows if isinstance(row, InputError)]
+            pairs = zip(parts[name], rows, strict=True)
             left[name] = [example for example, row in pairs if not isinstance(row, InputError)]
-            errors += [row for _, row in pairs if isinstance(row, InputError)]
         if errors:
-            first = printable_lines(str(errors[0]))
             print(
-                f"left out examples that are unlike those to learn from: {len(errors):,}; the first: {first}"
+                f"left out examples that are unlike those to learn from: {len(errors):,}; the first: "
+                f"{printable_lines(str(errors[0]))}"
             )
         if parts["validation"] and not left["validation"]:
             raise InputError("none of the examples to validate by is like those to learn from")
@@ -96,53 +99,52 @@ class Models:
             [ar.to_numpy(self.scores(prepared[first : first + BATCH])) for first in firsts]
         )
 
+    def train(self, examples: Sequence[Example], **more: Any) -> History:
+        """Trains the models as the options say; `more` goes to `train`."""
+        return train(
+            self.learner,
+            self.learner.prepare(documents_of(examples)),
+            Adam(self.options.learning_rate, weight_decay=self.options.l2, clip_norm=5.0),
+            batch_size=self.options.batch_size,
+            seed=self.options.seed,
+            progress=sys.stderr.isatty(),
+            **more,
+        )
+
+    def train_by(
+        self,
+        examples: Sequence[Example],
+        evaluate: Callable[[], Mapping[str, float]],
+        *callbacks: Callable[[Epoch], object],
+        checkpoint: Checkpoint | None = None,
+    ) -> tuple[History, Evaluation]:
+        """Trains until figures no longer become better; gives the best of the evaluations, too.
+
+        Raises:
+            NotFiniteError: loss or parameters became NaN, or the figure that decides always was.
+        """
+        decides = self.task.best_by
+        history = self.train(
+            examples,
+            epochs=self.options.epochs,
+            evaluate=evaluate,
+            best_by=decides,
+            lower=False,
+            callbacks=[*callbacks, EarlyStopping(decides, self.options.patience, lower=False)],
+            checkpoint=checkpoint,
+        )
+        if history.best is None:
+            raise NotFiniteError(f"{decides} was no number in any evaluation; no model has been kept")
+        return history, history.best
+
 
 def label_path(keys: Sequence[str]) -> str:
     """The path of the label in documents, from the keys that lead to it."""
     return reduce(below, keys, ROOT)
 
 
-def trained(options: argparse.Namespace, models: Models, examples: Sequence[Example], **more: Any) -> History:
-    """Trains the models as the options say; `more` goes to `train`."""
-    return train(
-        models.learner,
-        models.learner.prepare(documents_of(examples)),
-        Adam(options.learning_rate, weight_decay=options.l2, clip_norm=5.0),
-        batch_size=options.batch_size,
-        seed=options.seed,
-        **more,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Keeper(Callback):
-    """Prints a line for each epoch, and saves the best model so far."""
-
-    judge: ar.Model
-    path: Path
-    texts: Mapping[str, str]
-
-    def after_evaluation(self, evaluation: Evaluation, /) -> None:
-        if evaluation.best:
-            made = f"epoch {evaluation.epoch}, step {evaluation.step:,}, {figures_text(evaluation.figures)}"
-            save_model(self.judge, self.path, metadata={**self.texts, "evaluation": made})
-
-    def after_epoch(self, epoch: Epoch, /) -> None:
-        best = ", best so far" if epoch.best else ""
-        print(
-            f"epoch {epoch.number}: loss {epoch.loss:.4g}, {figures_text(epoch.figures)}, "
-            f"{epoch.examples_per_second:,.0f} documents/s{best}",
-            flush=True,
-        )
-
-
 def train_best(
-    options: argparse.Namespace,
-    models: Models,
-    parts: Parts,
-    scores: Callable[[], HostArray],
-    path: Path,
-    texts: Mapping[str, str],
+    fit: Fit, parts: Parts, scores: Callable[[], HostArray], path: Path, texts: Mapping[str, str]
 ) -> tuple[History, int]:
     """Trains, and keeps the model that is best on the validation examples; the models end as it is.
 
@@ -150,40 +152,36 @@ def train_best(
         The epochs and evaluations, and the best epoch.
 
     Raises:
-        NotFiniteError: loss or parameters became NaN, or the figure that decides always was; the best model
-            until then is kept, if there is one.
+        NotFiniteError: as `Fit.train_by`; the best model until then is kept, if there is one.
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
     """
-    task, examples = models.task, parts["validation"]
-    decisions = json.dumps(models.proposal.decisions, sort_keys=True)
+    options, examples = fit.options, parts["validation"]
+    decisions = json.dumps(fit.proposal.decisions, sort_keys=True)
     # What the numbers of a run depend on besides the optimizer and the examples to learn from.
     identity = {
         "the examples to validate by": _hash(f"{each.digest} {each.label!r}" for each in examples),
         "the block, --label and --dropout": _hash([decisions, options.label, str(options.dropout)]),
     }
+    resume, overwrite = options.resume, options.overwrite
+    checkpoint = Checkpoint(state_path(path), resume=resume, overwrite=overwrite, metadata=identity)
+
+    def keep(epoch: Epoch) -> None:
+        figures, speed = figures_text(epoch.figures), f"{epoch.examples_per_second:,.0f} documents/s"
+        best = ", best so far" if epoch.best else ""
+        if epoch.best:
+            made = f"epoch {epoch.number}, {figures}"
+            save_model(fit.judge, path, metadata={**texts, "evaluation": made})
+        print(f"epoch {epoch.number}: loss {epoch.loss:.4g}, {figures}, {speed}{best}", flush=True)
+
+    def evaluate() -> Mapping[str, float]:
+        return fit.task.figures(scores(), examples)
+
     try:
-        history = trained(
-            options,
-            models,
-            parts["train"],
-            epochs=options.epochs,
-            evaluate=lambda: task.figures(scores(), examples),
-            best_by=task.best_by,
-            lower=False,
-            callbacks=[
-                _Keeper(models.judge, path, texts),
-                EarlyStopping(task.best_by, options.patience, lower=False),
-            ],
-            checkpoint=Checkpoint(
-                state_path(path), resume=options.resume, overwrite=options.overwrite, metadata=identity
-            ),
-        )
+        history, best = fit.train_by(parts["train"], evaluate, keep, checkpoint=checkpoint)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("continue with --resume") from None
-    if history.best is None:
-        raise NotFiniteError(f"{task.best_by} was no number in any evaluation; no model has been kept")
-    load(models.scores, path)
-    return history, history.best.epoch
+    load(fit.scores, path)
+    return history, best.epoch
 
 
 def state_path(path: Path) -> Path:
@@ -192,14 +190,11 @@ def state_path(path: Path) -> Path:
 
 
 def _hash(texts: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(f"{text}\n".encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()[:16]
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def cross_validation(
-    options: argparse.Namespace, examples: Sequence[Example], keys: Sequence[str]
+    options: argparse.Namespace, keys: Sequence[str], examples: Sequence[Example]
 ) -> tuple[int, Result, list[History]]:
     """Trains a model for each fold, from the examples of all others, and measures it by those of the fold.
 
@@ -212,54 +207,38 @@ def cross_validation(
         examples from which it has not learnt; the histories of the folds.
 
     Raises:
-        InputError, ArrowValueError: as `run`.
-        NotFiniteError: a figure that decides was no number in any evaluation of a fold.
+        InputError, ArrowValueError, NotFiniteError: as `Fit.of` and `Fit.train_by`.
     """
     folds = folds_of(examples, options.folds, options.seed)
-    measured: list[tuple[Task, list[Example], list[HostArray]]] = []
+    measured: list[list[Result]] = []
     histories: list[History] = []
-    for number in range(len(folds)):
-        parts: Parts = {"train": [], "validation": folds[number], "test": []}
-        parts["train"] = [each for other in (*folds[:number], *folds[number + 1 :]) for each in other]
-        task = task_of(parts, options.task, options.label, validating=len(examples))
-        models = Models.of(options, parts["train"], task, keys)
-        if options.skip_errors:
-            parts = models.readable(parts)
-        measured.append((task, parts["validation"], []))
-        history = trained(
-            options,
-            models,
-            parts["train"],
-            epochs=options.epochs,
-            evaluate=_remembered(*measured[-1], models.scores_of(parts["validation"])),
-            best_by=task.best_by,
-            lower=False,
-            callbacks=[EarlyStopping(task.best_by, options.patience, lower=False)],
-        )
-        if history.best is None:
-            raise NotFiniteError(f"{task.best_by} was no number in any evaluation of a fold")
+    for number, fold in enumerate(folds):
+        others = [each for other in folds if other is not fold for each in other]
+        parts: Parts = {"train": others, "validation": fold, "test": []}
+        fit = Fit.of(options, keys, parts)
+        part = fit.readable(parts)["validation"]
+        results = list[Result]()
+        history, best = fit.train_by(others, _remembered(fit, part, results))
+        measured.append(results)
         histories.append(history)
         print(
-            f"fold {number + 1}: {len(parts['train']):,} examples to learn from, "
-            f"{len(parts['validation']):,} measured; best after {history.best.epoch} of {len(history)} "
-            f"epochs: {figures_text(history.best.figures)}",
+            f"fold {number + 1}: {len(others):,} examples to learn from, {len(part):,} measured; best after "
+            f"{best.epoch} of {len(history)} epochs: {figures_text(best.figures)}",
             flush=True,
         )
-    decides = measured[0][0].best_by
-    curves = [[each.figures[decides] for each in history.evaluations] for history in histories]
-    epochs = best_epoch(curves)
-    results = [Result.of(task, part, scores[min(epochs, len(scores)) - 1]) for task, part, scores in measured]
-    return epochs, Result.of_folds(results), histories
+    epochs = best_epoch([[result.figures[fit.task.best_by] for result in fold] for fold in measured])
+    return epochs, Result.of_folds([fold[min(epochs, len(fold)) - 1] for fold in measured]), histories
 
 
 def _remembered(
-    task: Task, examples: Sequence[Example], seen: list[HostArray], scores: Callable[[], HostArray]
+    fit: Fit, examples: Sequence[Example], results: list[Result]
 ) -> Callable[[], Mapping[str, float]]:
-    """Evaluates a fold, and keeps its scores."""
+    """A function that measures the models by examples, and adds what they do to the results."""
+    scores = fit.scores_of(examples)
 
     def evaluate() -> Mapping[str, float]:
-        seen.append(scores())
-        return task.figures(seen[-1], examples)
+        results.append(Result.of(fit.task, examples, scores()))
+        return results[-1].figures
 
     return evaluate
 
