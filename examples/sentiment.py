@@ -71,7 +71,7 @@ def main(options: argparse.Namespace) -> None:
     known, vectors = ar.Vocabulary.of(words(learn)).words[1:], {}
     if options.vectors is not None:
         vectors = vectors_of(options.vectors, [*learn, *dev, *test])
-    numbers = ar.Vocabulary(dict.fromkeys([*known, *vectors]))
+    numbers = ar.Vocabulary(list(dict.fromkeys([*known, *vectors])))
     size = len(next(iter(vectors.values()))) if vectors else options.embedding_size
     blocks = sentiment(
         numbers,

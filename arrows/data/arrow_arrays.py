@@ -92,9 +92,6 @@ def _from_arrow(types: Any, array: Any) -> Any:
         return np.zeros(0)
     if hasattr(array, "to_numpy_ndarray"):  # a FixedShapeTensorArray
         return array.to_numpy_ndarray()
-    if types.is_list_view(kind) or types.is_large_list_view(kind):  # whose rows lie in any order
-        sizes = array.sizes.to_numpy(zero_copy_only=False)
-        return Ragged(_from_arrow(types, array.flatten()), np.concatenate(([0], np.cumsum(sizes))))
     if types.is_list(kind) or types.is_large_list(kind):
         offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

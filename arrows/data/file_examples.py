@@ -121,14 +121,11 @@ class _Places(Sequence[str]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, number: int, /) -> str: ...
-    @overload
-    def __getitem__(self, number: slice, /) -> list[str]: ...
-    def __getitem__(self, number: int | slice, /) -> str | list[str]:
-        if isinstance(number, slice):
-            return [f"{self._name}:{line}" for line in self._lines[number]]
-        return f"{self._name}:{self._lines[number]}"
+    def __getitem__(self, number: Any, /) -> Any:
+        lines = self._lines[number]
+        return (
+            f"{self._name}:{lines}" if isinstance(lines, int) else [f"{self._name}:{line}" for line in lines]
+        )
 
 
 class _Origin(Generic[T]):

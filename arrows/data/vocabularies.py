@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, SupportsIndex, overload
+from typing import SupportsIndex, overload
 
 import numpy as np
 
@@ -37,8 +36,8 @@ class Vocabulary:
         unknown: as given.
 
     Raises:
-        ArrowTypeError: something else than texts, one text alone, or a set of them.
-        ArrowValueError: a dict that gives them other numbers, a word twice, or none and `unknown` is None.
+        ArrowTypeError: something else than texts, one text alone, or a set or a dict of them.
+        ArrowValueError: a word twice, or none and `unknown` is None.
 
     Example:
         >>> words = Vocabulary.of("the cat saw the dog".split())
@@ -50,12 +49,13 @@ class Vocabulary:
 
     words: tuple[str, ...]
     unknown: str | None
-    _numbers: Mapping[str, int] = field(repr=False, compare=False)
+    _numbers: dict[str, int] = field(repr=False, compare=False)
 
     def __init__(self, words: Iterable[str], *, unknown: str | None = "<unknown>") -> None:
-        if isinstance(words, set | frozenset):
+        if isinstance(words, set | frozenset | Mapping):
             raise ArrowTypeError(
-                "a Vocabulary: words are numbered in their order, and a set has none; sort it"
+                f"a Vocabulary: words are numbered in their order, and a {type(words).__name__} may have "
+                "another; give a list. Vocabulary.of(words) counts them"
             )
         if not isinstance(unknown, str | None):
             raise ArrowTypeError(f"a Vocabulary: unknown should be a text or None, not {unknown!r}")
@@ -68,20 +68,13 @@ class Vocabulary:
                 + (", as a word and for unknown ones" if word == unknown else "")
                 + "; Vocabulary.of(words) builds one from words of a text"
             )
-        if isinstance(words, Mapping) and any(
-            isinstance(number, int | np.integer) and numbers[word] != number for word, number in words.items()
-        ):
-            raise ArrowValueError(
-                "a Vocabulary: words are numbered in their order, and this dict gives other numbers; "
-                "sorted(numbers, key=numbers.get) is their order; Vocabulary.of(counter.elements()) counts"
-            )
         if not listed:
             raise ArrowValueError(
                 "a Vocabulary: without words, and without a number for unknown ones, it reads nothing"
             )
         object.__setattr__(self, "words", listed)
         object.__setattr__(self, "unknown", unknown)
-        object.__setattr__(self, "_numbers", MappingProxyType(numbers))
+        object.__setattr__(self, "_numbers", numbers)
 
     @classmethod
     def of(
@@ -114,7 +107,8 @@ class Vocabulary:
                 "counter.elements()"
             )
         for name, count, lowest in (("least", least, 1), ("most", most, 0)):
-            if count is not None and (not isinstance(count, int) or count < lowest):
+            whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+            if count is not None and (not whole or count < lowest):
                 raise ArrowValueError(
                     f"Vocabulary.of: {name} should be a whole number from {lowest}, not {count!r}"
                 )
@@ -228,7 +222,11 @@ class Vocabulary:
         >>> Vocabulary(["a"]).content()
         {'format': 'arrows vocabulary, version 1', 'unknown': '<unknown>', 'words': ['a']}
         """
-        return {"format": _FORMAT, "unknown": self.unknown, "words": list(self._own_words())}
+        return {
+            "format": _FORMAT,
+            "unknown": self.unknown,
+            "words": list(self.words[self.unknown is not None :]),
+        }
 
     @classmethod
     def of_content(cls, content: object, source: str) -> Vocabulary:
@@ -254,12 +252,6 @@ class Vocabulary:
         except (ArrowTypeError, ArrowValueError) as error:
             raise InputError(f"{source} is no vocabulary: {error}") from error
 
-    def _own_words(self) -> Sequence[str]:
-        return self.words if self.unknown is None else self.words[1:]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _vocabulary, (self._own_words(), self.unknown)
-
 
 def _texts(words: Iterable[str]) -> Iterator[str]:
     """Words, which are texts; refuses one text alone, whose letters would be taken for words."""
@@ -272,10 +264,6 @@ def _texts(words: Iterable[str]) -> Iterator[str]:
         if not isinstance(word, str):
             raise ArrowTypeError(f"a Vocabulary: words are texts, not {word!r:.60}; str(x) makes one")
         yield word
-
-
-def _vocabulary(words: Sequence[str], unknown: str | None) -> Vocabulary:
-    return Vocabulary(words, unknown=unknown)
 
 
 class _Numbers:

@@ -64,9 +64,6 @@ def test_arrays_that_others_made():
     arrow, lists = pytest.importorskip("pyarrow"), [[1, 2], [], [3]]
     assert from_arrow(arrow.array(lists)).tolist() == lists
     assert from_arrow(arrow.chunked_array([lists[:1], lists[1:]])).tolist() == lists
-    for make in (arrow.list_view, arrow.large_list_view):
-        views = arrow.array(lists, type=make(arrow.int64()))
-        assert from_arrow(views).tolist() == lists and from_arrow(views[1:]).tolist() == lists[1:]
     read = from_arrow(arrow.array([[{"x": 1, "y": 2.0}], []]))
     assert read.values["y"].tolist() == [2.0] and read.values.labels == ("x", "y")
     tensors = arrow.FixedShapeTensorArray.from_numpy_ndarray(np.arange(12.0).reshape(2, 3, 2))

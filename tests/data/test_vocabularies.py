@@ -72,10 +72,10 @@ def test_misuse_of_a_vocabulary_says_what_to_write():
 
 def test_words_whose_order_or_count_is_not_told():
     for words in ({"b": 2, "a": 1}, {"a", "b"}, frozenset("ab"), Counter("aab")):
-        with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match="numbered in their order"):
+        with pytest.raises(ar.ArrowTypeError, match=r"numbered in their order, and a .* give a list"):
             Vocabulary(words)
-    for words in ({"b": 1, "a": 2}, dict.fromkeys("ba")):
-        assert Vocabulary(words).words[1:] == ("b", "a")
+    assert Vocabulary.of({"b", "a"}).words[1:] == ("a", "b")
+    assert Vocabulary({"b": 1, "a": 2}.keys()).words[1:] == ("b", "a")
     with pytest.raises(ar.ArrowTypeError, match=r"counter.elements\(\)"):
         Vocabulary.of(Counter("abb"), least=2)
     assert Vocabulary.of(Counter("abb").elements(), least=2).words[1:] == ("b",)
@@ -121,6 +121,9 @@ def test_what_its_block_refuses():
         (lambda: Vocabulary([], unknown=None), ar.ArrowValueError, "reads nothing"),
         (lambda: Vocabulary.of(["a"], least=2, unknown=None), ar.ArrowValueError, "each word has a number"),
         (lambda: Vocabulary.of(["a"], least=0), ar.ArrowValueError, "least should be a whole number from 1"),
+        (lambda: Vocabulary.of(["a"], least=True), ar.ArrowValueError, "least should be .*, not True"),
+        (lambda: Vocabulary.of(["a"], most=True), ar.ArrowValueError, "most should be .*, not True"),
+        (lambda: Vocabulary.of(["a"], most=1.0), ar.ArrowValueError, "most should be .*, not 1.0"),
         (lambda: Vocabulary.of(["a"], most=-1), ar.ArrowValueError, "most should be a whole number from 0"),
     ],
 )
