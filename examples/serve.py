@@ -401,7 +401,9 @@ def builder_of(text: str) -> Callable[..., Any]:
     if not path.is_file() or not name:
         raise SystemExit(f"--builder {text}: give a file and a function in it, FILE.py:NAME")
     sys.path.insert(0, str(path.parent))
-    builder: Callable[..., Any] = getattr(importlib.import_module(path.stem), name)
+    builder: Callable[..., Any] | None = getattr(importlib.import_module(path.stem), name, None)
+    if builder is None:
+        raise SystemExit(f"--builder {text}: {file} has no {name!r}")
     return builder
 
 
@@ -423,7 +425,11 @@ def main() -> None:
     else:
         sys.path.insert(0, os.getcwd())  # as for `python -m`; a script has its own folder there
         builder = None if options.builder is None else builder_of(options.builder)
-        model = ar.load_model(options.model, trust=options.trust, builder=builder)
+        try:
+            model = ar.load_model(options.model, trust=options.trust, builder=builder)
+        except (OSError, ValueError) as error:
+            how = "name what builds its block: --builder FILE.py:NAME, or --trust PACKAGE"
+            raise SystemExit(f"{error}\n{how}" if builder is None else str(error)) from None
         asyncio.run(serve(service(model), options.host, options.port))
 
 

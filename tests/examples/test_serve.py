@@ -237,6 +237,34 @@ def test_a_process_answers_what_it_has_taken_and_leaves_with_0(tmp_path):
     assert process.returncode in (0, -signal.SIGTERM) and "Traceback" not in err, err
 
 
+@ar.builder
+def nothing() -> Any:
+    return ar.Scalar()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing"], "missing"),
+        (["text.py"], "text.py"),
+        (["model"], "--builder FILE.py:NAME"),
+        (["model", "--trust", "other"], "--builder FILE.py:NAME"),
+        (["model", "--builder", "missing.py:net"], "missing.py:net"),
+        (["model", "--builder", "text.py"], "FILE.py:NAME"),
+        (["model", "--builder", "text.py:net"], "has no 'net'"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_words(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("text.py").write_text("wrong = 1\n")
+    ar.save_model(ar.compile(nothing()), "model")
+    monkeypatch.setattr(sys, "argv", ["serve.py", *arguments])
+    with pytest.raises(SystemExit) as refused:
+        serve.main()
+    assert words in str(refused.value)
+
+
 def test_the_load_test_compares_results():
     figures = serve.load_test(requests=24, at_once=4, state=3, words=4)
     assert figures["requests"] == 24 and figures["p99_ms"] >= figures["p50_ms"] > 0
