@@ -168,7 +168,9 @@ def _object(value: Any, kind: type) -> tuple[tuple[Any, ...], list[Part]]:
         return ("array", repr(value.dtype), value.shape, numbers), []
     if isinstance(value, np.generic) and kind.__module__ == "numpy" and not value.dtype.hasobject:
         return ("scalar", repr(value.dtype), value.tobytes()), []
-    if kind in _OF_ARGUMENTS or (kind.__module__.startswith("pandas.") and kind.__name__ in _OF_PANDAS):
+    if kind in _OF_ARGUMENTS or (
+        str(kind.__module__).partition(".")[0] == "pandas" and kind.__name__ in _OF_PANDAS
+    ):
         reduced = dispatch_table[kind](value) if kind in dispatch_table else value.__reduce_ex__(4)
         return ("made by", kind.__qualname__), [("", reduced[1:])]
     if kind is types.MethodType:
