@@ -94,6 +94,7 @@ from arrows.layers import (
 )
 from arrows.machine import set_threads, show_config
 from arrows.onthefly import LazyBatch, LazyTensor, OnTheFly
+from arrows.ops import Parameter, RowSparse
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, foreign_names, types
 from arrows.version import __version__
 
@@ -199,12 +200,14 @@ __all__ = [
     "OneHotFromList",
     "OneOf",
     "Optional",
+    "Parameter",
     "Pipe",
     "Prepared",
     "Ragged",
     "Record",
     "Reduce",
     "Reverse",
+    "RowSparse",
     "Scalar",
     "Scan",
     "Shift",

@@ -31,12 +31,6 @@ CHAPTERS = [
     "indexing", "lookup", "segment_ops", "dropout",
 ]  # fmt: skip
 
-# What arrows.ops offers besides operations.
-OTHERS = {
-    "bind", "check_grads", "check_primitive", "get", "parameter", "primitives", "register", "trace",
-    "unregister",
-}  # fmt: skip
-
 HEAD = """\
 # Operations
 
@@ -56,9 +50,9 @@ element, and those of the chapter on sequences combine the elements.
 PRIMITIVES = """\
 ## Primitives
 
-What the operations above are made of: `arrows.ops.primitives()`. For each an example of its rule, and
+What the operations above are made of: `ar.ops.extend.primitives()`. For each an example of its rule, and
 whether it has a derivative, works element by element, or has a cheaper way to sum its result over a
-batch's rows (for gradients of parameters). `ops.register` adds one: see its documentation.
+batch's rows (for gradients of parameters). `ar.ops.extend.register` adds one: see its documentation.
 
 | name | rule, by example | derivative | element-wise | summed over rows |
 |---|---|---|---|---|
@@ -134,13 +128,13 @@ def page() -> str:
         text = " ".join((importlib.import_module(f"arrows.ops.{chapter}").__doc__ or "").split())
         parts.append(f"## {re.split(r'[.:;](?: |$)', text)[0]}\n")
         parts += [described(name, function) for name, function in operations(chapter)]
-    rows = [row(ops.primitives()[name]) for name in sorted(ours())]
+    rows = [row(ops.extend.primitives()[name]) for name in sorted(ours())]
     return "\n".join([*parts, PRIMITIVES + "".join(rows)])
 
 
 def chapters() -> list[str]:
     """The modules that define operations."""
-    functions = {name: getattr(ops, name) for name in set(ops.__all__) - OTHERS}
+    functions = {name: getattr(ops, name) for name in ops.__all__}
     modules = {
         function.__module__.rpartition(".")[2]
         for function in functions.values()
@@ -163,8 +157,6 @@ def operations(chapter: str) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def described(name: str, function: Callable[..., Any]) -> str:
     """One operation as Markdown: signature, text, arguments, example."""
-    if function.__name__ != name:
-        return f"### `{name}`\n\nAnother name of `{function.__name__}`.\n"
     signature = inspect.signature(function)
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
@@ -196,7 +188,7 @@ def ours() -> set[str]:
     """The package's own primitives (a test or a notebook may have added some)."""
     return {
         name
-        for name, p in ops.primitives().items()
+        for name, p in ops.extend.primitives().items()
         if getattr(p.rule, "__module__", "").startswith("arrows.")
     }
 

@@ -27,7 +27,7 @@ Names that are not on this page may change in any version.
 CHAPTERS = {
     "Blocks": {"combinators"},
     "Layers and losses": {"layers"},
-    "Types and models": {"inference", "engine"},
+    "Types and models": {"inference", "engine", "ops"},
     "Data": {"data", "documents"},
     "Saved models": {"model_file"},
     "On the fly": {"onthefly"},
@@ -38,6 +38,7 @@ CHAPTERS = {
 # Modules with names of their own; all come with `import arrows as ar`.
 MODULES = {
     "ar.ops": "arrows.ops",
+    "ar.ops.extend": "arrows.ops.extend",
     "ar.types": "arrows.typesys.types",
     "ar.initializers": "arrows.layers.initializers",
     "ar.training": "arrows.training",

@@ -39,7 +39,7 @@ class Layer(Apply[A, B]):
         >>> class Scale(ar.Layer):
         ...     def parameters(self, input):
         ...         return (
-        ...             ar.ops.Parameter(
+        ...             ar.Parameter(
         ...                 "scale", (), input.dtype, lambda rng, shape, dtype: np.ones(shape, dtype)
         ...             ),
         ...         )
@@ -142,8 +142,8 @@ def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
     elif isinstance(specs, Parameter) or specs is None:
         got = "one alone" if specs is not None else "None"
     raise ShapeError(
-        f"{layer}.parameters must return a tuple of ar.ops.Parameter, and returned {got}",
-        hint="return (ar.ops.Parameter(name, shape, dtype, initializer),)",
+        f"{layer}.parameters must return a tuple of ar.Parameter, and returned {got}",
+        hint="return (ar.Parameter(name, shape, dtype, initializer),)",
     )
 
 

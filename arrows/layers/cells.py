@@ -59,7 +59,7 @@ class Cell(Layer[A, B]):
 
     def dropped(self, update: TensorLike) -> TensorLike:
         """The update of a state, under recurrent dropout if there is any."""
-        return ops.drop(update, self.dropout) if self.dropout else update
+        return ops.dropout(update, self.dropout) if self.dropout else update
 
 
 class MemoryCell(Cell[A, B]):
@@ -145,7 +145,7 @@ class LSTMCell(MemoryCell[A, B]):
     Args:
         size: length of h and of c: a number, or an `Axis` that type checkers see.
         dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update tanh(u), while training (see
-            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            `ops.dropout`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
             (15).
         forget_bias: first value of the bias of f.
         initializer: first values of the weight.

@@ -7,7 +7,7 @@ from typing import Any
 
 from arrows.combinators import Layer
 from arrows.layers.arguments import rate_of
-from arrows.ops import Parameter, ShapeError, TensorLike, drop
+from arrows.ops import Parameter, ShapeError, TensorLike, dropout
 from arrows.typesys import types as T
 
 
@@ -44,4 +44,4 @@ class Dropout(Layer[Any, Any]):
         return ()
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
-        return drop(args[0], self.rate)
+        return dropout(args[0], self.rate)

@@ -165,7 +165,7 @@ class Embedding(Layer[A, B]):
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (index,) = args
-        return ops.lookup(parameters["weight"], index)
+        return ops.gather(parameters["weight"], index)
 
     def out_of_range(self, error: IndexOutOfRange) -> tuple[str, str]:
         rows = f"the rows of its table are 0 to {self.buckets - 1}"

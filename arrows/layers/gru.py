@@ -41,7 +41,7 @@ class GRUCell(Cell[A, B]):
             and the lower rows of `weight` (r, z) and of `update_weight` (n), `bias_ih + bias_hh` of r and z
             is `bias`, that of n is `update_bias` and `recurrent_bias`.
         dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update u, while training (see
-            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            `ops.dropout`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
             (16).
         initializer: first values of the weights.
         dtype: element type of the state, and of x.

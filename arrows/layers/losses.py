@@ -289,7 +289,7 @@ class Hinge(Loss):
         loss = ops.relu(self.margin + other - ops.pick(prediction, target))
         if self.weight is None:
             return loss
-        return loss * ops.lookup(weights_of(self, self.weight, prediction), target)
+        return loss * ops.gather(weights_of(self, self.weight, prediction), target)
 
     @staticmethod
     def _refusal(prediction: TensorLike, target: TensorLike) -> ShapeError:

@@ -40,7 +40,7 @@ class TreeLSTM(MemoryCell[Any, Any]):
         size: length of h and of c.
         children: number of children, at least 1, or None for the child-sum cell.
         dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update tanh(u), while training (see
-            `ops.drop`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
+            `ops.dropout`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
             (15).
         forget_bias: first value of the biases of f.
         initializer: first values of the weights.

@@ -125,7 +125,7 @@ class LazyCalls(LazyValues):
     def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
         dropouts = self.net.dropouts
         if rate not in dropouts:
-            dropouts[rate] = core.Function(lambda x: ops.drop(x, rate), name="dropout")
+            dropouts[rate] = core.Function(lambda x: ops.dropout(x, rate), name="dropout")
         result: TensorLike = self.call_block(dropouts[rate], (x,))
         return result
 

@@ -124,7 +124,7 @@ class LazyTensor(TensorLike):
     def __index__(self) -> NoReturn:
         raise ShapeError(
             f"a lazy tensor ({self.type}) is no Python integer before it is computed",
-            hint="int(x) waits for it; arrows.ops.lookup(table, x) takes it as an index",
+            hint="int(x) waits for it; arrows.ops.gather(table, x) takes it as an index",
         )
 
     def _no_array(self, name: str) -> ShapeError:

@@ -5,6 +5,9 @@ operations of `ar.ops` apply primitives by `bind`.  A `TraceRecorder` records th
 `EagerEvaluation` computes them at once and keeps a tape.  To add an operation, write its primitive and its
 function in a file of this room, export the function below, and give the primitive rows in
 `tests/ops/table.py`.
+
+Users have what `__all__` names: operations, and `extend` for primitives of their own.  The names that are
+imported `as` themselves are for other rooms of the package.
 """
 
 from __future__ import annotations
@@ -12,27 +15,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from arrows.ops import extend as extend
 from arrows.ops.activations import (
     elu,
     gelu,
-    hard_sigmoid,
-    hard_swish,
-    hard_tanh,
     leaky_relu,
     log_sigmoid,
     mish,
     relu,
-    relu6,
     selu,
     sigmoid,
     silu,
     softplus,
-    softsign,
-    swish,
     tanh,
 )
 from arrows.ops.attention import segment_attention
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind as bind
 from arrows.ops.comparison import (
     clip,
     equal,
@@ -48,9 +46,10 @@ from arrows.ops.comparison import (
     not_equal,
     where,
 )
-from arrows.ops.context import Parameter, parameter
+from arrows.ops.context import Parameter as Parameter
+from arrows.ops.context import parameter as parameter
 from arrows.ops.contraction import einsum
-from arrows.ops.dropout import drop, dropout
+from arrows.ops.dropout import dropout
 from arrows.ops.elementwise import (
     abs,
     add,
@@ -70,18 +69,29 @@ from arrows.ops.elementwise import (
     square,
     subtract,
 )
-from arrows.ops.errors import FunctionError, IndexOutOfRange, ShapeError
-from arrows.ops.evaluate import EagerEvaluation, Value
-from arrows.ops.indexing import concat, index, pad_slice, stack
+from arrows.ops.errors import FunctionError as FunctionError
+from arrows.ops.errors import IndexOutOfRange as IndexOutOfRange
+from arrows.ops.errors import ShapeError as ShapeError
+from arrows.ops.evaluate import EagerEvaluation as EagerEvaluation
+from arrows.ops.evaluate import Value as Value
+from arrows.ops.indexing import concat, index, stack
 from arrows.ops.linear import dot, matmul, outer
-from arrows.ops.lookup import gather, lookup, one_hot, pick, place, scatter_row
+from arrows.ops.lookup import gather, one_hot, pick
+from arrows.ops.lookup import lookup as lookup
 from arrows.ops.miscalls import unknown_operation
 from arrows.ops.norms import norm, normalize, standardize, variance
-from arrows.ops.primitive import INVARIANT, ROW, Primitive, get, keep_own, primitives, register, unregister
+from arrows.ops.primitive import INVARIANT as INVARIANT
+from arrows.ops.primitive import ROW as ROW
+from arrows.ops.primitive import Primitive as Primitive
+from arrows.ops.primitive import get as get
+from arrows.ops.primitive import keep_own
+from arrows.ops.primitive import primitives as primitives
+from arrows.ops.primitive import register as register
+from arrows.ops.primitive import unregister as unregister
 from arrows.ops.random_draws import normal, normal_like, uniform, uniform_like
 from arrows.ops.reductions import argmax, argmin, cumsum, log_softmax, logsumexp, max, mean, min, softmax, sum
 from arrows.ops.rounding import floor, floor_divide, mod, round, stop_gradient
-from arrows.ops.rowsparse import RowSparse
+from arrows.ops.rowsparse import RowSparse as RowSparse
 from arrows.ops.segment_ops import (
     segment_broadcast,
     segment_count,
@@ -93,12 +103,16 @@ from arrows.ops.segment_ops import (
     segment_sum,
 )
 from arrows.ops.segment_places import segment_shift, segment_take
-from arrows.ops.segments import Segments
-from arrows.ops.shaping import broadcast_to, cast, reshape, sum_to, transpose
+from arrows.ops.segments import Segments as Segments
+from arrows.ops.shaping import broadcast_to, cast, reshape, transpose
 from arrows.ops.sorting import argsort, sort, top_k
 from arrows.ops.tensorlike import TensorLike
-from arrows.ops.trace import Equation, Trace, Var
-from arrows.ops.tracing import Tracer, TraceRecorder, trace
+from arrows.ops.trace import Equation as Equation
+from arrows.ops.trace import Trace as Trace
+from arrows.ops.trace import Var as Var
+from arrows.ops.tracing import Tracer as Tracer
+from arrows.ops.tracing import TraceRecorder as TraceRecorder
+from arrows.ops.tracing import trace as trace
 from arrows.typesys.did_you_mean import missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
@@ -106,31 +120,17 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
     def __getattr__(name: str) -> NoReturn:
         raise missing_name("arrows.ops", name, lambda: unknown_operation(name), sys._getframe(1))
 
+    def __dir__() -> list[str]:
+        return __all__
+
 
 __all__ = [
-    "INVARIANT",
-    "ROW",
-    "EagerEvaluation",
-    "Equation",
-    "FunctionError",
-    "IndexOutOfRange",
-    "Parameter",
-    "Primitive",
-    "RowSparse",
-    "Segments",
-    "ShapeError",
     "TensorLike",
-    "Trace",
-    "TraceRecorder",
-    "Tracer",
-    "Value",
-    "Var",
     "abs",
     "add",
     "argmax",
     "argmin",
     "argsort",
-    "bind",
     "broadcast_to",
     "cast",
     "clip",
@@ -139,7 +139,6 @@ __all__ = [
     "cumsum",
     "divide",
     "dot",
-    "drop",
     "dropout",
     "einsum",
     "elu",
@@ -147,16 +146,13 @@ __all__ = [
     "erf",
     "exp",
     "expm1",
+    "extend",
     "floor",
     "floor_divide",
     "gather",
     "gelu",
-    "get",
     "greater",
     "greater_equal",
-    "hard_sigmoid",
-    "hard_swish",
-    "hard_tanh",
     "index",
     "leaky_relu",
     "less",
@@ -169,7 +165,6 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logsumexp",
-    "lookup",
     "matmul",
     "max",
     "maximum",
@@ -187,18 +182,11 @@ __all__ = [
     "not_equal",
     "one_hot",
     "outer",
-    "pad_slice",
-    "parameter",
     "pick",
-    "place",
     "power",
-    "primitives",
-    "register",
     "relu",
-    "relu6",
     "reshape",
     "round",
-    "scatter_row",
     "segment_attention",
     "segment_broadcast",
     "segment_count",
@@ -217,7 +205,6 @@ __all__ = [
     "sin",
     "softmax",
     "softplus",
-    "softsign",
     "sort",
     "sqrt",
     "square",
@@ -226,15 +213,11 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
-    "sum_to",
-    "swish",
     "tanh",
     "top_k",
-    "trace",
     "transpose",
     "uniform",
     "uniform_like",
-    "unregister",
     "variance",
     "where",
 ]

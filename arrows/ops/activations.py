@@ -9,8 +9,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
-from arrows.ops.elementwise import abs as absolute
-from arrows.ops.elementwise import add, divide, erf, multiply, negative, sign, square, unary
+from arrows.ops.elementwise import add, erf, multiply, negative, sign, square, unary
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Run
 from arrows.ops.shape_rules import arithmetic
@@ -92,9 +91,6 @@ def silu(x: Operand) -> TensorLike:
     return multiply(x, sigmoid(x))
 
 
-swish = silu
-
-
 def mish(x: Operand) -> TensorLike:
     """x * tanh(softplus(x)).  Misra, "Mish", 2019, (1).
 
@@ -140,58 +136,6 @@ def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     [-0.01, 2.0]
     """
     return bind(_leaky_relu, x, slope=_number("leaky_relu", "slope", slope))
-
-
-def relu6(x: Operand) -> TensorLike:
-    """x, but at least 0 and at most 6.
-
-    >>> import numpy as np
-    >>> relu6(np.array([-1.0, 2.0, 9.0])).tolist()
-    [0.0, 2.0, 6.0]
-    """
-    return clip(x, 0, 6)
-
-
-def hard_tanh(x: Operand) -> TensorLike:
-    """x, but at least -1 and at most 1.
-
-    >>> import numpy as np
-    >>> hard_tanh(np.array([-3.0, 0.5])).tolist()
-    [-1.0, 0.5]
-    """
-    return clip(x, -1, 1)
-
-
-def hard_sigmoid(x: Operand) -> TensorLike:
-    """x / 6 + 1/2, but at least 0 and at most 1.
-
-    Howard et al., "Searching for MobileNetV3", ICCV 2019, section 5.2.
-
-    >>> import numpy as np
-    >>> hard_sigmoid(np.array([-3.0, 0.0, 9.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    return clip(add(multiply(x, 1 / 6), 0.5), 0, 1)
-
-
-def hard_swish(x: Operand) -> TensorLike:
-    """x * hard_sigmoid(x), from the same source as `hard_sigmoid`.
-
-    >>> import numpy as np
-    >>> hard_swish(np.array([0.0, 3.0])).tolist()
-    [0.0, 3.0]
-    """
-    return multiply(x, hard_sigmoid(x))
-
-
-def softsign(x: Operand) -> TensorLike:
-    """x / (1 + |x|).
-
-    >>> import numpy as np
-    >>> softsign(np.array([-1.0, 3.0])).tolist()
-    [-0.5, 0.75]
-    """
-    return divide(x, add(absolute(x), 1))
 
 
 def log_sigmoid(x: Operand) -> TensorLike:

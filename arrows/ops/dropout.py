@@ -34,7 +34,7 @@ CACHED = 16384
 passes over them nine times."""
 
 
-def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
+def dropout_by_key(x: Operand, key: Operand, rate: float) -> TensorLike:
     """Zeroes a random part of the elements and scales up the rest, so that the expectation stays the same.
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout", JMLR 2014; inverted: what is kept is
@@ -50,7 +50,7 @@ def dropout(x: Operand, key: Operand, rate: float) -> TensorLike:
     Raises:
         ShapeError: the rate is out of range, x is not floating, or the key is not a uint64 scalar.
 
-    >>> dropout(np.ones(8), np.uint64(7), 0.5).tolist()
+    >>> dropout_by_key(np.ones(8), np.uint64(7), 0.5).tolist()
     [2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]
     """
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
@@ -68,23 +68,24 @@ def spread_key(x: TensorLike, key: TensorLike) -> TensorLike:
     return spread + cast(segment_position(x), "uint64") * ELEMENT
 
 
-def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
+def dropout(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     """Dropout while training, nothing otherwise; for functions and layers.
 
     In `Model.value_and_grad`, `Model.train_step` and `model(examples, training=True)` a random part of the
-    elements is zeroed and the rest scaled up (`dropout`). The mask depends on the model's seed and step, the
-    example, the place in the expression and the visit, and on nothing else: not on the batch, not on the
-    schedule. Everywhere else, also in the reference, the tensor stays as it is.
+    elements is zeroed and the rest divided by `1 - rate`, so that the expectation stays the same (Srivastava,
+    Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout", JMLR 2014). The mask depends on the model's seed
+    and step, the example, the place in the expression and the visit, and on nothing else: not on the batch,
+    not on the schedule. Everywhere else, also in the reference, the tensor stays as it is.
 
     Args:
         x: floating numbers.
         rate: the part that is zeroed, 0 <= rate < 1.
 
     Raises:
-        ShapeError: as `dropout`.
+        ShapeError: the rate is out of range, or x is not floating.
 
     >>> import arrows as ar
-    >>> model = ar.compile(ar.Vector(4) >> ar.Function(lambda x: drop(x, 0.5)))
+    >>> model = ar.compile(ar.Vector(4) >> ar.Function(lambda x: dropout(x, 0.5)))
     >>> model([[1, 1, 1, 1]]).tolist()
     [[1.0, 1.0, 1.0, 1.0]]
     >>> sorted(set(model([[1, 1, 1, 1]] * 9, training=True).ravel().tolist()))
@@ -97,7 +98,7 @@ def drop(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     key: TensorLike = x.context.dropout_key_input()
     number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)
     # Each dropout of one function gets its own key, so that their masks differ.
-    return dropout(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
+    return dropout_by_key(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
 
 
 def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:

@@ -129,7 +129,7 @@ def _entry(item: object, size: int, axis: int) -> int | Span:
     except TypeError:
         raise ShapeError(
             f"index: expected integers and slices, got {type(item).__name__} on axis {axis}",
-            hint="rows at several places: arrows.ops.lookup(x, numpy.array([1, 0]))",
+            hint="rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))",
         ) from None
     if not -size <= number < size:
         raise ShapeError(f"index: {number} is out of range for axis {axis} of size {size}")

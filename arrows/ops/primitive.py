@@ -5,6 +5,7 @@ whose derivative is ``1 / (1 + |x|)**2``:
 
 >>> import numpy as np
 >>> from arrows import ops
+>>> from arrows.ops import extend
 >>> def kernel(xp):
 ...     def run(x, out=None):
 ...         return xp.divide(x, xp.abs(x) + 1, out=out)
@@ -12,9 +13,9 @@ whose derivative is ``1 / (1 + |x|)**2``:
 ...     return run
 >>> def vjp(g, result, x):
 ...     return (g / ops.square(ops.abs(x) + 1.0),)
->>> _ = ops.register(ops.Primitive("doc_softsign", lambda x: x, kernel, vjp, elementwise=True))
+>>> _ = extend.register(extend.Primitive("doc_softsign", lambda x: x, kernel, vjp, elementwise=True))
 >>> def softsign(x):
-...     return ops.bind(ops.get("doc_softsign"), x)
+...     return extend.bind(extend.get("doc_softsign"), x)
 
 It works at once on arrays, inside Functions and in batches.  `arrows.testing.check_primitive` checks that its
 rule, kernel, derivative and lifting agree:
@@ -22,8 +23,8 @@ rule, kernel, derivative and lifting agree:
 >>> from arrows.testing import check_primitive
 >>> softsign(np.array([-1.0, 0.0, 3.0])).tolist()
 [-0.5, 0.0, 0.75]
->>> check_primitive(ops.get("doc_softsign"), np.array([-1.0, 0.5, 3.0]))
->>> ops.unregister("doc_softsign")
+>>> check_primitive(extend.get("doc_softsign"), np.array([-1.0, 0.5, 3.0]))
+>>> extend.unregister("doc_softsign")
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Primitive:
         additive: if all operands have rows, the primitive of their sums over the rows is the sum of its rows.
         elementwise: operands broadcast against each other; all have the same rank when recorded.
         view: the result may share memory with operand 0.
-        segmented: `run` takes `segments=` (an `arrows.ops.Segments`), the bounds of the sequences.
+        segmented: `run` takes `segments=` (a `Segments`), the bounds of the sequences.
         collapses: segmented, and a sequence of rows becomes one row.
 
     >>> from arrows.ops import get

@@ -293,7 +293,7 @@ class TensorLike:
     def __index__(self) -> NoReturn:
         raise ShapeError(
             f"a tensor ({self.type}) is not a Python integer",
-            hint="arrows.ops.lookup(x, i) or x[i] takes it as an index",
+            hint="arrows.ops.gather(x, i) or x[i] takes it as an index",
         )
 
     def __array__(self, *arguments: Any, **keywords: Any) -> Any:

@@ -83,7 +83,7 @@ def lowered(typed: Typed) -> list[Any]:
 
 def test_masks_stay_what_they_are() -> None:
     """Where there is dropout, sites and nodes are those of the places: masks are drawn by their numbers."""
-    read, drop = ar.Vector(8), ar.Function(lambda x: ar.ops.drop(x, 0.5))
+    read, drop = ar.Vector(8), ar.Function(lambda x: ar.ops.dropout(x, 0.5))
     block = (read & read >> ar.Function(ar.ops.tanh) & read >> drop & read >> drop) >> ar.Sum()
     assert lowered(ar.infer(block)) == lowered(written_out(block))
     assert len(lowered(ar.infer(block))) > len(lowered(ar.infer((read & read & read & read) >> ar.Sum())))

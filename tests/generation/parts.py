@@ -180,7 +180,7 @@ def standard(x: Any) -> Any:
 
 
 def activated(x: Any) -> Any:
-    return ops.mish(x) + ops.softsign(x) * ops.log1p(x * x) - ops.expm1(ops.log_sigmoid(x))
+    return ops.mish(x) + x / (ops.abs(x) + 1) * ops.log1p(x * x) - ops.expm1(ops.log_sigmoid(x))
 
 
 def rounded(x: Any) -> Any:

@@ -18,6 +18,7 @@ from arrows.engine.values import make_tuple
 from arrows.inference import Typed, infer
 from arrows.onthefly.recording import dropout_keys
 from arrows.ops import Value
+from arrows.ops.dropout import dropout_by_key
 from arrows.ops.innermost import current_context
 from arrows.ops.splitmix import GOLDEN
 from arrows.typesys import types as T
@@ -41,14 +42,14 @@ class Eager:
         self._calls: dict[int, int] = {}
         self.key: int | None = None
         self._drops = 0
-        self._drop = ops.drop
+        self._drop = ops.dropout
         self._patches = ExitStack()
 
     def parameter(self, owner: object, spec: Any) -> Any:
         return ar.to_numpy(self.net.params.of(owner, spec))
 
     def __enter__(self) -> Self:
-        for place in ("arrows.ops.drop", "arrows.layers.dropout.drop"):
+        for place in ("arrows.ops.dropout", "arrows.layers.dropout.dropout"):
             self._patches.enter_context(mock.patch(place, self.drop))
         for name in ("normal_like", "uniform_like"):
             draw = partial(self._draw_alone, getattr(ops, name))
@@ -137,7 +138,7 @@ class Eager:
             return draw(x, *arguments)
 
     def drop(self, x: Any, rate: float) -> Any:
-        """`ops.drop` with the key of the call that it stands in."""
+        """`ops.dropout` with the key of the call that it stands in."""
         if not isinstance(x, Value):
             return self._drop(x, rate)
         alone = current_context.get() is not self.evaluation
@@ -148,7 +149,7 @@ class Eager:
         key = self.evaluation.value(np.asarray((self.key + self._drops * GOLDEN) % 2**64, np.uint64))
         self._drops += 1
         with self.evaluation:
-            return ops.dropout(x, key, rate)
+            return dropout_by_key(x, key, rate)
 
     # values that are asked for
 

@@ -64,7 +64,7 @@ def pool() -> dict[str, Any]:
         # functions of rows
         "mlp": ar.Function(lambda a, b: ops.tanh(g33(a) * b)),
         "pair": ar.Function(lambda a, b: {"p": a + b, "q": (a * b, a)}),
-        "two_drops": ar.Function(lambda a: ops.drop(a, 0.3) + ops.drop(a, 0.6)),
+        "two_drops": ar.Function(lambda a: ops.dropout(a, 0.3) + ops.dropout(a, 0.6)),
         # functions of sequences
         "attend": ar.Function(lambda q, xs: ops.segment_sum(ops.segment_softmax(ops.sum(xs * q)) * xs)),
         "spread": ar.Function(lambda q, xs: ops.tanh(f33(xs) + q)),
@@ -76,9 +76,9 @@ def pool() -> dict[str, Any]:
         "seen": ar.Function(lambda xs: ops.segment_attention(xs, ops.tanh(xs), xs, causal=True)),
         "shifted": ar.Function(lambda xs: ops.segment_shift(xs, 1) - 0.5 * ops.segment_shift(xs, -2)),
         "noisy": ar.Function(lambda a, b: a * ops.uniform_like(a, 0.5, 1.5) + b * ops.tanh(ops.normal([3]))),
-        "noisy_drop": ar.Function(lambda a: ops.drop(a, 0.5) + ops.normal_like(a)),
+        "noisy_drop": ar.Function(lambda a: ops.dropout(a, 0.5) + ops.normal_like(a)),
         "noisy_rows": ar.Function(lambda xs: ops.segment_sum(xs * ops.uniform_like(xs))),
-        "drop_rows": ar.Function(lambda xs: ops.segment_sum(ops.drop(xs, 0.5))),
+        "drop_rows": ar.Function(lambda xs: ops.segment_sum(ops.dropout(xs, 0.5))),
         "total": ar.Sum(),
         "average": ar.Mean(),
         # blocks
@@ -308,8 +308,8 @@ STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 DROPOUT = (
     ("v3", "drop({v3})"),
-    ("v3", "ops.drop({v3}, 0.5)"),
-    ("v3", "ops.drop({v3}, 0.25)"),
+    ("v3", "ops.dropout({v3}, 0.5)"),
+    ("v3", "ops.dropout({v3}, 0.25)"),
     ("v3", "two_drops({v3})"),
     ("v3", "drop_rows({L})"),
     ("v3", "lstm_drop({v3}, ({v3_2}, {v3_3}))[0]"),

@@ -97,7 +97,7 @@ def test_a_batch_that_is_over():
         "compute a value": lambda: float(x),
         "call Sum()": lambda: g.sum([x]),
         "call FC(2)": lambda: layer(x),
-        "call dropout": lambda: ops.drop(x, 0.5),
+        "call dropout": lambda: ops.dropout(x, 0.5),
         "run instances": lambda: g.run_all([]),
         "run a block": lambda: g(layer, x),
         "differentiate": lambda: g.value_and_grad(x),

@@ -60,7 +60,7 @@ ERRORS: list[tuple[Any, str]] = [
     (lambda g, x, y, i: g.tensor([1.5], "int32"), "expected int at [0], got 1.5 hint name another element t"),
     (lambda g, x, y, i: g.tensor([1], "bool"), "bool at [0], got 1 hint name another element type: g.tensor"),
     (lambda g, x, y, i: g.tensor(2**63, "int64"), 'another element type: g.tensor(x, "uint64")'),
-    (lambda g, x, y, i: x[[1, 0]], "hint rows at several places: arrows.ops.lookup(x, numpy.array([1, 0]))"),
+    (lambda g, x, y, i: x[[1, 0]], "hint rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))"),
     (lambda g, x, y, i: x[2], "cannot compute at LINE index: 2 is out of range for axis 0 of size 2"),
     (lambda g, x, y, i: ops.concat([]), "at LINE concat takes a list of tensors, and at least one"),
     (lambda g, x, y, i: list(x), "cannot be iterated or unpacked hint take it apart by index: x[0], x[1]; i"),

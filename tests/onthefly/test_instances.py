@@ -223,9 +223,9 @@ def test_masks_belong_to_instances():
         x = g.tensor(np.ones(20))
         for _ in range(waits):
             yield x
-        first = ops.drop(x, 0.5)
+        first = ops.dropout(x, 0.5)
         yield first
-        return [first, ops.drop(x, 0.5)]
+        return [first, ops.dropout(x, 0.5)]
 
     net = ar.OnTheFly(seed=2)
     masks = []

@@ -9,6 +9,7 @@ import pytest
 
 from arrows import ops
 from arrows.ops import EagerEvaluation, ShapeError, trace
+from arrows.ops.dropout import dropout_by_key
 from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
 
@@ -17,7 +18,7 @@ KEY = T.Tensor((), "uint64")
 
 def masks(keys: np.ndarray[Any, Any], size: int, rate: float) -> np.ndarray[Any, Any]:
     """One row for each key, True where an element is kept."""
-    t = trace(lambda x, key: ops.dropout(x, key, rate), T.Tuple((T.Tensor((size,)), KEY)))
+    t = trace(lambda x, key: dropout_by_key(x, key, rate), T.Tuple((T.Tensor((size,)), KEY)))
     (result,) = run_lifted(t, [np.ones((len(keys), size), "float32"), keys], {}, {})
     return np.asarray(result) > 0
 
@@ -38,8 +39,8 @@ def test_rates_and_independence(rate: float, step: int) -> None:
 
 def test_the_expectation_stays() -> None:
     x = np.full(100_000, 3.0)
-    assert abs(ops.dropout(x, 5, 0.3).mean() - 3.0) < 0.05
-    np.testing.assert_array_equal(ops.dropout(x, 5, 0), x)
+    assert abs(dropout_by_key(x, 5, 0.3).mean() - 3.0) < 0.05
+    np.testing.assert_array_equal(dropout_by_key(x, 5, 0), x)
 
 
 def test_the_mask_of_a_row_is_that_of_its_key_alone() -> None:
@@ -47,7 +48,7 @@ def test_the_mask_of_a_row_is_that_of_its_key_alone() -> None:
     together = masks(keys, 20, 0.5)
     np.testing.assert_array_equal(together[0], together[2])
     for key, row in zip(keys, together, strict=True):
-        np.testing.assert_array_equal(np.asarray(ops.dropout(np.ones(20), key, 0.5)) > 0, row)
+        np.testing.assert_array_equal(np.asarray(dropout_by_key(np.ones(20), key, 0.5)) > 0, row)
 
 
 def test_many_rows_are_hashed_in_parts() -> None:
@@ -59,7 +60,7 @@ def test_many_rows_are_hashed_in_parts() -> None:
 def test_the_gradient_passes_where_the_value_does() -> None:
     evaluation = EagerEvaluation(record=True)
     x = evaluation.value(np.ones(40))
-    y = ops.dropout(x, evaluation.value(np.asarray(9, "uint64")), 0.5)
+    y = dropout_by_key(x, evaluation.value(np.asarray(9, "uint64")), 0.5)
     gradient = evaluation.backward([(y, np.ones(40))])[x]
     np.testing.assert_array_equal(gradient, y.array)
     assert set(gradient.tolist()) == {0.0, 2.0}
@@ -68,7 +69,7 @@ def test_the_gradient_passes_where_the_value_does() -> None:
 def test_elements_of_a_sequence_have_masks_of_their_own() -> None:
     def both(lengths: list[int]) -> Any:
         kind = T.Tuple((T.Sequence(T.Tensor((16,))), KEY))
-        t = trace(lambda rows, key: ops.dropout(rows, key, 0.5), kind)
+        t = trace(lambda rows, key: dropout_by_key(rows, key, 0.5), kind)
         keys = np.arange(len(lengths), dtype="uint64")
         segments = ops.Segments.of(np, np.cumsum([0, *lengths]))
         (result,) = run_lifted(t, [np.ones((sum(lengths), 16), "float32"), keys], {}, {0: segments})
@@ -83,20 +84,20 @@ def test_elements_of_a_sequence_have_masks_of_their_own() -> None:
 def test_one_mask_for_a_parameter_of_each_example() -> None:
     evaluation = EagerEvaluation()
     w = evaluation.constant(np.ones((2, 3)))
-    y = ops.dropout(w, evaluation.value(np.asarray(3, "uint64")), 0.5)
+    y = dropout_by_key(w, evaluation.value(np.asarray(3, "uint64")), 0.5)
     assert (y.rows, y.shape) == (ops.ROW, (2, 3))
 
 
 @pytest.mark.parametrize("rate", [1, -0.1, True, "0.5"])
 def test_bad_rates(rate: Any) -> None:
     with pytest.raises(ShapeError, match="the rate is a number with 0 <= rate < 1"):
-        ops.dropout(np.ones(3), 1, rate)
+        dropout_by_key(np.ones(3), 1, rate)
 
 
 def test_bad_operands() -> None:
     with pytest.raises(ShapeError, match="the key must be a uint64 scalar, not int64"):
-        ops.dropout(np.ones(3), np.int64(1), 0.5)
+        dropout_by_key(np.ones(3), np.int64(1), 0.5)
     with pytest.raises(ShapeError, match=r"the key must be a uint64 scalar, not uint64\[2\]"):
-        ops.dropout(np.ones(3), np.ones(2, "uint64"), 0.5)
+        dropout_by_key(np.ones(3), np.ones(2, "uint64"), 0.5)
     with pytest.raises(ShapeError, match="dropout takes floating numbers"):
-        ops.dropout(np.ones(3, "int32"), 1, 0.5)
+        dropout_by_key(np.ones(3, "int32"), 1, 0.5)

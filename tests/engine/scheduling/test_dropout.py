@@ -13,7 +13,7 @@ SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 def block(rate: float = 0.5):
     dense = ar.FC(6, name="dense")
-    cell = ar.Function(lambda h, x: ops.drop(ops.tanh(ops.drop(h, rate) + dense(x)), rate))
+    cell = ar.Function(lambda h, x: ops.dropout(ops.tanh(ops.dropout(h, rate) + dense(x)), rate))
     return ar.Map(ar.Vector(4)) >> ar.Fold(cell, ar.Zeros([6])) >> ar.Function(lambda h: (h * h).sum())
 
 
@@ -50,7 +50,7 @@ def test_schedules_and_batches_change_nothing(device):
 
 
 def test_each_step_seed_example_and_place_has_its_own_mask():
-    model = ar.compile(ar.Vector(64) >> ar.Function(lambda x: (ops.drop(x, 0.5), ops.drop(x, 0.5))))
+    model = ar.compile(ar.Vector(64) >> ar.Function(lambda x: (ops.dropout(x, 0.5), ops.dropout(x, 0.5))))
     ones = [1.0] * 64
     first, second = model([ones, ones], training=True)
     third, _ = model([ones, ones], training=True)

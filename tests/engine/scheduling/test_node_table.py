@@ -70,7 +70,7 @@ def test_a_batch_is_scheduled_alike_whatever_set_it_is_chosen_from(
 
 
 def test_an_example_that_is_chosen_twice_has_its_own_dropout() -> None:
-    model = ar.compile(ar.Vector(60) >> ar.Function(lambda x: ops.drop(x, 0.5)))
+    model = ar.compile(ar.Vector(60) >> ar.Function(lambda x: ops.dropout(x, 0.5)))
     prepared = model.prepare([[1.0] * 60, [2.0] * 60])
     rows = model(prepared[[1, 0, 1]], training=True, ids=[7, 8, 9])
     assert not np.array_equal(rows[0], rows[2])

@@ -64,7 +64,7 @@ def layer_norm(x: Any) -> Any:
 
 
 def drops(x: Any) -> Any:
-    return ops.drop(ops.drop(x, 0.5) * 2.0, 0.25)
+    return ops.dropout(ops.dropout(x, 0.5) * 2.0, 0.25)
 
 
 LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
@@ -79,7 +79,7 @@ LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
     ),
     "dropout": (drops, (vector(40),)),
     "activations": (
-        lambda x: ops.gelu(x) + ops.silu(x) + ops.mish(x) + ops.selu(x) + ops.hard_swish(x),
+        lambda x: ops.gelu(x) + ops.silu(x) + ops.mish(x) + ops.selu(x),
         (vector(9),),
     ),
     "inner joins": (
@@ -149,7 +149,7 @@ LAYERS: dict[str, tuple[Any, tuple[T.Type, ...]]] = {
         lambda xs, y: ops.segment_sum(-ops.log_softmax(ops.tanh(xs) * ops.segment_broadcast(y, xs))[2]),
         (T.Sequence(vector(5)), vector(5)),
     ),
-    "dropped words": (lambda xs: ops.drop(xs, 0.5) * 3.0, (T.Sequence(vector(5)),)),
+    "dropped words": (lambda xs: ops.dropout(xs, 0.5) * 3.0, (T.Sequence(vector(5)),)),
 }
 
 
