@@ -9,7 +9,7 @@ from typing import Any
 
 from arrows.combinators import AnyBlock
 from arrows.documents.build import LEFT_OUT, build, read_as
-from arrows.documents.decide import decide
+from arrows.documents.decide import counted, decide
 from arrows.documents.schema import ROOT, Schema
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import printable, quoted, shortened
@@ -102,7 +102,12 @@ def infer_block(
     >>> model([{"name": "Eve"}, {"tags": ["a", "z"], "age": 3}]).shape
     (2, 32)
     """
-    documents = _documents(samples)
+    if isinstance(samples, (str, bytes, Mapping)) or not isinstance(samples, Iterable):
+        kind = type(samples).__name__
+        raise ArrowTypeError(f"infer_block: samples should be a list of documents, not {kind}")
+    documents = list(samples)
+    if not documents:
+        raise InputError("infer_block: there are no samples to read")
     for name, value in (("width", width), ("depth", depth)):
         if type(value) is not int or value < 1:
             raise ArrowValueError(f"infer_block: {name} should be a whole number from 1, not {value!r}")
@@ -122,14 +127,12 @@ def infer_block(
                 )
     decisions = decide(schema)
     if decisions[ROOT]["kind"] == LEFT_OUT:
-        raise InputError(
-            f"infer_block: nothing can be read in {len(documents):,} samples: {decisions[ROOT]['because']}"
-        )
+        why = decisions[ROOT]["because"]
+        raise InputError(f"infer_block: nothing can be read in {len(documents):,} samples: {why}")
     decisions[ROOT]["width"] = width
-    count = f"{len(documents):,} sample{'' if len(documents) == 1 else 's'}"
-    block, source = build(
-        decisions, f"A block that reads documents like {count}, and gives float32[{width}]."
-    )
+    count = counted(len(documents), "sample")
+    title = f"A block that reads documents like {count}, and gives float32[{width}]."
+    block, source = build(decisions, title)
     return Proposal(block=block, decisions=decisions, source=source)
 
 
@@ -153,25 +156,12 @@ def build_block(decisions: Mapping[str, Mapping[str, Any]]) -> AnyBlock:
     return build(decisions)[0]
 
 
-def _documents(samples: Iterable[object]) -> list[object]:
-    if isinstance(samples, (str, bytes, Mapping)) or not isinstance(samples, Iterable):
-        raise ArrowTypeError(
-            f"infer_block: samples should be a list of documents, not {type(samples).__name__}; one document "
-            "goes into a list: [document]"
-        )
-    documents = list(samples)
-    if not documents:
-        raise InputError("infer_block: there are no samples to read")
-    return documents
-
-
 def _with_place(error: InputError, schema: Schema, documents: list[object], places: object) -> InputError:
     """The error with the sample that it is about, or as it is if it is about all of them."""
     for number, document in enumerate(documents):
         try:
             schema.read([document])
         except InputError as own:
-            has_place = isinstance(places, list) and number < len(places)
-            place = places[number] if isinstance(places, list) and has_place else f"sample {number}"
+            place = places[number] if isinstance(places, list) else f"sample {number}"
             return InputError(f"{place}: {own}")
     return error

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import itemgetter, rshift
 from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.documents import build_block, category_name
 from arrows.documents.build import Rows
-from arrows.ops import TensorLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,7 @@ class DocumentModel:
 
 @ar.builder
 def document_classifier(
-    decisions: Rows,
-    label: Sequence[str],
-    classes: Sequence[str],
-    *,
-    dropout: float = 0.0,
+    decisions: Rows, label: Sequence[str], classes: Sequence[str], *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts the class of a document.
 
@@ -58,29 +55,22 @@ def document_classifier(
     """
     vector = build_block(decisions)
     classify = ar.FC(len(classes), name="document classifier")
-    answer = _item(label) >> ar.InputTransform(category_name) >> ar.Vocabulary(classes, unknown=None).block()
-    learn = (_dropped(vector, dropout) >> classify & answer) >> ar.SoftmaxCrossEntropy()
+    number = ar.InputTransform(category_name) >> ar.Vocabulary(classes, unknown=None).block()
+    answer, drop = reduce(rshift, [*map(ar.GetItem, label), number]), _drop(dropout)
+    learn = (vector >> drop >> classify & answer) >> ar.SoftmaxCrossEntropy()
     scores = vector >> classify
-
-    def share(number: int) -> Callable[[TensorLike], TensorLike]:
-        return lambda x: x[number]
 
     @ar.arrow
     def judge(document: Any) -> Any:
-        probabilities = ar.Function(ar.ops.softmax)(scores(document))
-        return {name: ar.Function(share(number))(probabilities) for number, name in enumerate(classes)}
+        shares = ar.Function(ar.ops.softmax)(scores(document))
+        return {name: ar.Function(itemgetter(n))(shares) for n, name in enumerate(classes)}
 
     return DocumentModel(learn, scores, judge)
 
 
 @ar.builder
 def document_regressor(
-    decisions: Rows,
-    label: Sequence[str],
-    mean: float,
-    deviation: float,
-    *,
-    dropout: float = 0.0,
+    decisions: Rows, label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts a number of a document.
 
@@ -97,10 +87,10 @@ def document_regressor(
     """
     vector = build_block(decisions)
     estimate = ar.FC([], name="document estimate")
-    answer: AnyBlock = _item(label) >> ar.Scalar("float64")
+    answer, drop = reduce(rshift, [*map(ar.GetItem, label), ar.Scalar("float64")]), _drop(dropout)
     standardise: AnyBlock = ar.Function(lambda y: ((y - mean) / deviation).cast("float32"))
     restore: AnyBlock = ar.Function(lambda y: y.cast("float64") * deviation + mean)
-    learn = (_dropped(vector, dropout) >> estimate & answer >> standardise) >> ar.SquaredError()
+    learn = (vector >> drop >> estimate & answer >> standardise) >> ar.SquaredError()
     scores = vector >> estimate >> restore
 
     @ar.arrow
@@ -110,13 +100,5 @@ def document_regressor(
     return DocumentModel(learn, scores, judge)
 
 
-def _item(keys: Sequence[str]) -> AnyBlock:
-    """A block that follows keys into a document."""
-    block: AnyBlock = ar.Identity()
-    for key in keys:
-        block = block >> ar.GetItem(key)
-    return block
-
-
-def _dropped(block: AnyBlock, rate: float) -> AnyBlock:
-    return block >> ar.Dropout(rate) if rate else block
+def _drop(rate: float) -> AnyBlock:
+    return ar.Dropout(rate) if rate else ar.Identity()

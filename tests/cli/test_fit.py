@@ -394,9 +394,9 @@ TWO = lines(lambda n: n % 2)
 MISTAKES = [
     ('{"a": 1}\n', "", "data.jsonl:1: the label 'y' is missing; there are 'a'"),
     ('{"y": 1}\n{"a": 1}\n', "", "data.jsonl:2: the label 'y' is missing"),
-    ('{"y": 1}\n{"y": null}\n', "", "data.jsonl:2: the label 'y' is null; --skip"),
-    ('{"y": [1]}\n', "", "data.jsonl:1: the label 'y' should be a text, a number or a truth value"),
-    ('[{"y": 1}]\n', "", "got list; each line is a document of its own"),
+    ('{"y": 1}\n{"y": null}\n', "", "data.jsonl:2: the label 'y' is null; .* --skip"),
+    ('{"y": [1]}\n', "", "data.jsonl:1: the label 'y' is array; it should be a text, a number or a truth value"),
+    ('[{"y": 1}]\n', "", "got array; each line is a document of its own"),
     ('[\n {"y": 1},\n {"y": 2}\n]\n', "", "data.jsonl:1:.*of one array, `jq -c"),
     ('{"y": 1}\n{"y"\n', "", "data.jsonl:2:"),
     ("", "", "data.jsonl: there are no examples"),

@@ -328,7 +328,7 @@ def test_kinds_and_ignore_decide_instead():
 KEYED = [{"votes": {f"user{n}": n}} for n in range(3000)]
 MISTAKES = [
     ([], {}, "there are no samples"),
-    ({"a": 1}, {}, "goes into a list"),
+    ({"a": 1}, {}, "samples should be a list of documents, not dict"),
     ([{"a": [{"b": dt.date(2024, 1, 1)}]}], {}, r"a\[\].b: expected a JSON value, got .* date"),
     ([{"a": float("nan")}], {}, "sample 0: a: expected a finite number, got nan"),
     ([{"a": 10**400}], {}, "a: a number of 1,329 bits is too large for float64"),

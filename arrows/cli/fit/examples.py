@@ -15,6 +15,7 @@ from arrows.cli.table_columns import column_notes, column_types, separator_of, t
 from arrows.data import FileExamples, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
 from arrows.documents import category_name, infer_block
+from arrows.documents.blocks import json_type
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
@@ -196,23 +197,15 @@ def _label(document: object, keys: Sequence[str], place: str) -> Label:
     value, field = document, quoted(".".join(keys))
     for number, key in enumerate(keys):
         if not isinstance(value, dict):
-            where = f" at {'.'.join(keys[:number])}" if number else ""
-            hint = "; each line is a document of its own" if isinstance(value, list) and not number else ""
-            got = "null" if value is None else type(value).__name__
-            raise InputError(f"{place}: expected an object with fields{where}, got {got}{hint}")
+            where = f" at {'.'.join(keys[:number])}" if number else "; each line is a document of its own"
+            raise InputError(f"{place}: expected an object with fields, got {json_type(value)}{where}")
         if key not in value:
             there = shortened(", ".join(map(quoted, value)) or "none", 200)
             raise InputError(f"{place}: the label {field} is missing; there are {there}")
         value = value[key]
-    if value is None:
-        raise InputError(
-            f"{place}: the label {field} is null; --skip-errors leaves out lines without a label"
-        )
     if not isinstance(value, (str, int, float, bool)):
-        kind = "object" if isinstance(value, dict) else "array"
-        raise InputError(
-            f"{place}: the label {field} should be a text, a number or a truth value, not an {kind}"
-        )
+        wanted = "should be a text, a number or a truth value, and --skip-errors leaves this line out"
+        raise InputError(f"{place}: the label {field} is {json_type(value)}; it {wanted}")
     # A whole number of more than 1,023 bits has no float64.
     large = isinstance(value, int) and value.bit_length() > 1023
     if large or (isinstance(value, float) and not math.isfinite(value)):
