@@ -191,7 +191,7 @@ def summed(comm: Any, device: Device, gradients: Mapping[str, Gradient], share: 
     """The sums over all ranks, each of which counts by its share.
 
     Dense gradients travel in one flat all-reduce for each element type.  Of row-sparse ones each rank gets
-    the rows of all: the optimizer adds up those that several have.
+    the rows of all, and adds up those that several have.
 
     Args:
         comm: connects the ranks.
@@ -207,10 +207,11 @@ def summed(comm: Any, device: Device, gradients: Mapping[str, Gradient], share: 
             own = RowSparse(rows, values, gradient.shape).coalesce(np)
             scaled = own.values * own.values.dtype.type(share)
             all_rows, all_values = zip(*comm.allgather((own.rows.astype(np.int64), scaled)), strict=True)
+            every = RowSparse(np.concatenate(all_rows), np.concatenate(all_values), gradient.shape)
+            merged = every.coalesce(np)
+            rows, values = np.asarray(merged.rows), np.asarray(merged.values)
             sums[name] = RowSparse(
-                device.to_device(np.concatenate(all_rows)),
-                device.to_device(np.concatenate(all_values)),
-                gradient.shape,
+                device.to_device(rows), device.to_device(values), gradient.shape, distinct=True
             )
         else:
             dense.setdefault(str(gradient.dtype), {})[name] = device.to_numpy(gradient)
