@@ -167,22 +167,20 @@ def _recipe(name: str, call: inspect.BoundArguments) -> Recipe | str:
 
 def _plain(value: object, place: str) -> Any:
     """A copy of a value as plain JSON; numbers of NumPy become Python's, and tuples lists."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
+    if isinstance(value, Mapping) and all(type(key) is str for key in value):
+        return {key: _plain(item, f"{place}[{key!r}]") for key, item in value.items()}
     if (
         value is None
         or type(value) in (bool, int, str)
         or (isinstance(value, float) and math.isfinite(value))
     ):
         return value
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{place}[{number}]") for number, item in enumerate(value)]
-    if isinstance(value, Mapping) and all(type(key) is str for key in value):
-        return {key: _plain(item, f"{place}[{key!r}]") for key, item in value.items()}
-    kind = "a dict whose keys are not texts" if isinstance(value, Mapping) else described(value)
     raise ArrowTypeError(
-        f"{place} is {kind}, and a file keeps plain JSON: numbers, texts, None, lists, dicts with texts as "
-        "keys; and vocabularies, as arguments"
+        f"{place} is {described(value)}, and a file keeps plain JSON: numbers, texts, None, lists, dicts by "
+        "text; and vocabularies, as arguments"
     )
 
 
@@ -281,8 +279,7 @@ def save_model(
         warnings.warn(
             f"save_model: no other process can import the builder {recipe.builder}, which stands in the "
             "program that runs or within a function. The file is written, and loads where it is handed in: "
-            "load_model(path, builder=function), or arrows predict --builder FILE.py:NAME. To load it by "
-            "trust=, move the function to the top of a module of its own, and save again",
+            "load_model(path, builder=function). To load it by trust=, move it to a module of its own",
             stacklevel=2,
         )
 
@@ -436,7 +433,9 @@ def load_model(
         settings = {"device": place, "memory_limit": memory_limit, **saved.settings}
         settings["jit"] = jit if jit is not None or settings["jit"] else False
         model = compile_block(block, **settings)
-        warning = _changed_reading(saved, model.batches.fingerprint())
+        now, then, warning = model.batches.fingerprint(), saved.reading, None
+        if now.refusal is then.refusal is None and (now.python, __version__) == (then.python, saved.version):
+            warning = now.difference(then)
     except (ArrowTypeError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ArrowValueError(f"{path} cannot be compiled: {message_of(error)}") from error
     set_parameters(path, model, arrays, texts)
@@ -496,7 +495,7 @@ def _named_builder(path: Path, name: str, trust: Sequence[str]) -> Callable[...,
 
 def _built(path: Path, saved: SavedModel, build: Callable[..., object]) -> AnyBlock:
     """The block that the builder makes of the file's arguments."""
-    name = escaped(getattr(build, "__qualname__", repr(build)), 200)
+    name = escaped(getattr(build, "__qualname__", "the builder"), 200)
     try:
         result = build(**saved.arguments, **saved.vocabularies)
     except Exception as error:
@@ -518,11 +517,3 @@ def _changed_lines(then: str, now: str) -> str:
         if pair[0] != pair[1]:
             return f"then  {escaped(pair[0], 160)}\n  now   {escaped(pair[1], 160)}"
     return ""
-
-
-def _changed_reading(saved: SavedModel, now: Fingerprint) -> str | None:
-    """What has changed in how examples are read, as far as that shows; None if nothing has."""
-    then = saved.reading
-    known = then.refusal is None and now.refusal is None
-    same = known and then.python == now.python and saved.version == __version__
-    return now.difference(then) if same else None

@@ -88,9 +88,8 @@ def replacing(path: Path, keep: int = 0) -> Iterator[BinaryIO]:
     temporary = _beside(target)
     try:
         with _naming(path), open(temporary, "xb") as file:
-            if target.exists():
-                with suppress(OSError):  # a file system without modes
-                    shutil.copymode(target, temporary)
+            with suppress(OSError):  # there is none, or a file system without modes
+                shutil.copymode(target, temporary)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -152,11 +151,8 @@ def _beside(target: Path) -> Path:
 def _settle(target: Path) -> None:
     """Brings a rename to the disk, and removes what killed processes left that wrote the same target."""
     with suppress(OSError):  # Windows opens no folders
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        os.fsync(descriptor := os.open(target.parent, os.O_RDONLY))
+        os.close(descriptor)
     for left in target.parent.glob(glob.escape(target.name[:50]).join((".", f".{'[0-9a-f]' * 16}.tmp"))):
         with suppress(OSError):  # it has gone meanwhile, or belongs to someone else
             if time.time() - max(each.stat().st_mtime for each in (left, *left.glob("*"))) > _ABANDONED:
@@ -209,13 +205,8 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with safe_open(path, "numpy") as file:
             yield file
-    except (SafetensorError, TypeError) as error:
-        lies = (
-            "is not a whole safetensors file"
-            if isinstance(error, SafetensorError)
-            else "is not of NumPy's types"
-        )
-        raise ArrowValueError(f"{path} {lies}: {escaped(str(error), 300)}") from None
+    except (SafetensorError, TypeError) as error:  # NumPy has no bfloat16
+        raise ArrowValueError(f"{path} is no safetensors file to read: {escaped(str(error), 300)}") from None
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], texts: Mapping[str, str], keep: int = 0) -> None:

@@ -7,13 +7,8 @@ file or name, or the file cannot be imported.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -23,100 +18,76 @@ from arrows.cli.user_file import NamedBlock, Unreadable, block_named, blocks_of,
 from arrows.combinators import AnyBlock, Apply, InferredZeros
 from arrows.engine.planning import named_parameters
 from arrows.inference import Typed, typed_tree
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.quoting import printable_lines
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `arrows check` to a parser."""
-    parser.add_argument(
-        "file", metavar="FILE.py[:NAME]", help="a file, or one block in it; a name may have dots"
-    )
-    parser.add_argument(
-        "--input",
-        type=block_type,
-        metavar="TYPE",
-        help="assume this type for the input, such as float32[300]",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document, for editors and CI")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result for one block.
-
-    Attributes:
-        named: the block and its name.
-        typed: the typed expression; None if there is none.
-        error: the block's error; None if it has none.
-        note: without an error, why the block has no types of its own; with one, what might help; or empty.
-    """
-
-    named: NamedBlock
-    typed: Typed | None = None
-    error: ArrowTypeError | ArrowValueError | None = None
-    note: str = ""
+    add = parser.add_argument
+    add("file", metavar="FILE.py[:NAME]", help="a file, or one block in it; a name may have dots")
+    add("--input", type=block_type, metavar="TYPE", help="assume this type for the input: float32[300]")
 
 
 def run(options: argparse.Namespace) -> int:
     """Checks a file, prints the report, and returns the exit status."""
     path, name = split(options.file)
-    findings: list[Finding] = []
-    failure: ArrowTypeError | ArrowValueError | None = None
     try:
-        try:
-            module = load(path)
-        except Unreadable:
-            raise
-        except (ArrowTypeError, ArrowValueError) as error:  # raised by blocks that do not fit together
-            failure = error
-        else:
-            named = blocks_of(module) if name is None else [block_named(module, name, path)]
-            findings = examine(named, module, options.input, asked=name is not None)
-    except (ArrowValueError, OSError) as error:
-        if options.json:
-            print(json.dumps(_document(path, [], error), indent=1))
+        module = load(path)
+    except Unreadable:
         raise
-    if options.json:
-        print(json.dumps(_document(path, findings, failure), indent=1))
-    else:
-        print(printable_lines("\n".join(_report(path, findings, failure))))
-    return int(failure is not None or any(finding.error is not None for finding in findings))
-
-
-def examine(
-    wanted: Iterable[NamedBlock], module: ModuleType, input: T.Type | None, *, asked: bool
-) -> list[Finding]:
-    """Infers the types of blocks.
-
-    The types of a block that is part of another block may depend on its place there. If that is the only
-    problem, its finding has a note instead of an error. The same holds for a single layer or function.
-
-    If the user asked for the blocks by name, an error stays an error.
-    """
-    findings = []
-    for named in wanted:
-        try:
-            typed = ar.infer(named.block, input)
-            _counts(typed)
-            findings.append(Finding(named, typed))
-        except (ArrowTypeError, ArrowValueError) as error:
-            findings.append(Finding(named, error=error))
-    if input is not None:
-        return findings
-    private = [value for name, value in vars(module).items() if name.startswith("_")]
-    around = [*(each.block for each in blocks_of(module)), *(v for v in private if isinstance(v, ar.Block))]
-    for place, finding in enumerate(findings):
-        block = finding.named.block
-        if finding.error is None or not _is_open(block):
+    except (ArrowTypeError, ArrowValueError) as error:  # raised by blocks that do not fit together
+        lines = "".join(user_lines(error)).rstrip()
+        _print(f"{path.name}: a block cannot be built\n{type(error).__name__}: {error}\n{lines}")
+        return 1
+    named = blocks_of(module) if name is None else [block_named(module, name, path)]
+    if not named:
+        hint = "to check a block that a function returns, give it a name in the file"
+        _print(f"{path.name}: no blocks among its public names; {hint}")
+        return 0
+    found = [(each, _typed(each, options.input)) for each in named]
+    well = {each.name: typed for each, typed in found if isinstance(typed, Typed)}
+    private = [value for key, value in vars(module).items() if key.startswith("_")]
+    around = [*(each.block for each in named), *(value for value in private if isinstance(value, ar.Block))]
+    ill: list[str] = []
+    for each, typed in found:
+        block, hint = each.block, ""
+        also = f", also {', '.join(each.also)}" if each.also else ""
+        head = f"{each.name}{also}  {block.site}"
+        if isinstance(typed, Typed):
+            _print(f"{head}\n{_indented(typed_tree(typed))}\n{_sizes(typed)}\n")
             continue
-        if not asked and (isinstance(block, Apply) or _is_part(block, around)):
-            findings[place] = Finding(finding.named, note=_note(block, findings))
-        else:
-            words = "it may be well-typed with another input; try one with --input TYPE"
-            findings[place] = replace(finding, note=words)
-    return findings
+        if options.input is None and _is_open(block):
+            if name is None and (isinstance(block, Apply) or _is_part(block, around)):
+                _print(f"{head}\n  note: {_note(block, well)}\n")
+                continue
+            hint = "\n  note: it may be well-typed with another input; try one with --input TYPE"
+        ill.append(each.name)
+        _print(f"{head}  ill-typed\n{_indented(f'{type(typed).__name__}: {typed}')}{hint}\n")
+    notes = len(found) - len(well) - len(ill)
+    words = [
+        f"{len(well):,} well-typed" if well else "",
+        f"{notes:,} depend{'s on its' if notes == 1 else ' on their'} use" if notes else "",
+        f"{len(ill):,} ill-typed: {', '.join(ill)}" if ill else "",
+    ]
+    summary = ", ".join(filter(None, words))
+    _print(f"{_many(len(found), 'block')}: {summary.removeprefix('1 ') if len(found) == 1 else summary}")
+    return 1 if ill else 0
+
+
+def _print(text: str) -> None:
+    print(printable_lines(text))
+
+
+def _typed(named: NamedBlock, input: T.Type | None) -> Typed | ArrowTypeError | ArrowValueError:
+    """The typed expression of a block, or its error."""
+    try:
+        typed = ar.infer(named.block, input)
+        named_parameters(typed)  # refuses two layers of one name
+        return typed
+    except (ArrowTypeError, ArrowValueError) as error:
+        return error
 
 
 def _is_open(block: AnyBlock) -> bool:
@@ -134,84 +105,34 @@ def _is_part(block: AnyBlock, around: Iterable[AnyBlock]) -> bool:
     stack, steps = [other for other in around if other is not block], block.parts
     while stack:
         other = stack.pop()
-        row, definition = other.parts, getattr(other, "definition", None)
-        starts = [place for place, part in enumerate(row) if steps and part is steps[0]]
-        if len(row) > len(steps) and any(row[place : place + len(steps)] == steps for place in starts):
+        row, starts = other.parts, range(len(other.parts) - len(steps) + 1)
+        if 0 < len(steps) < len(row) and any(row[start : start + len(steps)] == steps for start in starts):
             return True
-        parts = [*row, *([] if definition is None else [definition])]
+        parts = [*row, *filter(None, [getattr(other, "definition", None)])]
         stack.extend(part for part in parts if id(part) not in inside)
         inside.update(map(id, parts))
     return id(block) in inside
 
 
-def _note(block: AnyBlock, findings: Iterable[Finding]) -> str:
-    for finding in findings:
-        for occurrence in finding.typed.walk() if finding.typed is not None else ():
+def _note(block: AnyBlock, well: dict[str, Typed]) -> str:
+    for name, typed in well.items():
+        for occurrence in typed.walk():
             if occurrence.form is block:
-                types = f"{occurrence.input} -> {occurrence.output}"
-                return f"its types depend on its use: {types} in {finding.named.name}"
+                return f"its types depend on its use: {occurrence.input} -> {occurrence.output} in {name}"
     return "its types depend on its use, which this file does not show; assume an input with --input TYPE"
 
 
-def _counts(typed: Typed) -> dict[str, Any]:
-    """The size of a block's model, counted without making its parameters; refuses two layers of one name."""
-    parameters = named_parameters(typed)
-    sizes = {name: math.prod(parameter.shape) for name, parameter in parameters.items()}
+def _sizes(typed: Typed) -> str:
+    """The size of a block's model, counted without making its parameters."""
+    parameters = named_parameters(typed).values()
+    sizes = [math.prod(each.shape) for each in parameters]
+    size = sum(count * np.dtype(each.dtype).itemsize for count, each in zip(sizes, parameters, strict=True))
     traces = [occurrence.trace for occurrence in typed.walk() if occurrence.trace is not None]
     distinct = {trace.key(): len(trace.equations) for trace in traces}
-    return {
-        "parameters": [
-            {"name": name, "shape": list(p.shape), "dtype": p.dtype} for name, p in parameters.items()
-        ],
-        "numbers": sum(sizes.values()),
-        "bytes": sum(sizes[name] * np.dtype(p.dtype).itemsize for name, p in parameters.items()),
-        "operations": len(distinct),
-        "places": len(traces),
-        "primitives": sum(distinct.values()),
-    }
-
-
-# The report
-
-
-def _report(
-    path: Path, findings: list[Finding], failure: ArrowTypeError | ArrowValueError | None
-) -> list[str]:
-    if failure is not None:
-        error = f"{type(failure).__name__}: {failure}"
-        return [f"{path.name}: a block cannot be built\n{error}", "".join(user_lines(failure)).rstrip()]
-    if not findings:
-        hint = "to check a block that a function returns, give it a name in the file"
-        return [f"{path.name}: no blocks among its public names; {hint}"]
-    ill = [finding.named.name for finding in findings if finding.error is not None]
-    notes = sum(1 for finding in findings if finding.error is None and finding.note)
-    well = len(findings) - len(ill) - notes
-    words = [
-        "well-typed" if well == len(findings) else f"{well:,} well-typed" if well else "",
-        f"{notes:,} depend on their use" if notes > 1 else "1 depends on its use" if notes else "",
-        f"{len(ill):,} ill-typed: {', '.join(ill)}" if ill else "",
-    ]
-    summary = "ill-typed" if len(findings) == len(ill) == 1 else ", ".join(filter(None, words))
-    return [*(f"{_block(finding)}\n" for finding in findings), f"{_many(len(findings), 'block')}: {summary}"]
-
-
-def _block(finding: Finding) -> str:
-    named = finding.named
-    also = f", also {', '.join(named.also)}" if named.also else ""
-    head = f"{named.name}{also}  {named.block.site}"
-    note = f"\n  note: {finding.note}" if finding.note else ""
-    if finding.error is not None:
-        error = f"{type(finding.error).__name__}: {finding.error}"
-        return f"{head}  ill-typed\n{_indented(error)}{note}"
-    if finding.typed is None:
-        return f"{head}{note}"
-    counts = _counts(finding.typed)
     return (
-        f"{head}\n{_indented(typed_tree(finding.typed))}\n"
-        f"  {_many(len(counts['parameters']), 'parameter')}, {_many(counts['numbers'], 'number')}, "
-        f"{_memory(counts['bytes'])}\n"
-        f"  {_many(counts['operations'], 'operation')} (distinct traces) in "
-        f"{_many(counts['places'], 'place')}, of {_many(counts['primitives'], 'primitive')}"
+        f"  {_many(len(sizes), 'parameter')}, {_many(sum(sizes), 'number')}, {_memory(size)}\n"
+        f"  {_many(len(distinct), 'operation')} (distinct traces) in {_many(len(traces), 'place')}, "
+        f"of {_many(sum(distinct.values()), 'primitive')}"
     )
 
 
@@ -224,57 +145,5 @@ def _many(count: int, word: str) -> str:
 
 
 def _memory(count: int) -> str:
-    if count < 1000:
-        return _many(count, "byte")
-    power = 1 if count < 1000**2 else 2 if count < 1000**3 else 3
-    return f"{count / 1000**power:,.1f} {' kMG'[power]}B"
-
-
-# The document
-
-
-def _document(path: Path, findings: list[Finding], failure: Exception | None) -> dict[str, Any]:
-    return {
-        "arrows": ar.__version__,
-        "file": str(path),
-        "ok": failure is None and all(finding.error is None for finding in findings),
-        "error": _problem(failure),
-        "blocks": [_record(finding) for finding in findings],
-    }
-
-
-def _record(finding: Finding) -> dict[str, Any]:
-    named, typed = finding.named, finding.typed
-    record = {
-        "name": named.name,
-        "also": list(named.also),
-        **_place(named.block.site),
-        "status": "error" if finding.error is not None else "note" if finding.note else "ok",
-        "note": finding.note or None,
-        "error": _problem(finding.error),
-    }
-    if typed is None:
-        return record
-    types = {"input": str(typed.input), "output": str(typed.output)}
-    return record | types | _counts(typed) | {"tree": typed_tree(typed)}
-
-
-def _problem(error: Exception | None) -> dict[str, Any] | None:
-    if not isinstance(error, (ArrowTypeError, ArrowValueError)):
-        return None if error is None else {"type": type(error).__name__, "message": str(error)}
-    details = error.details
-    own = error.__traceback__ is not None and not isinstance(error, Unreadable)
-    return {
-        "type": type(error).__name__,
-        "message": str(error),
-        "attempt": details.attempt,
-        "sides": [{"name": side.name, "type": side.type, **_place(side.site)} for side in details.sides],
-        "path": details.at,
-        "reason": details.reason,
-        "hint": details.hint,
-        "traceback": user_lines(error) if own else [],
-    }
-
-
-def _place(site: SourceLine | None) -> dict[str, Any]:
-    return {"file": None, "line": None} if site is None else {"file": site.file, "line": site.line or None}
+    power = min(3, max(0, len(str(count)) - 1) // 3)
+    return f"{count / 1000**power:,.1f} {' kMG'[power]}B" if power else _many(count, "byte")

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import NoReturn
 
 from arrows.cli import check, demo, fit, predict, show
 from arrows.cli.option_types import positive
@@ -21,7 +20,7 @@ from arrows.machine import limited_to, set_threads
 from arrows.training import NotFiniteError
 from arrows.typesys import ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError
-from arrows.typesys.quoting import printable, printable_lines, shortened
+from arrows.typesys.quoting import printable_lines, shortened
 from arrows.version import __version__
 
 LINE = 1000  # characters after which a line of an error is cut short
@@ -54,20 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["demo", "(good film"])
     2
     """
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # the shell has closed it: >&-
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is escaped
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is escaped
             stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
-    threads = options.threads or COMMANDS[options.command][2]
-    program = f"arrows {options.command}"
+    _, module, usual = COMMANDS[options.command]
+    threads = options.threads or usual
     with nullcontext() if threads is None else limited_to(threads):
         if options.threads is not None:
             set_threads(options.threads)  # it warns where none can be set
-        return exit_status(program, lambda: int(options.run(options)))
+        return exit_status(f"arrows {options.command}", lambda: int(module.run(options)))
 
 
 def exit_status(program: str, work: Callable[[], int]) -> int:
@@ -94,37 +89,26 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
         return 141
     except (InputError, ArrowValueError, MissingExtraError, OSError) as error:
         text, status = str(error), 2
-    except MemoryError as error:
-        text, status = f"out of memory{f': {error}' if str(error) else ''}", 1
     except NotFiniteError as error:
         text, status = str(error), 1
+    except MemoryError as error:
+        text, status = ": ".join(["out of memory", *filter(None, [str(error)])]), 1
     except KeyboardInterrupt as interrupt:
-        text, status = f"interrupted{''.join(f'; {words}' for words in interrupt.args)}", 130
+        text, status = "; ".join(["interrupted", *interrupt.args]), 130
     # It may quote files, which may hold control characters.
     lines = (shortened(line, LINE) for line in printable_lines(f"{program}: {text}").split("\n"))
     print("\n".join(lines), file=sys.stderr, flush=True)
     return status
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors escape control characters in the arguments that they quote."""
-
-    def error(self, message: str) -> NoReturn:
-        super().error(shortened(printable(message), LINE))
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="arrows", description=" ".join(__doc__.partition("\n\n")[0].split()))
+    description = " ".join(__doc__.partition("\n\n")[0].split())
+    parser = argparse.ArgumentParser(prog="arrows", description=description)
     parser.add_argument("--version", action="version", version=f"arrows {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (help, module, threads) in COMMANDS.items():
         command = commands.add_parser(name, help=help)
         module.add_options(command)
-        command.add_argument(
-            "--threads",
-            type=positive,
-            metavar="N",
-            help=f"threads of NumPy's matrix products (default: {threads or 'those of NumPy'})",
-        )
-        command.set_defaults(run=module.run)
+        usual = f"threads of NumPy's matrix products (default: {threads or 'those of NumPy'})"
+        command.add_argument("--threads", type=positive, metavar="N", help=usual)
     return parser

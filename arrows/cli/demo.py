@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 import arrows as ar
-from arrows.cli.option_types import count, positive
+from arrows.cli.option_types import positive
 from arrows.cli.predict import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, words
 from arrows.models import Examination, Sentiment, sentiment
 from arrows.storage import require_replaceable
 from arrows.training import Adagrad, train
 from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.quoting import printable
 
 SIZE, BATCH, LEARNING_RATE = 64, 32, 0.05
 BUILT_IN = (
@@ -38,7 +34,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("trees", nargs="*", metavar="TREE", help="a tree to classify at the end: '((not good) film)'")
     add("--examples", type=positive, default=4000, help="trees to train on (default: 4000)")
     add("--epochs", type=positive, default=6, help="default: 6")
-    add("--seed", type=count, default=0, help="default: 0")
     add("--save", type=Path, metavar="FILE", help="keep the model in a new file (default: it is not kept)")
 
 
@@ -56,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
         require_replaceable(options.save)
         if options.save.exists():
             raise ArrowValueError(f"--save {options.save}: there is a file already; give another path")
-    seed, size = options.seed, options.examples
-    learning, held_out = generate(size, seed=2 * seed), generate(max(1, size // 8), seed=2 * seed + 1)
+    size = options.examples
+    learning, held_out = generate(size), generate(max(1, size // 8), seed=1)
     blocks = sentiment(ar.Vocabulary.of(words(learning)), size=SIZE)
 
     _title("The model, type-checked; nothing has run yet")
@@ -66,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     _title(f"Training on {size:,} generated trees, {len(held_out):,} held out")
     for tree in learning[1:3]:
         print(f"for example {format_tree(tree)}")
-    model = ar.compile(blocks.learn, loss="loss", seed=seed)
+    model = ar.compile(blocks.learn, loss="loss")
     judge = ar.compile(blocks.judge, params=model.params)
     train(
         model,
@@ -74,16 +69,13 @@ def run(options: argparse.Namespace) -> int:
         Adagrad(LEARNING_RATE, weight_decay=1e-5, clip_norm=5.0),
         epochs=options.epochs,
         batch_size=BATCH,
-        seed=seed,
         evaluate=Examination(judge, held_out),
         callbacks=[lambda epoch: print(epoch, flush=True)],
     )
 
     _title("What batching gains")
     batched, single = speed(blocks, model, learning[: 4 * BATCH])
-    print(
-        f"training in batches of {BATCH}: {batched:,.0f} trees/s; one node at a time: {single:,.0f} trees/s"
-    )
+    print(f"in batches of {BATCH}: {batched:,.0f} trees/s; one node at a time: {single:,.0f} trees/s")
     print(f"speed-up: {batched / single:.1f} times")
 
     _title("Saved, loaded back, and asked")
@@ -92,9 +84,9 @@ def run(options: argparse.Namespace) -> int:
         ar.save_model(judge, path, metadata={"classes": json.dumps(CLASSES)})
         restored = ar.load_model(path)
         kilobytes = path.stat().st_size / 1e3
-    print(f"{printable(str(path))}: {kilobytes:,.0f} kB, {len(model.params)} parameters")
+    print(f"{path}: {kilobytes:,.0f} kB, {len(model.params)} parameters")
     for tree in [parse_tree(text) for text in BUILT_IN] + users:
-        print(f"  {printable(format_tree(tree)):<64} {judgement(restored, tree)}")
+        print(f"  {format_tree(tree):<64} {judgement(restored, tree)}")
     return 0
 
 
@@ -110,13 +102,13 @@ def speed(blocks: Sentiment, model: ar.Model, trees: list[Tree]) -> tuple[float,
     True
     """
     one_by_one = ar.compile(blocks.learn, loss="loss", schedule="none", params=model.params)
+    runs = [(runner, runner.prepare(trees)) for runner in (model, one_by_one)]
     best = [float("inf"), float("inf")]
-    prepared = [model.prepare(trees), one_by_one.prepare(trees)]
     for _ in range(3):
-        for system, (runner, examples) in enumerate(zip((model, one_by_one), prepared, strict=True)):
+        for system, (runner, examples) in enumerate(runs):
             start = time.perf_counter()
             for first in range(0, len(trees), BATCH):
-                runner.value_and_grad(examples[np.arange(first, min(first + BATCH, len(trees)))])
+                runner.value_and_grad(examples[first : first + BATCH])
             best[system] = min(best[system], time.perf_counter() - start)
     return len(trees) / best[0], len(trees) / best[1]
 
@@ -129,16 +121,13 @@ def judgement(judge: ar.Model, tree: Tree) -> str:
     >>> judgement(judge, {"word": "good"})
     'very negative 100 %  (the grammar: positive)'
     """
-    scores = ar.to_numpy(judge([tree]))[0]
-    probabilities = softmax(scores)
-    best = int(probabilities.argmax())
-    prediction = f"{CLASSES[best]} {100 * probabilities[best]:.0f} %"
+    shares = softmax(ar.to_numpy(judge([tree]))[0])
     try:
-        return f"{prediction}  (the grammar: {CLASSES[label_tree(tree)['label']]})"
+        known = f"the grammar: {CLASSES[label_tree(tree)['label']]}"
     except InputError:
-        return f"{prediction}  (some words are new)"
+        known = "some words are new"
+    return f"{CLASSES[int(shares.argmax())]} {100 * shares.max():.0f} %  ({known})"
 
 
 def _title(text: str) -> None:
     print(f"\n== {text} ==", flush=True)
-    sys.stderr.flush()

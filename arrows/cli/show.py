@@ -41,46 +41,28 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable_lines
 
 MOST = 64  # examples in the schedule of a batch
-ENDINGS = {
-    ".txt": "text",
-    ".mmd": "mermaid",
-    ".md": "mermaid",
-    ".svg": "svg",
-    ".html": "html",
-    ".htm": "html",
-}
+FORMATS = {"text": ("", ".txt"), "mermaid": (".mmd", ".md"), "svg": (".svg",), "html": (".html", ".htm")}
+"""The endings of files by format."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `arrows show` to a parser."""
     add = parser.add_argument
     add("file", metavar="FILE.py:NAME", help="a block in a file; a name may have dots")
-    add(
-        "--schedule",
-        metavar="EXAMPLES",
-        help="draw instead the schedule of a batch: of the first 64 of these examples, the name of a list in "
-        "the file or a .jsonl file",
+    instead = parser.add_mutually_exclusive_group()
+    schedule = (
+        "draw instead the schedule of a batch: the first 64 examples of a list in the file or a .jsonl file"
     )
-    add("--how", choices=SCHEDULES, help="with --schedule: which (default: strata)")
-    add(
-        "--program",
-        action="store_true",
-        help="print instead the programs of the block's operations: those that compute gradients, if the "
-        "result is a number or a Metric is named loss",
-    )
+    instead.add_argument("--schedule", metavar="EXAMPLES", help=schedule)
+    program = "print instead the programs of the operations: those of gradients, where there is a loss"
+    instead.add_argument("--program", action="store_true", help=program)
+    add("--how", choices=SCHEDULES, default="strata", help="with --schedule: which (default: strata)")
     add("--batch", metavar="EXAMPLES", help="with --program: examples whose rows and steps are counted")
     add("--input", type=block_type, metavar="TYPE", help="assume this type for the input: float32[300]")
+    add("--format", choices=FORMATS, help="default: by the ending of --output, or text")
+    endings = ", ".join(ending for endings in FORMATS.values() for ending in endings if ending)
     add(
-        "--format",
-        choices=list(dict.fromkeys(ENDINGS.values())),
-        help="default: by the ending of --output, or text",
-    )
-    add(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write to this file instead of standard output; without --format, its ending decides the "
-        f"format: {', '.join(ENDINGS)}, or none for text",
+        "--output", type=Path, metavar="FILE", help=f"write to this file: {endings}, or another with --format"
     )
 
 
@@ -94,58 +76,40 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         require_replaceable(options.output)
         require_output(options.output, path)
-    _refuse_idle(options)
     format = options.format or _format_of(options.output)
     try:
         module = load(path)
     except ArrowTypeError as error:
         raise Unreadable(f"cannot import {path.name}: {error}\n{''.join(user_lines(error))}") from error
     named = block_named(module, name, path) if name is not None else _only_block(module, path)
-    ill = ""
+    ill, text = "", ""
     try:
         if options.program:
             text = _program(named, _examples(options.batch, module, path))
         elif options.schedule:
-            examples = _examples(options.schedule, module, path) or []
-            text = _schedule(named, examples[:MOST], options.how or "strata", format)
+            text = _schedule(named, _examples(options.schedule, module, path)[:MOST], options.how, format)
         else:
             text = _drawn(named, ar.infer(named.block, options.input), "", format)
     except ArrowTypeError as error:
         ill = f"{type(error).__name__}: {error}"
         text = "" if options.schedule or options.program else _drawn(named, None, ill, format)
+        print(f"arrows show: {named.name} is ill-typed\n{printable_lines(ill)}", file=sys.stderr)
     if options.output is None:
         print(text, end="")
     elif text:
         with replacing(options.output) as file:
             file.write(text.encode())
-    if ill:
-        print(f"arrows show: {named.name} is ill-typed\n{printable_lines(ill)}", file=sys.stderr)
     return 1 if ill else 0
-
-
-def _refuse_idle(options: argparse.Namespace) -> None:
-    """Refuses options that would have no effect."""
-    needs = {"how": "schedule", "batch": "program"}
-    for option, other in needs.items():
-        if getattr(options, option) and not getattr(options, other):
-            raise ArrowValueError(f"--{option} has no effect without --{other}")
-    idle = ("schedule", "format", "input") if options.program else ("input",) if options.schedule else ()
-    for option in idle:
-        if getattr(options, option) is not None:
-            what = "programs" if options.program else "a schedule"
-            raise ArrowValueError(f"--{option} has no effect on {what}; leave it out")
 
 
 def _format_of(output: Path | None) -> str:
     """The format that belongs to the ending of a file."""
-    if output is None or not output.suffix:
-        return "text"
-    if output.suffix.lower() not in ENDINGS:
-        listed = ", ".join(f"{ending} ({format})" for ending, format in ENDINGS.items())
-        raise ArrowValueError(
-            f"--output {output}: no format has the ending {output.suffix}; use {listed}, or --format"
-        )
-    return ENDINGS[output.suffix.lower()]
+    suffix = "" if output is None else output.suffix.lower()
+    for format, endings in FORMATS.items():
+        if suffix in endings:
+            return format
+    listed = ", ".join(f"{endings[-1]} ({format})" for format, endings in FORMATS.items())
+    raise ArrowValueError(f"--output {output}: no format has the ending {suffix}; use {listed}, or --format")
 
 
 def _only_block(module: ModuleType, path: Path) -> NamedBlock:
@@ -153,28 +117,25 @@ def _only_block(module: ModuleType, path: Path) -> NamedBlock:
     if len(blocks) == 1:
         return blocks[0]
     names = ", ".join(named.name for named in blocks[:10]) or "none"
-    raise ArrowValueError(
-        f"say which block of {path.name} to show, as {path}:NAME; there {'are' if blocks else 'is'} {names}"
-    )
+    raise ArrowValueError(f"say which block of {path.name} to show, as {path}:NAME; there are {names}")
 
 
-def _examples(source: str | None, module: ModuleType, path: Path) -> list[Any] | None:
+def _examples(source: str | None, module: ModuleType, path: Path) -> list[Any]:
     """The examples of a `.jsonl` file, or those that a name in the user's module stands for."""
     if source is None:
-        return None
-    examples = (
-        read_json_lines(source).to_list() if source.endswith(".jsonl") else attribute(module, source, path)
-    )
+        return []
+    is_file = source.endswith(".jsonl")
+    examples = read_json_lines(source).to_list() if is_file else attribute(module, source, path)
     if not isinstance(examples, (list, tuple)):
         raise ArrowValueError(f"{source} must be a list of examples, not {type(examples).__name__}")
     return list(examples)
 
 
-def _program(named: NamedBlock, examples: list[Any] | None) -> str:
+def _program(named: NamedBlock, examples: list[Any]) -> str:
     model = ar.compile(named.block, jit=False)
     if "loss" in model.metrics:
         model = ar.compile(named.block, loss="loss", jit=False)
-    return f"{model.program(examples=examples)}\n"
+    return f"{model.program(examples=examples or None)}\n"
 
 
 def _schedule(named: NamedBlock, examples: list[Any], how: str, format: str) -> str:
@@ -192,17 +153,10 @@ def _drawn(named: NamedBlock, typed: Typed | None, error: str, format: str) -> s
     if format == "mermaid":
         return to_mermaid(scene)
     if format == "text":
-        return to_text(lay_out(scene, CHARACTERS), ascii_only=not _can_print("│▼●┈"))
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        return to_text(lay_out(scene, CHARACTERS), ascii_only=not encoding.lower().startswith("utf"))
     drawing = lay_out(scene)
     svg = to_svg(drawing, shorten(named.name))
     if format == "svg":
         return svg
     return to_page(named.name, svg, drawing.width, "" if typed is None else typed_tree(typed), error)
-
-
-def _can_print(text: str) -> bool:
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -128,39 +128,40 @@ def column_notes(rows: FileExamples[dict[str, str]], types: Mapping[str, str]) -
     return notes
 
 
+def field_of(kind: str, text: str) -> object:
+    """What a field says: None where it is blank, or says that a number or truth value is missing.
+
+    Raises:
+        ValueError: it is not of the type of its column.
+
+    >>> field_of("number", "1"), field_of("number", "NA"), field_of("text", "NA"), field_of("text", "")
+    (1.0, None, 'NA', None)
+    """
+    if not text.strip() or (kind != "text" and is_missing(text)):
+        return None
+    kind = "number" if kind == "integer" and not _reads(kind, text) else kind
+    if not _reads(kind, text):
+        wanted = "true or false" if kind == "boolean" else "a number"
+        raise ValueError(f"expected {wanted}, not {quoted(text)}")
+    return _READERS[kind](text)
+
+
 def typed_row(row: Mapping[str, str], types: Mapping[str, str], place: str) -> dict[str, object]:
-    """A row as a JSON object: null where it is blank, or says that a number or truth value is missing.
+    """A row as a JSON object of `field_of`.
 
     Raises:
         InputError: a field is not of the type of its column; it names place and column.
 
-    >>> typed_row({"a": "1", "b": "", "c": "NA", "d": "NA"}, {"a": "number", "c": "number"}, "t.csv:2")
-    {'a': 1.0, 'b': None, 'c': None, 'd': 'NA'}
+    >>> typed_row({"a": "1", "b": ""}, {"a": "number"}, "t.csv:2")
+    {'a': 1.0, 'b': None}
     """
     document: dict[str, object] = {}
     for name, text in row.items():
-        kind = types.get(name, "text")
-        if not text.strip() or (kind != "text" and is_missing(text)):
-            document[name] = None
-            continue
-        kind = "number" if kind == "integer" and not _reads(kind, text) else kind
-        if not _reads(kind, text):
-            wanted = "true or false" if kind == "boolean" else "a number"
-            raise InputError(f"{place}: the column {quoted(name)} should hold {wanted}, not {quoted(text)}")
-        document[name] = _READERS[kind](text)
+        try:
+            document[name] = field_of(types.get(name, "text"), text)
+        except ValueError as error:
+            raise InputError(f"{place}: the column {quoted(name)}: {error}") from error
     return document
-
-
-def require_columns(row: Mapping[str, str], types: Mapping[str, str], path: Path) -> None:
-    """Refuses a table that lacks a column of the one that a model was fitted to.
-
-    Raises:
-        InputError: it names the column.
-    """
-    missing = [name for name in types if name not in row]
-    if missing:
-        there = shortened(", ".join(map(quoted, row)), 200)
-        raise InputError(f"{path}:1: no column has the name {quoted(missing[0])}; there are {there}")
 
 
 def types_of_text(text: str | None, model: Path) -> dict[str, str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import difflib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
+from arrows.model_file import parts_of
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 HOUSE = str(Path(ar.__file__).parent)
@@ -95,11 +94,11 @@ def blocks_of(module: ModuleType) -> list[NamedBlock]:
     """
     found: dict[int, tuple[AnyBlock, list[str]]] = {}
     for name, value in vars(module).items():
-        if not name.startswith("_"):
-            for dotted, item in ((name, value), *((f"{name}.{key}", item) for key, item in _items(value))):
-                block = _block(item)
-                if block is not None:
-                    found.setdefault(id(block), (block, []))[1].append(dotted)
+        for part, item in [] if name.startswith("_") else parts_of(value):
+            block = _block(item)
+            if block is not None:
+                dotted = name if part is None else f"{name}.{part}"
+                found.setdefault(id(block), (block, []))[1].append(dotted)
     return [NamedBlock(name, block, tuple(also)) for block, (name, *also) in found.values()]
 
 
@@ -108,22 +107,9 @@ def _block(value: object) -> AnyBlock | None:
     return value if isinstance(value, ar.Block) else None
 
 
-def _items(value: object) -> Iterable[tuple[object, object]]:
-    """The items of a container or the fields of a record, each with the word that names it after a dot."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value) if not field.name.startswith("_")]
-        return [(name, getattr(value, name, None)) for name in names]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return zip(value._fields, value, strict=True)
-    if isinstance(value, dict):
-        return value.items()
-    return enumerate(value) if isinstance(value, (list, tuple)) else ()
-
-
 def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
     """The block of a name, which may have dots; refuses a name that is not a block's."""
-    blocks = blocks_of(module)
-    for named in blocks:  # first, as a key of a dict may itself contain a dot
+    for named in blocks_of(module):  # first, as a key of a dict may itself contain a dot
         if name in (named.name, *named.also):
             return NamedBlock(name, named.block)
     value = attribute(module, name, file)
@@ -146,13 +132,9 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
     value: Any = module
     for word in name.split("."):
         try:
-            if isinstance(value, Mapping):
-                value = value[word]
-            elif isinstance(value, (list, tuple)) and word.isdecimal():
-                value = value[int(word)]
-            else:
-                value = getattr(value, word)
-        except (AttributeError, LookupError):
+            parts = dict(parts_of(value))
+            value = parts[word] if word in parts else getattr(value, word)
+        except AttributeError:
             raise ArrowValueError(f"{file.name} has no name {name}{_others(module, name)}") from None
     return value
 

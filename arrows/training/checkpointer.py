@@ -126,26 +126,22 @@ class Checkpointer:
         """
         if self._checkpoint is None or not self._checkpoint.resume:
             return
-        refusals: list[Exception] = []
-        for path in self._checkpoint.files:
-            if not path.exists():
-                continue
+        refusal: Exception | None = None
+        for path in filter(Path.exists, self._checkpoint.files):
             try:
                 saved, _ = load_state(path, self._model, self._optimizer, partial(self._check, path))
             except (ArrowValueError, OSError) as error:
-                refusals.append(error)
+                refusal = refusal or error
                 continue
             self._go_on(path, saved)
             self._newest = path, self._optimizer.steps
-            if refusals:
-                warnings.warn(
-                    f"{refusals[0]}\n  The run goes on from the state before, {path}, at step "
-                    f"{self._optimizer.steps:,}.",
-                    stacklevel=3,
-                )
+            if refusal is not None:
+                step = f"at step {self._optimizer.steps:,}"
+                text = f"{refusal}\n  The run goes on from the state before, {path}, {step}."
+                warnings.warn(text, stacklevel=3)
             return
-        if refusals:
-            raise refusals[0]
+        if refusal is not None:
+            raise refusal
 
     def _go_on(self, path: Path, saved: Progress) -> None:
         """Goes on where a saved run was; says in a line what is other than it was then."""

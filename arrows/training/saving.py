@@ -427,7 +427,7 @@ def require_same(path: Path, saved: Mapping[str, object], given: Mapping[str, ob
     differences = [
         f"{escaped(name)}: {escaped(str(saved.get(name)), 200)} in the saved state, "
         f"{escaped(str(given.get(name)), 200)} now"
-        for name in {**saved, **given}
+        for name in sorted({*saved, *given})
         if saved.get(name) != given.get(name)
     ]
     if differences:

@@ -126,14 +126,10 @@ def test_odd_arguments_are_spelt_out(argument, tmp_path, capsys):
         ["predict", argument],
         ["demo", f"({argument}"],
         ["demo", "--save", f"{tmp_path}/nowhere/m{argument}"],
-        ["check", "--input", argument, "f.py"],
-        ["check", "f.py", f"--odd={argument}"],
-        [argument],
     ):
         status, out, err = ended(capsys, *command)
-        text = err.partition("error: ")[2] or err
-        assert status == 2 and not out and len(text) < 1500
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202e]", text), ascii(text)
+        assert status == 2 and not out and len(err) < 1500
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202e]", err), ascii(err)
 
 
 def test_encodings_that_lack_a_character_and_files_with_odd_names(tmp_path, capsys, monkeypatch):

@@ -121,13 +121,6 @@ def test_without_a_name_there_must_be_one_block(path, tmp_path, capsys):
         (["{path}:small", "--output", "{folder}"], "this is a folder"),
         (["{path}:small", "--output", "{path}"], "is the file that is read"),
         (["{path}:small", "--output", "{folder}/q.png"], "no format has the ending .png; use .txt (text), "),
-        (["{path}:small", "--how", "depth"], "--how has no effect without --schedule"),
-        (["{path}:small", "--batch", "data.train"], "--batch has no effect without --program"),
-        (
-            ["{path}:folded", "--schedule", "data.train", "--input", "int32"],
-            "--input has no effect on a schedule",
-        ),
-        (["{path}:small", "--program", "--format", "svg"], "--format has no effect on programs"),
         (["{path}:folded", "--schedule", "data.dev"], "model.py has no name data.dev"),
         (["{path}:folded", "--schedule", "small"], "small must be a list of examples, not Pipe"),
         (["{path}:folded", "--schedule", "{folder}/none.jsonl"], "No such file"),

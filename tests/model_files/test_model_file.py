@@ -362,7 +362,9 @@ def test_arguments_that_the_builder_does_not_take(saved):
 def test_a_builder_that_gives_no_block(saved):
     with pytest.raises(ar.ArrowValueError, match=r"should return a block; it returns 3"):
         ar.load_model(saved[1], builder=lambda **arguments: 3)
-    with pytest.raises(ar.ArrowValueError, match=r"3 refuses the arguments .*: 'int' object is not callable"):
+    with pytest.raises(
+        ar.ArrowValueError, match=r"the builder refuses the arguments .*: 'int' object is not callable"
+    ):
         ar.load_model(saved[1], builder=3)  # type: ignore[arg-type]
 
 
@@ -466,7 +468,7 @@ def test_other_files_are_refused_with_what_reads_them(tmp_path):
     with pytest.raises(ar.ArrowValueError, match="holds the state of a run and no model: load_state"):
         ar.load_model(tmp_path / "run", builder=builders.pair)
     (tmp_path / "text").write_text("hello", encoding="utf-8")
-    with pytest.raises(ar.ArrowValueError, match="is not a whole safetensors file"):
+    with pytest.raises(ar.ArrowValueError, match="is no safetensors file to read"):
         ar.load_model(tmp_path / "text")
     ar.save_model(model, tmp_path / "m")
     rewritten(tmp_path / "m", format=2, version="9.0")

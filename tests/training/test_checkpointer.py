@@ -97,7 +97,7 @@ def test_no_state_can_be_taken(tmp_path):
     for name in ("run", "run.1", "run.2"):
         (tmp_path / name).write_bytes(b"damaged")
     before = sorted(path.read_bytes() for path in tmp_path.iterdir())
-    with pytest.raises(ArrowValueError, match=r"run is not a whole safetensors file"):
+    with pytest.raises(ArrowValueError, match=r"run is no safetensors file to read"):
         states(tmp_path, resume=True)
     assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
 
@@ -373,10 +373,10 @@ def test_another_run_s_state_is_refused_with_the_differences(tmp_path):
         states(tmp_path, seed=5, metadata={"size": "4", "cell": "x"}, resume=True)
     assert str(caught.value).splitlines() == [
         f"{tmp_path / 'run'} is the state of another run:",
+        "  cell: None in the saved state, x now",
         "  seed: 4 in the saved state, 5 now",
         "  size: 3 in the saved state, 4 now",
         "  words: w in the saved state, None now",
-        "  cell: None in the saved state, x now",
         "  hint  give what it was saved with, or begin a new run at another path",
     ]
 
