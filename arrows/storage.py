@@ -219,8 +219,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], texts: Mapping[str, str]
         keep: as of `replacing`.
 
     Raises:
-        ArrowValueError: texts that are not strings, or too long; an array whose element type safetensors does
-            not have.
+        ArrowValueError: texts that are too long; an array whose element type safetensors does not have.
         OSError: the file cannot be written; a file that was at `path` is as it was.
 
     >>> import tempfile
@@ -230,9 +229,6 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], texts: Mapping[str, str]
     ...     arrays, texts["by"]
     ({'x': array([0, 1])}, 'us')
     """
-    for key, value in texts.items():
-        if not (isinstance(key, str) and isinstance(value, str)):
-            raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
     dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     try:
         content = safetensors.numpy.save(dense, {**texts, CHECKSUM: _checksum(dense, texts)})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from math import inf, nan
+from collections.abc import Callable
+from math import inf
+from typing import TypeVar
 
 from arrows.engine.device import Device, get_device
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -11,25 +13,27 @@ from arrows.typesys import types as T
 from arrows.typesys.parse import parse_type
 from arrows.typesys.quoting import quoted
 
-
-def count(text: str) -> int:
-    """A whole number from 0."""
-    return _whole_number(text, 0)
+N = TypeVar("N", int, float)
 
 
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    return _whole_number(text, 1)
+def _number(kind: Callable[[str], N], least: int, below: float, expected: str) -> Callable[[str], N]:
+    """What converts a text to a number from `least`, below another one."""
+
+    def convert(text: str) -> N:
+        try:
+            if least <= (value := kind(text)) < below:
+                return value
+        except ValueError:
+            pass
+        raise ArgumentTypeError(f"expected {expected}, got {quoted(text)}")
+
+    return convert
 
 
-def rate(text: str) -> float:
-    """A finite number from 0."""
-    return _number(text, inf, "from 0")
-
-
-def share(text: str) -> float:
-    """A number from 0, below 1."""
-    return _number(text, 1, "from 0, below 1")
+count = _number(int, 0, inf, "a whole number from 0")
+positive = _number(int, 1, inf, "a whole number from 1")
+rate = _number(float, 0, inf, "a number from 0")
+share = _number(float, 0, 1, "a number from 0, below 1")
 
 
 def block_type(text: str) -> T.Type:
@@ -61,20 +65,3 @@ def device(text: str) -> Device:
         raise ArgumentTypeError(f"expected cpu, cuda, cuda:1 or auto, got {quoted(text)}") from None
     except (ImportError, RuntimeError) as error:
         raise ArgumentTypeError(f"{error}; --device cpu needs no GPU") from None
-
-
-def _whole_number(text: str, least: int) -> int:
-    # `int` also reads the digits of other scripts and underscores, and refuses thousands of digits.
-    if not (text.isascii() and text.isdigit() and len(text) < 19) or int(text) < least:
-        raise ArgumentTypeError(f"expected a whole number from {least}, got {quoted(text)}")
-    return int(text)
-
-
-def _number(text: str, end: float, expected: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = nan
-    if not 0 <= value < end:
-        raise ArgumentTypeError(f"expected a number {expected}, got {quoted(text)}")
-    return value

@@ -22,6 +22,7 @@ from arrows.training.saving import (
     described_file,
     kind_of,
     load_state,
+    require_metadata,
     require_same,
     save_state,
 )
@@ -71,6 +72,7 @@ class Checkpoint:
             whole_number("Checkpoint: every", self.every, 1)
         if self.seconds is not None:
             require_range("Checkpoint", "seconds", self.seconds, 0.0)
+        require_metadata(self.metadata)
         if self.resume and self.overwrite:
             raise ArrowValueError("Checkpoint: resume goes on with a state, overwrite replaces it; say one")
 

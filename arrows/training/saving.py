@@ -106,9 +106,7 @@ def _write(
     path: Path, model: Trainable, arrays: Mapping[str, Any], metadata: Texts, ours: Texts, keep: int = 0
 ) -> Texts:
     """Writes a file; the state of a run and parameters do not replace each other. Returns `_places`."""
-    reserved = [key for key in metadata if str(key).startswith(OURS)]
-    if reserved:
-        raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {reserved[0]!r}")
+    require_metadata(metadata)
     what, there = STATE if RUN in ours else "a model", kind_of(path)
     if there is not None and (there == STATE) != (what == STATE):
         reason = f"there is {described_file(path)}"
@@ -120,6 +118,15 @@ def _write(
         path, arrays, {**metadata, **ours, **({UNNAMED: json.dumps(places)} if places else {})}, keep
     )
     return places
+
+
+def require_metadata(metadata: Texts) -> None:
+    """Refuses what cannot be the texts of a user in a file."""
+    for key, value in metadata.items():
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise ArrowValueError(f"metadata maps text to text; {key!r}: {value!r} is not")
+        if key.startswith(OURS):
+            raise ArrowValueError(f"metadata: keys that begin with {OURS!r} are reserved; rename {key!r}")
 
 
 def load(model: Trainable, path: str | Path) -> dict[str, str]:
@@ -343,12 +350,11 @@ def save_state(
     rate = optimizer.learning_rate
     run = {
         "version": _VERSION,
-        "optimizer": optimizer.settings,
+        "identity": _identity(model, optimizer),
         "began": rate_text(optimizer.given_rate),
         "learning_rate": None if callable(rate) else float(rate),
         "steps": optimizer.steps,
         "model_step": getattr(model, "step", None),
-        "model_seed": getattr(model, "seed", None),
         "progress": (progress or Progress()).as_dict(),
     }
     _write(target, model, arrays, metadata or {}, {RUN: json.dumps(run, default=int)}, keep)
@@ -395,12 +401,8 @@ def load_state(
         kind, _, name = key.partition(":")
         is_count = kind in ("count", "since") and not array.ndim
         tables[kind][name] = int(array) if is_count else model.device.to_device(array)
-    counts, seed = tables["count"], getattr(model, "seed", run["model_seed"])
-    require_same(
-        path,
-        {"optimizer": run["optimizer"], "seed of the model": run["model_seed"]},
-        {"optimizer": optimizer.settings, "seed of the model": seed},
-    )
+    counts = tables["count"]
+    require_same(path, run["identity"], _identity(model, optimizer))
     _require_fit(path, model, tables["parameter"], texts)
     try:
         state = {
@@ -420,6 +422,10 @@ def load_state(
         if run["model_step"] is not None and hasattr(model, "step"):
             model.step = run["model_step"]
     return progress, user_texts(texts)
+
+
+def _identity(model: Trainable, optimizer: Optimizer) -> dict[str, Any]:
+    return {"optimizer": optimizer.settings, "seed of the model": getattr(model, "seed", None)}
 
 
 def require_same(path: Path, saved: Mapping[str, object], given: Mapping[str, object]) -> None:

@@ -191,9 +191,7 @@ def test_a_model_of_a_table_predicts_tables(tmp_path, capsys):
     assert status == 2 and "wrong.csv:2: the column 'x': expected a number, not 'many'" in err
     status, out, err = outcome(capsys, "predict", model, str(wrong), "--errors", "skip")
     assert status == 0 and len(out.splitlines()) == 1
-    assert (
-        "the column 'ok': expected true or false, not 'perhaps'" in err and "4 examples: 3 skipped" in err
-    )
+    assert "the column 'ok': expected true or false, not 'perhaps'" in err and "4 examples: 3 skipped" in err
     fewer = table("fewer.csv", [("12", 3)], header=("code", "x"))
     status, _, err = outcome(capsys, "predict", model, str(fewer))
     assert status == 2 and "fewer.csv:1: no column has the name 'ok'; there are 'code', 'x'" in err

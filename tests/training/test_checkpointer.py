@@ -367,6 +367,15 @@ def test_a_place_that_cannot_be_written_to_is_said_before_the_training(tmp_path)
         assert not os.listdir(tmp_path) and model.step == 0
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"metadata": {"size": 3}}, {"metadata": {"arrows.run": ""}}, {"path": ""}, {"keep": 0}, {"seconds": -1}],
+)
+def test_what_cannot_be_saved_is_said_before_the_training(wrong):
+    with pytest.raises((ArrowValueError, ar.ArrowTypeError)):
+        Checkpoint(**{"path": "run", **wrong})
+
+
 def test_another_run_s_state_is_refused_with_the_differences(tmp_path):
     states(tmp_path, seed=4, metadata={"size": "3", "words": "w"})
     with pytest.raises(ArrowValueError) as caught:
