@@ -290,6 +290,17 @@ def that_grows(build, f):
     return recursion(build.change()), lambda: recursion(LONGER)
 
 
+@mutation("recursion", "the recursion takes an object, and a vector is none", r"around", r"float32\[3\]")
+def given_what_it_does_not_take(f):
+    def recursion(step: Any) -> Any:
+        def around(me: Any) -> Any:
+            return ar.OneOf(KEY, {True: f, False: step >> me})
+
+        return ar.fix(around)
+
+    return recursion(FIRST), lambda: recursion(f)
+
+
 @mutation("recursion", "no type is a pair of itself", r"nests", r"itself|infinite|no end|pair|\(")
 def that_nests(f):
     def recursion(nested: bool) -> Any:
