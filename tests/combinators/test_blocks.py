@@ -83,18 +83,6 @@ def test_a_layer_with_an_equality_of_its_own_is_refused() -> None:
             kind()
 
 
-def test_a_layer_may_set_attributes_while_it_is_made() -> None:
-    class Deeper(FC):
-        def __init__(self, size: int) -> None:
-            super().__init__(size)
-            self.later = size + 1
-
-    layer = Deeper(3)
-    assert (layer.size, layer.later) == (3, 4)
-    with pytest.raises(AttributeError):
-        layer.later = 5
-
-
 def test_compose_is_flat_and_associative() -> None:
     f, g, h = ar.GetItem(0), ar.GetItem(1), ar.GetItem(2)
     for block in ((f >> g) >> h, f >> (g >> h), ar.Identity() >> f >> g >> ar.Identity() >> h):

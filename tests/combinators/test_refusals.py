@@ -42,14 +42,6 @@ def different(c: Any) -> None:
     c.output.reads(ADD.reads(pair[0], pair[1]))
 
 
-def declared(resolve: int, refer: bool) -> Any:
-    declaration: Any = ar.ForwardDeclaration(name="tree")
-    reference = declaration()
-    for _ in range(resolve):
-        declaration.resolve_to(S())
-    return declaration() if refer else reference
-
-
 def train(examples: Any, **options: Any) -> Any:
     model = ar.compile(S() >> ar.Function(lambda x: x.reshape(1)) >> ar.FC(1) >> ar.Function(lambda y: y[0]))
     return training.train(model, examples, training.SGD(0.1), progress=False, **options)
@@ -94,9 +86,6 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.infer(ENDLESS >> ar.Length()), TYPE, "an endless sequence has no length"),
     (lambda: ar.Slice(1), ArrowTypeError, "Slice"),
     (lambda: ar.Slice(begin=1), ArrowTypeError, "'begin'"),
-    (lambda: declared(1, True), VALUE, "is resolved already"),
-    (lambda: declared(2, False), VALUE, "is resolved already"),
-    (lambda: ar.compile(declared(0, False)), TYPE, "is not resolved"),
     (lambda: ar.infer(composition(lambda c: c.output.reads(ADD.reads(S().reads(c.input))))), TYPE,
      "takes 2 tensors (x, y), and it gets one tensor"),
     (lambda: ar.infer(composition(different)), TYPE, "axis 0 is 3 on the left and 4 on the right"),

@@ -6,9 +6,6 @@ import json
 import os
 import re
 import runpy
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,30 +177,3 @@ def test_wrong_data_is_told_and_nothing_is_written(example, file, content, line,
 def test_options_that_say_how_to_train(example, option, train, tmp_path, capsys):
     train(example, "--save", tmp_path / "m", *option)
     assert "test, with the model of epoch " in capsys.readouterr().out
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_killed_goes_on_to_the_same_numbers(example, folder, tmp_path, number):
-    command = [sys.executable, str(EXAMPLES / f"{example}.py"), "--data", str(folder), *SMALL, "--save"]
-    process = subprocess.Popen(  # so many epochs that it cannot be done before the signal comes
-        [*command, str(tmp_path / "cut"), "--epochs", "1000000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    seen = ""
-    assert process.stdout is not None
-    for line in process.stdout:
-        seen += line
-        if line.startswith("epoch 3:"):
-            process.send_signal(number)
-            break
-    out, err = process.communicate(timeout=600)
-    assert process.returncode == (1 if number == signal.SIGINT else -signal.SIGKILL)
-    assert number != signal.SIGINT or err.endswith("interrupted; --resume goes on\n")
-    epochs = str((seen + out).count("epoch ") + 4)
-    for name in ("whole", "cut"):
-        subprocess.run([*command, str(tmp_path / name), "--epochs", epochs, "--resume"], check=True)
-    assert same(tmp_path / "whole", tmp_path / "cut")

@@ -225,32 +225,6 @@ def test_recurrent_dropout_acts_on_the_update_while_training(cell: Any) -> None:
     assert not type(cell)(8).effects
 
 
-def test_recurrent_dropout_keeps_the_derivative() -> None:
-    model = ar.compile(
-        ar.Map(ar.Vector(2))
-        >> ar.Fold(swapped(GRUCell(3, dropout=0.4)), ar.Zeros([3]))
-        >> ar.Function(ops.sum),
-        float_type="float64",
-        seed=4,
-    )
-    batch = [n(4, 2).tolist(), n(2, 2).tolist()]
-    step = model.step
-    _, grads = model.value_and_grad(batch)
-    for name, gradient in grads.items():
-        place = tuple(RNG.integers(0, size) for size in gradient.shape)
-        values = []
-        for change in (1e-6, -2e-6):
-            model.params[name][place] += change
-            model.step = step
-            values.append(float(model.value_and_grad(batch)[0]))
-        model.params[name][place] += 1e-6
-        np.testing.assert_allclose((values[0] - values[1]) / 2e-6, gradient[place], atol=1e-6)
-
-
-def swapped(cell: Any) -> Any:
-    return ar.Function(lambda state, x: cell(x, state))
-
-
 def test_frozen_tables_have_no_gradient() -> None:
     table = n(5, 3)
     frozen = Embedding.of(table, trainable=False, name="given")
