@@ -20,7 +20,7 @@ from tests.generation import between, parts
 from tests.generation.build import Build
 from tests.generation.results import RESULTS
 
-DRAWS = 40
+DRAWS = 20
 """Of each production and of each kind of result."""
 
 BY_KIND = {"OneOf", "Scalar", "Vector", "Tensor", "shared", "arrow", "fix", "ForwardDeclaration"}

@@ -138,7 +138,7 @@ def misfit_of_result(t: T.Type, result: Any, count: int | None) -> str:
 def test_what_infer_prints_is_what_runs(kind: str, wires: list[str]) -> None:
     chosen = {"result" if kind in RESULTS else "production": kind}
 
-    @draws(*(12, 600) if kind in MEETINGS else EACH, kind)
+    @draws(*(6, 600) if kind in MEETINGS else EACH, kind)
     @given(data=st.data())
     def sound(data: st.DataObject) -> None:
         case = data.draw(cases(**chosen))  # type: ignore[arg-type]

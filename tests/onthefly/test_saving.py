@@ -138,9 +138,9 @@ def test_layers_that_could_be_confused_are_called_before_loading(tmp_path: Path)
     with pytest.raises(ar.ArrowValueError) as error:
         load(fresh, path)
     assert words(error, path) == (
-        "cannot load PATH before the layers FC_1, FC_2 have been called these layers have the same shapes "
-        "and no names of their own, and which is which is known by the order of their first calls hint give "
-        "each a name before training, as in name='mu'; or compute an example before loading"
+        "cannot load PATH: the layers FC_1, FC_2 may have changed places they have the same shapes and no "
+        "names of their own, and the file is loaded before they have been called hint give every layer a "
+        "name; to load this file, the one that its weights have in it, as in name='FC_1'"
     )
     predicted(fresh, both)
     load(fresh, path)
