@@ -8,83 +8,77 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of
-from arrows.inference.rules import Misfit, TypeRule
-from arrows.inference.traces import Traces
+from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import find, ground
-from arrows.typesys.unify import Solver
+from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, open_part
+from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def constrain_apply(inference: Inference, occurrence: Occurrence) -> None:
-    form, solver = occurrence.form, inference.solver
+def apply(inference: Inference, occurrence: Occurrence) -> Rule | None:
+    form = occurrence.form
     assert isinstance(form, Apply)
     if isinstance(form, Layer):
         # Most layers stand on one type, which what surrounds one place may say for all. So all places share
-        # one type variable, until that turns out not to hold (`infer`).
+        # one type, until that turns out not to hold (`infer`).
         places = inference.layers.setdefault(id(form), [])
         places.append(occurrence)
         first = places[0]
         if first is not occurrence and inference.layers_share_types:
             occurrence.first = first
-            solver.unify(occurrence.input, first.input)
-            solver.unify(occurrence.output, first.output)
-            return
+            if len(places) == 2:
+                inference.layer_inputs[id(form)] = Var(labels=ANY_LABELS)
+                inference.solver.join(first.input, inference.layer_inputs[id(form)], first)
+            inference.solver.join(occurrence.input, inference.layer_inputs[id(form)], occurrence)
+            inference.gives(occurrence, first.output)
+            return None
         inference.undecided_layers.append(occurrence)
         source, result = form.signature()
         if source is not None:
-            solver.assign(occurrence.input, inference.floats(source), occurrence)
+            inference.takes(occurrence, inference.floats(source))
         if result is not None:
-            solver.assign(occurrence.output, inference.floats(result), occurrence)
-    solver.add(ApplyRule(occurrence, inference.traces), occurrence.input)
+            inference.gives(occurrence, inference.floats(result))
+    return _traced(inference, occurrence)
 
 
-def constrain_constant(inference: Inference, occurrence: Occurrence) -> None:
+def _traced(inference: Inference, occurrence: Occurrence) -> Rule:
+    """Functions and layers: traces them as soon as their input has no open part."""
+    form = occurrence.form
+    assert isinstance(form, Apply)
+    while (part := open_part(occurrence.input)) is not None:
+        yield part
+    t = inference.solver.ground(occurrence.input)
+    assert t is not None
+    trouble = form.check(t) or no_tensor(t)
+    if trouble is not None:
+        raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
+    occurrence.trace = inference.traces.of(form, t)
+    inference.gives(occurrence, occurrence.trace.output)
+
+
+def constant(inference: Inference, occurrence: Occurrence) -> None:
     form = occurrence.form
     assert isinstance(form, Constant)
     if form.type is not None:
-        inference.solver.assign(occurrence.output, inference.floats(form.type), occurrence)
+        inference.gives(occurrence, inference.floats(form.type))
     if form.trainable:
         occurrence.trace = inference.traces.of(form, T.Tuple(()))
 
 
-def constrain_read(inference: Inference, occurrence: Occurrence) -> None:
+def read(inference: Inference, occurrence: Occurrence) -> None:
     assert isinstance(occurrence.form, Read)
-    inference.solver.assign(occurrence.input, T.Input(), occurrence)
-    inference.solver.assign(occurrence.output, inference.floats(occurrence.form.type), occurrence)
+    inference.takes_object(occurrence)
+    inference.gives(occurrence, inference.floats(occurrence.form.type))
 
 
-def constrain_transform(inference: Inference, occurrence: Occurrence) -> None:
-    inference.solver.assign(occurrence.input, T.Input(), occurrence)
-    inference.solver.assign(occurrence.output, T.Input(), occurrence)
-
-
-class ApplyRule(TypeRule):
-    """Functions and layers: traces them as soon as their input is ground."""
-
-    __slots__ = ("traces",)
-
-    def __init__(self, occurrence: Occurrence, traces: Traces) -> None:
-        super().__init__(occurrence)
-        self.traces = traces
-
-    def run(self, solver: Solver) -> None:
-        t = ground(self.occurrence.input)
-        if self.done or t is None:
-            return
-        self.done = True
-        form = self.occurrence.form
-        assert isinstance(form, Apply)
-        trouble = form.check(t) or no_tensor(t)
-        if trouble is not None:
-            raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
-        trace = self.occurrence.trace = self.traces.of(form, t)
-        solver.assign(self.occurrence.output, trace.output, self.occurrence)
+def transform(inference: Inference, occurrence: Occurrence) -> None:
+    inference.takes_object(occurrence)
+    inference.gives(occurrence, INPUT)
 
 
 def no_tensor(t: T.Type) -> tuple[str, str] | None:
@@ -125,7 +119,7 @@ def settle_place(inference: Inference) -> bool:
         if traced is None:
             continue
         for place in places:
-            if find(place.input).head is None and find(place.output).head is None:
+            if find(place.input).con is None and find(place.output).con is None:
                 inference.solver.unify(place.input, traced.input)
                 return True
     return False
@@ -195,7 +189,7 @@ def check_constant(inference: Inference, occurrence: Occurrence) -> None:
     assert isinstance(form, Constant)
     if form.type is not None or isinstance(form, NoDefault):
         return
-    t = ground(occurrence.output)
+    t = inference.solver.ground(occurrence.output)
     assert t is not None
     if without_zero(t) is not None:
         raise _no_default(occurrence, t)

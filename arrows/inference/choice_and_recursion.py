@@ -20,17 +20,16 @@ from arrows.combinators import (
     Reduce,
     Reference,
     Scan,
-    Token,
     Zip,
 )
-from arrows.inference.occurrences import CoercionPlace, Leave, Occurrence
+from arrows.inference.occurrences import Edge, Leave, Occurrence
 from arrows.inference.reasons import SELECT, last_of, meet, name_of, problem
 from arrows.inference.typed import case_names
 from arrows.inference.wiring import explain_input
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side
-from arrows.typesys.terms import Clash, TypeVariable, find, ground
+from arrows.typesys.terms import INPUT, Cause, Clash, Var, find, leaf_of, of_type, open_part
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -39,64 +38,66 @@ if TYPE_CHECKING:
 # Choice
 
 
-def constrain_choice(inference: Inference, choice: Occurrence) -> None:
+def choice(inference: Inference, choice: Occurrence) -> None:
     form = choice.form
     assert isinstance(form, Choice)
-    solver = inference.solver
-    first_case = 0
+    first_case, value = 0, choice.input
     if form.key_block is None:
-        solver.assign(choice.input, T.Input(), choice)
+        inference.takes_object(choice)
+        value = Var(INPUT, cause=Cause(choice, reads=True))
     else:
         first_case = 1
-        place = CoercionPlace(choice, 0, _explain_key_input)
-        key = inference.enter(choice, form.key_block, choice.input, place, "key", value=choice.value)
-        solver.coerce(key.output, TypeVariable(T.Input()), CoercionPlace(choice, 0, _explain_key))
-    # Unlike the parts of a fan-out, each case reads a value of its own (no `value=`): what one case computes
-    # must not stand for the same block in another case, which runs for other examples.
+        edge = Edge(choice, 0, _explain_key_input)
+        key = inference.enter(choice, form.key_block, choice.input, edge, "key")
+        inference.reads_object(key.output, choice, Edge(choice, 0, _explain_key))
     for i, (name, block) in enumerate(zip(case_names(form), form.cases, strict=True), first_case):
+        # Each case reads a value of its own: what one case computes must not stand for the same block in
+        # another case, which runs for other examples.
+        own = Var()
+        inference.solver.unify(own, value)
         word = f"case {name.removeprefix('case ')}"
-        case = inference.enter(choice, block, choice.input, CoercionPlace(choice, i, _explain_case), word)
-        solver.coerce(case.output, choice.output, CoercionPlace(choice, i, _explain_result))
+        case = inference.enter(choice, block, own, Edge(choice, i, _explain_case), word)
+        inference.solver.join(case.output, choice.output, Edge(choice, i, _explain_result))
 
 
-def _explain_key_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_key_input(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the input of a choice cannot pass to its key."""
-    return explain_input(place, "the key")
+    return explain_input(edge, "the key", clash)
 
 
-def _explain_key(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_key(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of a key cannot choose a case."""
-    key = last_of(place.part)
+    key = last_of(edge.part)
     return meet(
-        f"cannot choose by {name_of(key)} in {name_of(place.owner)}",
+        f"cannot choose by {name_of(key)} in {name_of(edge.owner)}",
         key,
         None,
         clash.left,
         clash.right,
-        place.part,
+        edge.part,
         right_name="a key",
         hint="a key must be a Python object, since it is read before any tensor is computed: "
         f"choose by a field of the input; {SELECT}",
     )
 
 
-def _explain_case(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_case(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the input of a choice cannot pass to a case."""
-    return explain_input(place, _case_words(place.part, place.index))
+    return explain_input(edge, _case_words(edge.part, edge.index), clash)
 
 
-def _explain_result(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of a case cannot become the result of the choice."""
-    choice, case, parts = place.owner, place.part, place.owner.parts
+    choice, case, parts = edge.owner, edge.part, edge.owner.parts
     cases = (j for j, part in enumerate(parts) if part is not case and part.path.word.startswith("case"))
-    other = next(cases, place.index)
+    other = next(cases, edge.index)
     output = find(parts[other].output)
     return meet(
-        f"cannot choose between {_case_words(parts[other], other)} and {_case_words(case, place.index)} "
+        f"cannot choose between {_case_words(parts[other], other)} and {_case_words(case, edge.index)} "
         f"of {name_of(choice)}",
         last_of(parts[other]),
         last_of(case),
-        output if output.head is not None else choice.output,
+        output if output.con is not None else choice.output,
         case.output,
         choice,
         results=True,
@@ -124,11 +125,11 @@ def check_choice(inference: Inference, choice: Occurrence) -> None:
                 f"say what None becomes: ar.Optional({name_of(present)}, ar.Constant({_zero(choice)})); "
                 "left out, it is zeros",
             )
-        todo += [part for part in reversed(occurrence.parts) if part.value is none.value]
+        todo += [part for part in reversed(occurrence.parts) if part.input is none.input]
 
 
 def _zero(choice: Occurrence) -> str:
-    t = ground(choice.output)
+    t = leaf_of(choice.output)
     return f"0, {t.dtype!r}" if isinstance(t, T.Tensor) and not t.ndim else "value"
 
 
@@ -139,23 +140,22 @@ def _case_words(case: Occurrence, index: int) -> str:
 # Recursion
 
 
-def constrain_fix(inference: Inference, fix: Occurrence) -> None:
+def fix(inference: Inference, fix: Occurrence) -> None:
     assert isinstance(fix.form, Fix)
     token = fix.form.token
     _tie(inference, fix, fix.form.body, "")
-    _assign_declared(inference, fix, token)
     inference.knots.setdefault(id(token), []).append(fix)
     inference.todo.append(Leave([token]))
 
 
-def constrain_reference(inference: Inference, reference: Occurrence) -> None:
+def reference(inference: Inference, reference: Occurrence) -> None:
     assert isinstance(reference.form, Reference)
     token = reference.form.token
     enclosing = inference.knots.get(id(token))
     if enclosing:
         reference.knot = enclosing[-1]
-        inference.solver.unify(reference.input, reference.knot.input)
-        inference.solver.unify(reference.output, reference.knot.output)
+        inference.solver.join(reference.input, reference.knot.parts[0].input, reference)
+        inference.gives(reference, reference.knot.output)
         return
     if token.definition is None:
         raise _loose_reference(reference)
@@ -165,7 +165,6 @@ def constrain_reference(inference: Inference, reference: Occurrence) -> None:
     open_tokens = inference.groups.get(group)
     _tie(inference, reference, token.definition, token.name)
     inference.knots.setdefault(id(token), []).append(reference)
-    _assign_declared(inference, reference, token)
     if open_tokens is None:
         inference.groups[group] = [token]
         inference.todo.append(Leave(inference.groups[group], group))
@@ -177,28 +176,31 @@ def constrain_reference(inference: Inference, reference: Occurrence) -> None:
 def _tie(inference: Inference, knot: Occurrence, body: AnyBlock, word: str) -> None:
     """Ties a knot: the result of the body becomes the result of the recursive block."""
     knot.knot = knot
-    part = inference.enter(knot, body, knot.input, None, word)
-    inference.solver.coerce(part.output, knot.output, CoercionPlace(knot, 0, _explain_body))
+    token = knot.form.token
+    assert token is not None
+    input = Var()  # what the entrance and the references have in common
+    if token.input is not None:
+        declared = inference.floats(token.input)
+        input = of_type(declared, Cause(knot, reads=True, says=declared))
+    if token.output is not None:
+        inference.gives(knot, inference.floats(token.output))
+    inference.solver.join(knot.input, input, knot)
+    inference.containers.append((knot.input, input))
+    part = inference.enter(knot, body, input, None, word)
+    inference.solver.join(part.output, knot.output, Edge(knot, 0, _explain_body))
 
 
-def _assign_declared(inference: Inference, knot: Occurrence, token: Token) -> None:
-    """Gives a recursive block the types that were declared for it."""
-    for declared, var in ((token.input, knot.input), (token.output, knot.output)):
-        if declared is not None:
-            inference.solver.assign(var, inference.floats(declared), knot)
-
-
-def _explain_body(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of a recursion's body does not fit where its references are used."""
-    knot, form = place.owner, place.owner.form
+    knot, form = edge.owner, edge.owner.form
     declared = form.token is not None and (form.token.declared or form.token.output is not None)
     return meet(
         f"cannot type the recursion {name_of(knot)}",
-        last_of(place.part),
+        last_of(edge.part),
         None,
-        place.part.output,
+        edge.part.output,
         knot.output,
-        place.part,
+        edge.part,
         right_name=f"{name_of(knot)}, as used inside",
         hint="the body must give the type that its own references are used with"
         + (" and that was declared" if declared else ""),
@@ -277,7 +279,7 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
     """Makes the hint that says which case would give a recursion its type."""
     for occurrence in occurrences:
         last = occurrence.parts[-1] if occurrence.parts else None
-        if last is not None and isinstance(last.form, Constant) and ground(last.output) is None:
+        if last is not None and isinstance(last.form, Constant) and open_part(last.output) is not None:
             if isinstance(occurrence.form, Optional):
                 return "say what None gives: ar.Optional(some, ar.Zeros(type))"
             if isinstance(occurrence.form, Reduce):

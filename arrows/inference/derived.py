@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from arrows.combinators import AnyBlock, Block, DerivedBlock, Item
 from arrows.inference.hints import network_result
-from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, name_of
 from arrows.inference.rules import Misfit
 from arrows.typesys import ArrowTypeError
-from arrows.typesys.terms import Clash, find, notation
+from arrows.typesys.terms import Clash, notation
 
 
 def spokesman(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Occurrence:
@@ -47,7 +47,7 @@ def _given(form: AnyBlock) -> set[int]:
 
 def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
     """Why a derived block does not take its input, where a block inside raised an error."""
-    reason, hint = network_result(find(speaker.input))
+    reason, hint = network_result(speaker.input)
     if reason:
         return Misfit(reason, hint)
     given = notation(speaker.input)
@@ -57,14 +57,12 @@ def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
     return Misfit(reason.replace(notation(inner.input), given), getattr(error, "hint", None) or "")
 
 
-def misfit_between(
-    speaker: Occurrence, place: CoercionPlace, clash: Clash, told: ArrowTypeError
-) -> Misfit | None:
+def misfit_between(speaker: Occurrence, edge: Edge, clash: Clash, told: ArrowTypeError) -> Misfit | None:
     """Why a derived block does not take its input, where a value cannot pass between two blocks inside.
 
     Args:
         speaker: the derived block.
-        place: where the value passes.
+        edge: where the value passes.
         clash: what does not fit.
         told: the error that speaks of the blocks inside.
 
@@ -74,6 +72,6 @@ def misfit_between(
     if told.details.attempt.startswith("cannot go over"):
         return Misfit(told.details.reason, told.details.hint)
     if told.details.attempt.startswith("cannot compose"):
-        left, right, reader = notation(clash.left), notation(clash.right), name_of(first_of(place.part))
+        left, right, reader = notation(clash.left), notation(clash.right), name_of(first_of(edge.part))
         return Misfit(f"it hands {left} to {reader}, which takes {right}", told.details.hint)
     return None

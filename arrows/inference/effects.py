@@ -6,65 +6,55 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import Metric, Tap
 from arrows.inference.explain import refused
-from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, problem
-from arrows.inference.rules import Misfit, TypeRule, structure_of, type_words
+from arrows.inference.rules import Misfit, type_words
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
-from arrows.typesys.unify import Solver
+from arrows.typesys.terms import INPUT, VOID, Cause, Clash, Var, find, items_of, kind_of, notation
+from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def constrain_metric(inference: Inference, metric: Occurrence) -> None:
-    inference.solver.assign(metric.output, T.Void(), metric)
-    inference.solver.add(MetricRule(metric), metric.input)
-
-
-def constrain_tap(inference: Inference, tap: Occurrence) -> None:
-    inference.solver.unify(tap.input, tap.output)
-
-
-def constrain_shared(inference: Inference, shared: Occurrence) -> None:
-    inference.solver.assign(shared.input, T.Input(), shared)
-    inference.enter(shared, shared.form.parts[0], shared.input, None, "shared", result=shared.output)
-
-
-class MetricRule(TypeRule):
+def metric(inference: Inference, metric: Occurrence) -> Rule:
     """`Metric`: takes a tensor, or a pair of a tensor and a label."""
-
-    __slots__ = ()
-
-    def run(self, solver: Solver) -> None:
-        v = find(self.occurrence.input)
-        if self.done or v.head is None:
-            return
-        self.done = True
-        if isinstance(v.head, T.Tensor):
-            return
-        hint = "a metric takes a tensor, or the pair of a tensor and a Python object that labels it"
-        if structure_of(v) == "tuple":
-            items = solver.view(v).args
-            if len(items) != 2:
-                raise Misfit(f"it gets a tuple of {len(items)} items", hint)
-            label = TypeVariable(T.Input(), self.occurrence)
-            solver.coerce(items[1], label, CoercionPlace(self.occurrence, 0, _explain_label))
-            return
-        if isinstance(v.head, T.Input):
-            hint = "read it first: ar.Scalar() >> ar.Metric(...)"
-        if structure_of(v) == "sequence":
-            hint = f"make one number of all elements first: f >> ar.Mean() >> ar.{name_of(self.occurrence)}"
-        raise Misfit(f"it gets {type_words(v)}, which is not a tensor", hint)
+    inference.gives(metric, VOID)
+    yield metric.input
+    v = find(metric.input)
+    if isinstance(v.con, T.Tensor):
+        return
+    hint = "a metric takes a tensor, or the pair of a tensor and a Python object that labels it"
+    if kind_of(v) == "tuple":
+        items = items_of(v)
+        if len(items) != 2:
+            raise Misfit(f"it gets a tuple of {len(items)} items", hint)
+        inference.reads_object(items[1], metric, Edge(metric, 0, _explain_label))
+        return
+    if v.con is INPUT:
+        hint = "read it first: ar.Scalar() >> ar.Metric(...)"
+    if kind_of(v) == "sequence":
+        hint = f"make one number of all elements first: f >> ar.Mean() >> ar.{name_of(metric)}"
+    raise Misfit(f"it gets {type_words(v)}, which is not a tensor", hint)
 
 
-def _explain_label(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def tap(inference: Inference, tap: Occurrence) -> None:
+    inference.gives(tap, tap.input)
+
+
+def shared(inference: Inference, shared: Occurrence) -> None:
+    inference.takes_object(shared)
+    value = Var(INPUT, cause=Cause(shared, reads=True))
+    inference.enter(shared, shared.form.parts[0], value, None, "shared", shared.output)
+
+
+def _explain_label(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the second item of a metric's input cannot be its label."""
     return problem(
-        f"cannot record {name_of(place.owner)}",
-        place.owner,
+        f"cannot record {name_of(edge.owner)}",
+        edge.owner,
         f"the second item labels the first, and must be a Python object, not {notation(clash.left)}",
         "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
     )
@@ -73,7 +63,7 @@ def _explain_label(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 def check_metric(inference: Inference, metric: Occurrence) -> None:
     """Refuses a metric whose input is no tensor, or whose type differs from an earlier one of its name."""
     assert isinstance(metric.form, Metric)
-    t = ground(metric.input)
+    t = inference.solver.ground(metric.input)
     tensor = t.children[0] if isinstance(t, T.Tuple) else t
     if not isinstance(tensor, T.Tensor):
         raise refused(metric, Misfit(f"the first item is {tensor}, which is not a tensor"))
@@ -83,7 +73,7 @@ def check_metric(inference: Inference, metric: Occurrence) -> None:
 def check_tap(inference: Inference, tap: Occurrence) -> None:
     """Refuses a tap that cannot keep its input, or whose type differs from an earlier one of its name."""
     assert isinstance(tap.form, Tap)
-    t = ground(tap.input)
+    t = inference.solver.ground(tap.input)
     assert t is not None
     misfit = _untappable(t)
     if misfit is not None:

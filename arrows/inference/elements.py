@@ -7,171 +7,131 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import Fan, Item, Length, NoItem, Unroll
 from arrows.inference.explain import refused
-from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import items_of, name_of, problem
+from arrows.inference.occurrences import Edge, Occurrence
+from arrows.inference.reasons import name_of, problem
 from arrows.inference.rules import (
     Misfit,
-    TypeRule,
+    as_sequence,
     explain_mixed_items,
     is_no_object,
-    sequence_of,
-    spread_elements,
-    structure_of,
+    spread,
     type_words,
 )
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, TypeVariable, compound, find, ground, labels_of, lost_by, notation
-from arrows.typesys.unify import Solver
+from arrows.typesys.terms import (
+    ENDLESS,
+    FINITE,
+    INPUT,
+    Cause,
+    Clash,
+    Var,
+    find,
+    items_of,
+    kind_of,
+    labels_of,
+    notation,
+    parts_of,
+    sequence_of,
+    tuple_of,
+)
+from arrows.typesys.unify import Default, Rule
 from arrows.typesys.walks import parts
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def constrain_item(inference: Inference, occurrence: Occurrence) -> None:
-    inference.expect(ItemRule(occurrence, inference), occurrence.input)
-
-
-def constrain_nth(inference: Inference, occurrence: Occurrence) -> None:
-    inference.expect(NthRule(occurrence), occurrence.input)
-
-
-def constrain_length(inference: Inference, occurrence: Occurrence) -> None:
-    assert isinstance(occurrence.form, Length)
-    inference.solver.assign(occurrence.output, inference.floats(occurrence.form.type), occurrence)
-    inference.solver.add(LengthRule(occurrence), occurrence.input)
-
-
-def constrain_unroll(inference: Inference, occurrence: Occurrence) -> None:
-    inference.solver.add(UnrollRule(occurrence), occurrence.input)
-
-
 # Items by key
 
 
-class ItemRule(TypeRule):
-    """`GetItem`: waits until the structure of its input is known.
-
-    It runs again when the input loses labels, since what it takes of it may lose them too.
-    """
-
-    __slots__ = ("inference", "taken")
-
-    def __init__(self, occurrence: Occurrence, inference: Inference) -> None:
-        super().__init__(occurrence)
-        self.inference = inference
-        self.taken = False  # whether its result is an item or a slice of a tuple
-
-    def run(self, solver: Solver) -> None:
-        form = self.occurrence.form
-        assert isinstance(form, Item)
-        v = find(self.occurrence.input)
-        if v.head is None:
-            return
-        if self.done:
-            if self.taken:
-                self._lose_labels(solver, v)
-            return
-        self.done = True
-        if isinstance(v.head, T.Input):
-            solver.assign(self.occurrence.output, v.head, self.occurrence)
-            return
-        if form.default is not NoItem.ERROR:
+def item(inference: Inference, occurrence: Occurrence) -> Rule:
+    form = occurrence.form
+    assert isinstance(form, Item)
+    if form.arity is None:
+        inference.containers.append((occurrence.input, occurrence.output))
+    yield occurrence.input, _container_of_item(inference, occurrence)
+    v = find(occurrence.input)
+    if v.con is INPUT:
+        inference.gives(occurrence, INPUT)
+        return
+    if form.default is not NoItem.ERROR:
+        raise Misfit(
+            f"default= stands for what a Python object does not have, and the input is {type_words(v)}",
+            "leave default out: the type says which items there are",
+        )
+    if kind_of(v) == "tuple":
+        _item_of_tuple(inference, occurrence, v)
+    elif isinstance(v.con, T.Type):
+        hint = "take items before the object is read into a tensor; to read two of them, use f & g"
+        if isinstance(form.key, (int, slice)):
+            hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
+        raise Misfit(f"{v.con} has no items", hint if isinstance(v.con, T.Tensor) else "")
+    else:
+        yield v.args[1]
+        if find(v.args[1]).con == ENDLESS and not _is_endless_slice(form.key):
             raise Misfit(
-                f"default= stands for what a Python object does not have, and the input is {type_words(v)}",
-                "leave default out: the type says which items there are",
-            )
-        structure = structure_of(v)
-        if structure == "tuple":
-            self._run_on_tuple(solver, v)
-            self.taken = True
-        elif structure == "sequence":
-            self._run_on_sequence(solver, v)
-        elif structure == "broadcast":
-            if not _is_endless_slice(form.key):
-                raise Misfit(
-                    "an endless sequence has no items to take, since all its elements are the same",
-                    f"drop the {form.kind}",
-                )
-            solver.unify(self.occurrence.output, v)
-        else:
-            hint = "take items before the object is read into a tensor; to read two of them, use f & g"
-            if isinstance(form.key, (int, slice)):
-                hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
-            raise Misfit(f"{v.head} has no items", hint if isinstance(v.head, T.Tensor) else "")
-
-    def _run_on_tuple(self, solver: Solver, v: TypeVariable) -> None:
-        occurrence, form = self.occurrence, self.occurrence.form
-        assert isinstance(form, Item)
-        # `view` makes a variable for each item of a ground tuple, of which there may be thousands.
-        count = len(v.head.items) if isinstance(v.head, T.Tuple) else len(solver.view(v).args)
-        if form.arity is not None and form.arity != count:
-            raise Misfit(
-                f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
+                "an endless sequence has no items to take, since all its elements are the same",
+                f"drop the {form.kind}",
             )
         if isinstance(form.key, slice):
-            args = solver.view(v).args[form.key]
-            labels, lost = _sliced(v, form.key)
-            solver.bind(occurrence.output, "tuple", args, labels, occurrence, None, lost)
-            return
-        known = v.head if isinstance(v.head, T.Tuple) else _keyed(v, count)
-        place = form.place(known)
-        if place is None:
-            raise _no_item(self.inference, occurrence, known)
-        if isinstance(v.head, T.Tuple) and not v.head.items[place].labelled:
-            # The item is ground: `view` need not make variables for all items.
-            solver.assign(occurrence.output, v.head.items[place], v.origin, v.via)
-        else:
-            solver.unify(occurrence.output, solver.view(v).args[place])
-
-    def _lose_labels(self, solver: Solver, v: TypeVariable) -> None:
-        """Passes on the labels that the input has lost by now."""
-        form = self.occurrence.form
-        assert isinstance(form, Item)
-        if isinstance(form.key, slice):
-            solver.join_labels(self.occurrence.output, *_sliced(v, form.key))
-        elif isinstance(v.head, T.Tuple) and (place := form.place(v.head)) is not None:
-            solver.assign(self.occurrence.output, v.head.items[place], v.origin, v.via)
-
-    def _run_on_sequence(self, solver: Solver, v: TypeVariable) -> None:
-        form = self.occurrence.form
-        assert isinstance(form, Item)
-        if isinstance(form.key, slice):
-            solver.unify(self.occurrence.output, v)
+            inference.gives(occurrence, v)
         elif isinstance(form.key, int):
-            solver.unify(self.occurrence.output, solver.view(v).args[0])
+            inference.gives(occurrence, v.args[0])
         else:
             raise Misfit(
                 f"an element of a sequence is taken by its index, not by {form.key!r}",
                 f"to take the item of every element, use ar.Map(ar.GetItem({form.key!r}))",
             )
 
-    @property
-    def inside(self) -> TypeVariable | None:
-        form = self.occurrence.form
-        assert isinstance(form, Item)
-        return self.occurrence.output if form.arity is None else None
 
-    def default(self, solver: Solver) -> bool:
-        occurrence, form = self.occurrence, self.occurrence.form
-        assert isinstance(form, Item)
-        v, out = find(occurrence.input), find(occurrence.output)
-        if v.head is not None:
-            return False
+def _item_of_tuple(inference: Inference, occurrence: Occurrence, v: Var) -> None:
+    form, count = occurrence.form, len(v.args)
+    assert isinstance(form, Item)
+    if form.arity is not None and form.arity != count:
+        raise Misfit(
+            f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
+        )
+    if not isinstance(form.key, slice):
+        known = _keyed(v)
+        place = form.place(known)
+        if place is None:
+            raise _no_item(inference, occurrence, known)
+        inference.gives(occurrence, v.args[place])
+        return
+    key, solver = form.key, inference.solver
+
+    def sliced() -> tuple[T.Labels | None, frozenset[T.Labels]]:
+        labels = labels_of(v)
+        return (None if labels is None else labels[key]), frozenset(each[key] for each in find(v).lost)
+
+    labels, lost = sliced()
+    inference.gives(occurrence, tuple_of(list(v.args[key]), labels, Cause(occurrence), lost))
+    v.relabelled = [*v.relabelled, lambda: solver.relabel(occurrence.output, *sliced())]
+
+
+def _container_of_item(inference: Inference, occurrence: Occurrence) -> Default:
+    """Decides what an item is taken from, if that is clear."""
+    form = occurrence.form
+    assert isinstance(form, Item)
+
+    def decide() -> bool:
+        out = find(occurrence.output)
         if form.arity is not None and is_no_object(out):  # a parameter of an arrow with several
-            items = [out if i == form.key % form.arity else TypeVariable() for i in range(form.arity)]
-            solver.bind(v, "tuple", items, None, occurrence, None)
+            items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
+            inference.solver.unify(occurrence.input, tuple_of(items, cause=Cause(occurrence, reads=True)))
             return True
-        if not isinstance(form.key, slice) or structure_of(out) != "sequence":
+        if not isinstance(form.key, slice) or kind_of(out) != "sequence":
             return False
-        solver.unify(v, out)
+        inference.solver.unify(occurrence.input, out)
         return True
+
+    return decide
 
 
 def check_item(inference: Inference, occurrence: Occurrence) -> None:
     """Refuses a key that the tuple has lost, because the places that give the tuple differ in their keys."""
-    form, t = occurrence.form, ground(occurrence.input)
+    form, t = occurrence.form, inference.solver.ground(occurrence.input)
     assert isinstance(form, Item)
     if isinstance(t, T.Tuple) and not isinstance(form.key, slice) and form.place(t) is None:
         raise refused(occurrence, _no_item(inference, occurrence, t))
@@ -185,21 +145,16 @@ def check_keys(inference: Inference) -> None:
     """
     for occurrence in inference.occurrences:
         form, v = occurrence.form, find(occurrence.input)
-        if not isinstance(form, Item) or isinstance(form.key, slice) or not lost_by(v.head):
+        if not isinstance(form, Item) or isinstance(form.key, slice) or not v.lost:
             continue
-        t = _keyed(v, len(items_of(v)))
+        t = _keyed(v)
         if form.place(t) is None and any(form.key in labels for labels in t.lost):
             raise refused(occurrence, _no_item(inference, occurrence, t))
 
 
-def _keyed(v: TypeVariable, count: int) -> T.Tuple:
+def _keyed(v: Var) -> T.Tuple:
     """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
-    return T.Tuple((T.Void(),) * count, labels_of(v.head), lost_by(v.head))
-
-
-def _sliced(v: TypeVariable, key: slice) -> tuple[T.Labels | None, frozenset[T.Labels]]:
-    labels, lost = labels_of(v.head), lost_by(v.head)
-    return (None if labels is None else labels[key]), frozenset(each[key] for each in lost)
+    return T.Tuple((T.Void(),) * len(v.args), labels_of(v), v.lost)
 
 
 def _no_item(inference: Inference, occurrence: Occurrence, t: T.Tuple) -> Misfit:
@@ -266,74 +221,53 @@ def _index(key: int | slice) -> str:
 # Elements by number
 
 
-class NthRule(TypeRule):
+def nth(inference: Inference, occurrence: Occurrence) -> Rule:
     """`Nth`: waits until the structure of the sequence is known."""
 
-    __slots__ = ("indexed", "watching")
+    def decide() -> bool:
+        if not is_no_object(occurrence.output):
+            return False
+        cause = Cause(occurrence, reads=True)
+        pair = [sequence_of(occurrence.output, cause=cause), Var(INPUT, cause=cause)]
+        inference.solver.unify(occurrence.input, tuple_of(pair, cause=cause))
+        return True
 
-    def __init__(self, occurrence: Occurrence) -> None:
-        super().__init__(occurrence)
-        self.watching = False
-        self.indexed = False
-
-    def run(self, solver: Solver) -> None:
-        occurrence = self.occurrence
-        v = find(occurrence.input)
-        if self.done or v.head is None:
+    yield occurrence.input, decide
+    v = find(occurrence.input)
+    if v.con is INPUT:
+        inference.gives(occurrence, INPUT)
+        return
+    pair = items_of(v)
+    if len(pair) != 2:
+        actual = f"a tuple of {len(pair)}" if kind_of(v) == "tuple" else type_words(v)
+        raise Misfit(
+            f"Nth takes the pair of a sequence and an index, and it gets {actual}",
+            "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth(); "
+            "for an index that never changes use ar.GetItem(2)",
+        )
+    inference.reads_object(pair[1], occurrence, Edge(occurrence, 1, _explain_index))
+    yield pair[0], as_sequence(inference, occurrence, pair[0], occurrence.output)
+    sequence = find(pair[0])
+    if isinstance(sequence.con, T.Type) and sequence.con is not INPUT:
+        raise Misfit(
+            f"item 0 is {sequence.con}, which has no elements",
+            "inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
+            if isinstance(sequence.con, T.Tensor)
+            else "",
+        )
+    if kind_of(sequence) != "broadcast":
+        end = spread(inference, sequence, occurrence.output, Edge(occurrence, 0, explain_mixed_items))
+        yield end
+        if find(end).con == FINITE:
             return
-        if isinstance(v.head, T.Input):
-            self.done = True
-            solver.assign(occurrence.output, v.head, occurrence)
-            return
-        pair = solver.view(v).args if structure_of(v) == "tuple" else None
-        if pair is None or len(pair) != 2:
-            actual = type_words(v) if pair is None else f"a tuple of {len(pair)}"
-            raise Misfit(
-                f"Nth takes the pair of a sequence and an index, and it gets {actual}",
-                "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth(); "
-                "for an index that never changes use ar.GetItem(2)",
-            )
-        if not self.indexed:
-            self.indexed = True
-            place = CoercionPlace(occurrence, 1, _explain_index)
-            solver.coerce(pair[1], TypeVariable(T.Input(), occurrence), place)
-        sequence = find(pair[0])
-        if sequence.head is None:
-            if not self.watching:
-                self.watching = True
-                solver.add(self, sequence)
-            return
-        self.done = True
-        if structure_of(sequence) == "broadcast":
-            raise Misfit(
-                "item 0 is endless, and all its elements are the same", "drop the Broadcast and the Nth"
-            )
-        if not isinstance(sequence.head, T.Input) and not compound(sequence.head):
-            raise Misfit(
-                f"item 0 is {sequence.head}, which has no elements",
-                "inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
-                if isinstance(sequence.head, T.Tensor)
-                else "",
-            )
-        place = CoercionPlace(occurrence, 0, explain_mixed_items)
-        spread_elements(solver, sequence, occurrence.output, place)
-
-    def default(self, solver: Solver) -> bool:
-        occurrence = self.occurrence
-        v = find(occurrence.input)
-        if v.head is None and is_no_object(occurrence.output):
-            pair = [solver.make("sequence", [occurrence.output]), TypeVariable(T.Input(), occurrence)]
-            solver.bind(v, "tuple", pair, None, occurrence, None)
-            return True
-        pair = solver.view(v).args if structure_of(v) == "tuple" else []
-        return len(pair) == 2 and sequence_of(solver, occurrence, pair[0], occurrence.output)
+    raise Misfit("item 0 is endless, and all its elements are the same", "drop the Broadcast and the Nth")
 
 
-def _explain_index(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_index(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why a value cannot be the index of `Nth`."""
     return problem(
-        f"cannot use {notation(clash.left)} as the index of {name_of(place.owner)}",
-        place.owner,
+        f"cannot use {notation(clash.left)} as the index of {name_of(edge.owner)}",
+        edge.owner,
         "an index must be a Python object, since it is read before any tensor is computed",
         "for an index that is computed, or read into a tensor: ar.At() in place of ar.Nth(); else leave it "
         "as it comes from the input: ar.GetItem('index'), without a Scalar after it",
@@ -343,52 +277,43 @@ def _explain_index(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
 # All elements
 
 
-class LengthRule(TypeRule):
+def length(inference: Inference, occurrence: Occurrence) -> Rule:
     """`Length`: its input must have elements, and an end."""
-
-    __slots__ = ()
-
-    def run(self, solver: Solver) -> None:
-        v = find(self.occurrence.input)
-        if self.done or v.head is None:
-            return
-        self.done = True
-        if structure_of(v) == "broadcast":
+    form = occurrence.form
+    assert isinstance(form, Length)
+    inference.gives(occurrence, inference.floats(form.type))
+    yield occurrence.input
+    v = find(occurrence.input)
+    if isinstance(v.con, T.Type) and v.con is not INPUT:
+        hint = "inside a function a tensor has a shape: ar.Function(lambda x: x * x.shape[0])"
+        raise Misfit(
+            f"Length counts elements, and {v.con} has none", hint if isinstance(v.con, T.Tensor) else ""
+        )
+    if kind_of(v) in ("sequence", "broadcast"):
+        yield v.args[1]
+        if kind_of(v) == "broadcast":
             raise Misfit("an endless sequence has no length")
-        if not isinstance(v.head, T.Input) and not compound(v.head):
-            hint = "inside a function a tensor has a shape: ar.Function(lambda x: x * x.shape[0])"
-            raise Misfit(
-                f"Length counts elements, and {v.head} has none", hint if isinstance(v.head, T.Tensor) else ""
-            )
 
 
-class UnrollRule(TypeRule):
+def unroll(inference: Inference, occurrence: Occurrence) -> Rule:
     """`Unroll`: makes a tuple of a fixed number of elements."""
-
-    __slots__ = ()
-
-    def run(self, solver: Solver) -> None:
-        form = self.occurrence.form
-        assert isinstance(form, Unroll)
-        v = find(self.occurrence.input)
-        if self.done or v.head is None:
-            return
-        self.done = True
-        kind, length, structure = form.kind, form.length, structure_of(v)
-        if isinstance(v.head, T.Input):
-            read = f"read it whole: ar.Tensor([{length}, ...]), or its elements first: ar.Map(ar.Vector(n))"
-            raise Misfit(f"{kind} joins tensors, and the input is a Python object", read)
-        if not structure:
-            raise Misfit(f"{kind} joins the elements of a sequence, and {v.head} has none")
-        if structure == "broadcast":
-            raise Misfit(
-                "an endless sequence has no length",
-                f"zip it with a sequence first, and use {kind} on the result",
-            )
-        args = solver.view(v).args
-        if structure == "sequence":
-            solver.bind(self.occurrence.output, "tuple", [args[0]] * length, None, self.occurrence, None)
-            return
-        if len(args) != length:
-            raise Misfit(f"{length} elements are expected, and the tuple has {len(args)} items")
-        solver.unify(self.occurrence.output, v)
+    form = occurrence.form
+    assert isinstance(form, Unroll)
+    yield occurrence.input
+    v, kind, count = find(occurrence.input), form.kind, form.length
+    if v.con is INPUT:
+        read = f"read it whole: ar.Tensor([{count}, ...]), or its elements first: ar.Map(ar.Vector(n))"
+        raise Misfit(f"{kind} joins tensors, and the input is a Python object", read)
+    if isinstance(v.con, T.Type):
+        raise Misfit(f"{kind} joins the elements of a sequence, and {v.con} has none")
+    if kind_of(v) == "tuple":
+        if len(v.args) != count:
+            raise Misfit(f"{count} elements are expected, and the tuple has {len(v.args)} items")
+        inference.gives(occurrence, v)
+        return
+    yield v.args[1]
+    if kind_of(v) == "broadcast":
+        raise Misfit(
+            "an endless sequence has no length", f"zip it with a sequence first, and use {kind} on the result"
+        )
+    inference.gives(occurrence, tuple_of(parts_of(v) * count, cause=Cause(occurrence)))

@@ -6,6 +6,7 @@ The file of each family of forms explains what concerns these forms alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from arrows.combinators import (
     Apply,
@@ -16,103 +17,200 @@ from arrows.combinators import (
     Fold,
     Map,
     PairItem,
+    Pipe,
     Read,
     Reference,
+    Tap,
     Zip,
 )
 from arrows.inference.choice_and_recursion import ending_hint
 from arrows.inference.derived import misfit, misfit_between, spokesman
 from arrows.inference.folds import open_state
 from arrows.inference.hints import NOTHING, Guess, guess
-from arrows.inference.occurrences import ASSUMED, CoercionPlace, Occurrence, Refusal
+from arrows.inference.occurrences import ASSUMED, Contradiction, Edge, Occurrence
 from arrows.inference.reasons import (
     first_of,
     fixed,
     meet,
     name_of,
+    origin_of,
     origin_words,
     problem,
     repair,
     untyped_side,
 )
-from arrows.inference.rules import TypeRule
-from arrows.inference.traces import Traces
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.coercion import Coercion
 from arrows.typesys.terms import (
+    INPUT,
     MAX_PARTS,
+    Cause,
     Clash,
-    Constraint,
-    Struct,
-    TooWide,
-    TypeVariable,
+    OpenTypes,
+    Var,
     find,
     ground,
+    kind_of,
+    labels_of,
     notation,
+    of_type,
 )
+from arrows.typesys.unify import TooWide
+
+if TYPE_CHECKING:
+    from arrows.inference.infer import Inference
 
 FEW = 4
 """For at most so many items, a text says which block fixed each."""
 
 
-def failure(
-    occurrences: Sequence[Occurrence], traces: Traces, constraint: Constraint, error: Exception
-) -> ArrowTypeError:
-    """Makes the error for a constraint that cannot hold."""
-    place = constraint.context if isinstance(constraint, Coercion) else None
-    if isinstance(place, CoercionPlace):
-        occurrence = place.owner
-    else:
-        assert isinstance(constraint, (TypeRule, Refusal))
-        occurrence = constraint.occurrence
+def failure(inference: Inference, context: object, error: Exception) -> ArrowTypeError:
+    """Makes the error for what cannot hold: a rule of an occurrence, what it says, or an edge."""
+    occurrences = inference.occurrences
+    occurrence = context.owner if isinstance(context, Edge) else context
+    if isinstance(context, Contradiction):
+        occurrence = context.occurrence
+    assert isinstance(occurrence, Occurrence)
     if isinstance(error, TooWide):
         return too_wide(occurrence, error.width)
-    speaker = spokesman(occurrences, occurrence)
     if isinstance(error, Clash):
-        if not isinstance(place, CoercionPlace):
-            return _own(occurrence, error)
-        told = _unpassable(place, error)
-        between = None if speaker is occurrence else misfit_between(speaker, place, error, told)
+        if error.infinite:
+            return _infinite(occurrence)
+        edge, clash = _where(inference, context, error)
+        if edge is None:
+            return _own(context, clash)
+        told = edge.explain(edge, clash)
+        speaker = spokesman(occurrences, edge.owner)
+        between = None if speaker is edge.owner else misfit_between(speaker, edge, clash, told)
         return told if between is None else refused(speaker, between)
+    speaker = spokesman(occurrences, occurrence)
     if speaker is not occurrence:
         return refused(speaker, misfit(speaker, occurrence, error))
     if isinstance(occurrence.form, Reference) and occurrence.knot is None:
         return ArrowTypeError(*error.args)
-    return refused(occurrence, error, guess(occurrences, occurrence, traces))
+    return refused(occurrence, error, guess(inference, occurrence))
 
 
-def cause(failures: Sequence[tuple[Constraint, Exception]]) -> tuple[Constraint, Exception]:
+def first_cause(failures: Sequence[tuple[object, Exception]]) -> tuple[object, Exception]:
     """Returns the failure to report: the first, unless its cause is known to be another.
 
-    The key function of a choice fixes the choice's input as a Python object, and so that of its cases. If
-    tensors come instead, a case that takes them fails before the choice itself does.
+    The key function of a choice makes the input of its cases a Python object. If tensors come instead, a case
+    that takes them fails as well as the choice itself.
     """
-    constraint, _ = failures[0]
-    case = constraint.occurrence if isinstance(constraint, TypeRule) else None
-    choice = find(case.input).origin if case is not None else None
-    if isinstance(choice, Occurrence) and isinstance(choice.form, Choice):
-        for failure in failures:
-            place = failure[0].context if isinstance(failure[0], Coercion) else None
-            if isinstance(place, CoercionPlace) and first_of(place.part) is choice:
-                return failure
-    return failures[0]
+    context, error = failures[0]
+    choice = origin_of(context.input) if isinstance(context, Occurrence) else None
+    if choice is not None and isinstance(choice.form, Choice):
+        for other, clash in failures:
+            if isinstance(other, Contradiction) and other.occurrence is choice:
+                return other, clash
+    return context, error
 
 
-def _unpassable(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
-    return _infinite(place.owner) if clash.infinite else place.explain(place, clash)
+# Where two types meet
 
 
-def explain_assumed_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _where(inference: Inference, context: object, clash: Clash) -> tuple[Edge | None, Clash]:
+    """Returns the edge where two types meet that contradict each other, and what is on both sides.
+
+    An edge is one variable, which has one type. So the side of the edge that says something else is given the
+    type that it says: the error shows both.
+    """
+    if isinstance(context, Edge):
+        reader = clash.reader
+        if reader is None or not isinstance(reader.occurrence, Occurrence):
+            return context, clash
+        edge = reader.edge if isinstance(reader.edge, Edge) else _edge_to(reader.occurrence)
+        if edge is None or edge is context:
+            return context, clash
+        # Something further on reads the value as a Python object. The types become known as if it did not.
+        inference.solver.let_flow(clash.left, clash.right)
+        left = find(reader.occurrence.input)
+        own = Var(INPUT, cause=reader)
+        _set_inputs(reader.occurrence, own)
+        return edge, Clash(left, own)
+    if isinstance(context, Occurrence):  # what flows in here is not what flows in at other places
+        edge, right = _edge_to(context), clash.right
+        if edge is not None:
+            if (use := _other_use(inference, context)) is not None:
+                right = _copy_of(right, use)
+            _set_inputs(context, right)
+        return edge, Clash(clash.left, right)
+    assert isinstance(context, Contradiction)
+    occurrence, own = context.occurrence, context.own
+    if context.reads:
+        edge, left = _edge_to(occurrence), Var()
+        if edge is not None:
+            left = find(occurrence.input)
+            _set_inputs(occurrence, own)
+        return edge, Clash(left, own)
+    reader = clash.reader or find(clash.left if find(clash.left) is not find(own) else clash.right).cause
+    wanted = find(occurrence.output)
+    if reader is None or not isinstance(reader.occurrence, Occurrence):
+        return None, clash
+    if reader.reads:
+        edge = reader.edge if isinstance(reader.edge, Edge) else _edge_to(reader.occurrence)
+        right = wanted if reader.says is None else of_type(reader.says, reader)
+        _set_outputs(occurrence, own)
+        return edge, Clash(own, right)
+    return None, clash
+
+
+def _other_use(inference: Inference, occurrence: Occurrence) -> Edge | None:
+    """The edge to the first place of a layer that stands in several."""
+    first = occurrence.first
+    return None if first is None else _edge_to(first)
+
+
+def _edge_to(occurrence: Occurrence) -> Edge | None:
+    """The edge over which the input of an occurrence comes, or that of the forms that begin with it."""
+    inner: Occurrence | None = occurrence
+    while inner is not None and inner.edge is None:
+        inner = inner.outer
+    return None if inner is None else inner.edge
+
+
+def _copy_of(v: Var, edge: Edge) -> Var:
+    """The same type, which the use at another edge has fixed."""
+    v = find(v)
+    cause = Cause(v.cause.occurrence if v.cause is not None else None, edge=edge)
+    return Var(v.con, v.args, cause, v.labels, v.lost)
+
+
+def _set_inputs(occurrence: Occurrence, own: Var) -> None:
+    """Gives an occurrence the input that it takes, and the forms as well that begin with it."""
+    inner: Occurrence | None = occurrence
+    while inner is not None:
+        inner.input = own
+        inner = inner.outer if inner.edge is None else None
+
+
+def _set_outputs(occurrence: Occurrence, own: Var) -> None:
+    """Gives an occurrence the result that it has, and the forms as well that end with it."""
+    before = find(occurrence.output)
+    inner: Occurrence | None = occurrence
+    while inner is not None:
+        inner.output = own
+        outer = inner.outer
+        if outer is None or not isinstance(outer.form, Pipe):
+            break
+        place = outer.parts.index(inner)
+        for after in outer.parts[place + 1 :]:
+            if not isinstance(after.form, Tap):
+                return
+            after.input = after.output = own
+        inner = outer if find(outer.output) is before else None
+
+
+def explain_assumed_input(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the input that `infer` was told to assume cannot pass to the expression."""
-    root = first_of(place.owner)
+    root = first_of(edge.owner)
     return meet(
         f"cannot give {notation(clash.left)} to {name_of(root)}",
         None,
         root,
         clash.left,
         clash.right,
-        place.owner,
+        edge.owner,
         left_name="the input assumed",
     )
 
@@ -125,7 +223,7 @@ def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -
     form = occurrence.form
     reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
     hint = getattr(error, "hint", None) or ""
-    if not hint and isinstance(form, Apply) and isinstance(find(occurrence.input).head, T.Sequence):
+    if not hint and isinstance(form, Apply) and kind_of(occurrence.input) == "sequence":
         hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
     if not hint and isinstance(form, Apply) and _are_sequences(ground(occurrence.input)):
         hint = f"to go over the sequences side by side: ar.ZipWith({name_of(occurrence)})"
@@ -150,50 +248,43 @@ def _are_sequences(t: T.Type | None) -> bool:
 
 def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
     v = find(occurrence.input)
-    if v.origin is ASSUMED:
+    if v.cause is not None and v.cause.occurrence is ASSUMED:
         return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
-    if isinstance(v.origin, Occurrence) and isinstance(v.origin.form, Fan):
-        return reason + _items_origin(v.origin, v, occurrence)
+    origin = origin_of(v)
+    if origin is not None and isinstance(origin.form, Fan):
+        return reason + _items_origin(origin, v, occurrence)
     words = origin_words(v, occurrence)
-    form = v.origin.form if isinstance(v.origin, Occurrence) else None
-    if words and isinstance(v.head, T.Input) and isinstance(form, (Read, Choice)):
+    if words and v.con is INPUT and origin is not None and isinstance(origin.form, (Read, Choice)):
         return f"{reason}\nthe input is a Python object because it is read by {words}"
     return f"{reason}\nthe input type was fixed by {words}" if words else reason
 
 
-def _items_origin(fan: Occurrence, v: TypeVariable, occurrence: Occurrence) -> str:
+def _items_origin(fan: Occurrence, v: Var, occurrence: Occurrence) -> str:
     """Says which blocks fixed the items of a tuple, when any of them may be the cause."""
     if not isinstance(occurrence.form, (Apply, Zip)) or len(fan.parts) > FEW:
         return ""
-    items = [origin_words(find(part.output), occurrence) for part in fan.parts]
+    items = [origin_words(part.output, occurrence) for part in fan.parts]
     if len(items) > 1 and len(set(items)) == 1:
         return f"\nthe item types were fixed by {items[0]}" if items[0] else ""
-    labels = v.head.labels if isinstance(v.head, (T.Tuple, Struct)) else None
-    keys = labels or range(len(items))
+    keys = labels_of(v) or range(len(items))
     fixed_by = [f"item {key!r} by {words}" for key, words in zip(keys, items, strict=True) if words]
     return "\nthe item types were fixed: " + ", ".join(fixed_by) if fixed_by else ""
 
 
-def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
+def _own(context: object, clash: Clash) -> ArrowTypeError:
     """Makes the error for a block whose own type does not fit its place."""
-    if clash.infinite:
-        return _infinite(occurrence)
-    own, wanted = find(clash.left), find(clash.right)
-    via = wanted.via
-    if wanted is find(occurrence.output) and via is not None and own.origin is occurrence:
-        # The wanted type came back from the reader of the result. The block takes its own type again, so that
-        # the error is about the place where the two meet.
-        reader = find(via.right)
-        wanted.head, wanted.struct, wanted.origin, wanted.via = own.head, own.struct, occurrence, None
-        if isinstance(via.context, CoercionPlace):
-            return _unpassable(via.context, Clash(wanted, reader))
-    left, right = notation(own), notation(wanted)
-    by = fixed(wanted, occurrence, "right")
+    assert isinstance(context, (Contradiction, Occurrence))
+    if isinstance(context, Occurrence):
+        occurrence, own, wanted = context, clash.left, clash.right
+    else:
+        occurrence, own = context.occurrence, context.own
+        wanted = find(occurrence.input if context.reads else occurrence.output)
     return problem(
         f"cannot use {name_of(occurrence)} here",
         occurrence,
-        f"its own type is {left}, and {right} is expected here{by}",
-        repair(wanted, own, occurrence) if isinstance(wanted.head, T.Type) else "",
+        f"its own type is {notation(own)}, and {notation(wanted)} is expected here"
+        f"{fixed(wanted, occurrence, 'right')}",
+        repair(wanted, own, occurrence) if ground(wanted) is not None else "",
     )
 
 
@@ -207,18 +298,19 @@ def _infinite(occurrence: Occurrence) -> ArrowTypeError:
     )
 
 
-def still_open(occurrences: Sequence[Occurrence]) -> ArrowTypeError:
+def still_open(inference: Inference) -> ArrowTypeError:
     """Makes the error for a type that nothing fixes."""
     # The cause is a block without parts that takes a known type and gives an open one. If there is none, it
     # is the first open type.
+    occurrences, is_open = inference.occurrences, OpenTypes()
     culprit = next(
-        (n for n in occurrences if ground(n.input) is not None and ground(n.output) is None and not n.parts),
-        None,
-    ) or next(n for n in occurrences if ground(n.input) is None or ground(n.output) is None)
+        (x for x in occurrences if not x.parts and x.output in is_open and x.input not in is_open), None
+    )
+    culprit = culprit or next(x for x in occurrences if x.input in is_open or x.output in is_open)
     if (error := open_state(occurrences, culprit)) is not None:
         return error
     form = culprit.form
-    side = "input" if ground(culprit.input) is None else "output"
+    side = "input" if culprit.input in is_open else "output"
     hint = "say what flows in, for instance ar.infer(block, input=[300])"
     if isinstance(form, Constant):
         side, hint = "output", "give the missing case: ar.Optional(some, ar.Zeros(type))"

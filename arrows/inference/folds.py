@@ -7,93 +7,80 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from arrows.combinators import RNN, Fold, InferredZeros, Layer, NoDefault, Reduce, Scan
-from arrows.inference.occurrences import CoercionPlace, Occurrence
-from arrows.inference.reasons import (
-    first_of,
-    items_of,
-    last_of,
-    meet,
-    name_of,
-    problem,
-    refused_by_part,
-    side_of,
-)
-from arrows.inference.rules import (
-    Misfit,
-    StartRule,
-    TypeRule,
-    explain_element,
-    sequence_of,
-    spread_elements,
-    structure_of,
-)
+from arrows.inference.occurrences import Edge, Occurrence
+from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, side_of
+from arrows.inference.rules import Misfit, as_sequence, explain_element, is_no_object, spread, type_words
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, TypeVariable, find, ground, notation
-from arrows.typesys.unify import Solver
+from arrows.typesys.terms import (
+    FINITE,
+    VOID,
+    Cause,
+    Clash,
+    Var,
+    find,
+    items_of,
+    kind_of,
+    notation,
+    open_part,
+    sequence_of,
+    tuple_of,
+)
+from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def constrain_fold(inference: Inference, fold: Occurrence) -> None:
-    solver = inference.solver
-    pair, step, element = TypeVariable(), TypeVariable(), TypeVariable()
-    start_in, start = TypeVariable(), TypeVariable()
-    container = _container(inference, fold, start_in)
-    solver.coerce(start, fold.output, CoercionPlace(fold, 1, _explain_fold_state))
-    solver.coerce(solver.make("tuple", [fold.output, element]), pair, CoercionPlace(fold, 0, _explain_pair))
-    solver.coerce(step, fold.output, CoercionPlace(fold, 0, _explain_fold_state))
-    inference.expect(FoldRule(fold, container, element), container)
-    inference.enter(fold, fold.form.parts[0], pair, None, "step", result=step)
-    inference.enter(fold, fold.form.parts[1], start_in, None, "start", result=start)
+def fold(inference: Inference, fold: Occurrence) -> None:
+    step, start = fold.form.parts
+    element = Var()
+    container, first, edge = _start(inference, fold)
+    inference.run(_elements(inference, fold, container, element), fold)
+    pair = tuple_of([fold.output, element])
+    stepped = inference.enter(fold, step, pair, Edge(fold, 0, _explain_pair), "step")
+    started = inference.enter(fold, start, first, edge, "start")
+    inference.solver.join(started.output, fold.output, Edge(fold, 1, _explain_fold_state))
+    inference.solver.join(stepped.output, fold.output, Edge(fold, 0, _explain_fold_state))
 
 
-def constrain_reduce(inference: Inference, reduce: Occurrence) -> None:
-    solver = inference.solver
-    pair, combined, default_in, default = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
-    inference.expect(FoldRule(reduce, reduce.input, reduce.output), reduce.input)
-    neighbours = solver.make("tuple", [reduce.output, reduce.output])
-    solver.coerce(neighbours, pair, CoercionPlace(reduce, 0, _explain_neighbours))
-    solver.coerce(combined, reduce.output, CoercionPlace(reduce, 0, _explain_reduced))
-    solver.coerce(TypeVariable(T.Void()), default_in, CoercionPlace(reduce, 1, _explain_default_input))
-    solver.coerce(default, reduce.output, CoercionPlace(reduce, 1, _explain_reduced))
-    inference.enter(reduce, reduce.form.parts[0], pair, None, "combine", result=combined)
-    inference.enter(reduce, reduce.form.parts[1], default_in, None, "default", result=default)
+def reduce(inference: Inference, reduce: Occurrence) -> None:
+    combine, default = reduce.form.parts
+    inference.run(_elements(inference, reduce, reduce.input, reduce.output), reduce)
+    neighbours = tuple_of([reduce.output, reduce.output])
+    combined = inference.enter(reduce, combine, neighbours, Edge(reduce, 0, _explain_neighbours), "combine")
+    edge = Edge(reduce, 1, _explain_default_input)
+    defaulted = inference.enter(reduce, default, Var(VOID), edge, "default")
+    inference.solver.join(combined.output, reduce.output, Edge(reduce, 0, _explain_reduced))
+    inference.solver.join(defaulted.output, reduce.output, Edge(reduce, 1, _explain_reduced))
 
 
-def constrain_scan(inference: Inference, scan: Occurrence) -> None:
+def scan(inference: Inference, scan: Occurrence) -> None:
     form = scan.form
     assert isinstance(form, Scan)
     solver = inference.solver
-    pair, step, start_in, start = TypeVariable(), TypeVariable(), TypeVariable(), TypeVariable()
-    element, state, output = TypeVariable(), TypeVariable(), TypeVariable()
-    solver.bind(scan.output, "tuple", [solver.make("sequence", [output]), state], None, scan, None)
-    container = _container(inference, scan, start_in)
-    solver.coerce(start, state, CoercionPlace(scan, 1, _explain_scan_state))
-    solver.coerce(solver.make("tuple", [element, state]), pair, CoercionPlace(scan, 0, _explain_pair))
+    element, state, output = Var(), Var(), Var()
+    inference.gives(scan, tuple_of([sequence_of(output, cause=Cause(scan)), state], cause=Cause(scan)))
+    container, first, edge = _start(inference, scan)
+    inference.run(_elements(inference, scan, container, element), scan)
+    pair, word = tuple_of([element, state]), "cell" if form.by_state else "step"
+    step = inference.enter(scan, form.step, pair, Edge(scan, 0, _explain_pair), word)
+    start = inference.enter(scan, form.start, first, edge, "start")
+    solver.join(start.output, state, Edge(scan, 1, _explain_scan_state))
+    result = state if form.by_state else tuple_of([output, state])
+    solver.join(step.output, result, Edge(scan, 0, _explain_scan_state))
     if form.by_state:
-        solver.coerce(step, state, CoercionPlace(scan, 0, _explain_scan_state))
-        solver.add(OutputRule(scan, state, output), state)
-    else:
-        solver.coerce(
-            step, solver.make("tuple", [output, state]), CoercionPlace(scan, 0, _explain_scan_state)
-        )
-    inference.expect(FoldRule(scan, container, element), container)
-    inference.enter(scan, form.step, pair, None, "cell" if form.by_state else "step", result=step)
-    inference.enter(scan, form.start, start_in, None, "start", result=start)
+        inference.run(_output(inference, state, output), scan)
 
 
-def _container(inference: Inference, fold: Occurrence, start: TypeVariable) -> TypeVariable:
-    """Returns what holds the elements, and says what the block that gives the first state gets as `start`."""
+def _start(inference: Inference, fold: Occurrence) -> tuple[Var, Var, Edge | None]:
+    """Returns what holds the elements, and what the block that gives the first state gets over which edge."""
     assert isinstance(fold.form, (Fold, Scan))
     if not fold.form.start_from_input:
-        place = CoercionPlace(fold, 1, _explain_start_input)
-        inference.solver.coerce(TypeVariable(T.Void()), start, place)
-        return fold.input
-    container = TypeVariable()
-    inference.expect(StartRule(fold, container, start), fold.input)
-    return container
+        return fold.input, Var(VOID), Edge(fold, 1, _explain_start_input)
+    container, start = Var(), Var()
+    inference.run(_container_and_start(inference, fold, container, start), fold)
+    return container, start, None
 
 
 _WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
@@ -103,71 +90,64 @@ _WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 # Rules that wait for a type
 
 
-class FoldRule(TypeRule):
+def _container_and_start(inference: Inference, fold: Occurrence, container: Var, start: Var) -> Rule:
+    """`start_from_input`: the input is the pair of a sequence and a start."""
+    pair = [container, start]
+
+    def decide() -> bool:
+        if not any(map(is_no_object, pair)):
+            return False
+        inference.solver.unify(fold.input, tuple_of(pair, cause=Cause(fold, reads=True)))
+        return True
+
+    yield fold.input, decide
+    items = items_of(fold.input)
+    if kind_of(fold.input) != "tuple" or len(items) != 2:
+        actual = f"a tuple of {len(items)}" if kind_of(fold.input) == "tuple" else type_words(fold.input)
+        raise Misfit(
+            f"with start_from_input it takes the pair of a sequence and a start, and it gets {actual}",
+            "put them side by side first: (sequence & start) >> "
+            f"ar.{fold.form.kind}(..., start_from_input=True)",
+        )
+    for part, item in zip(pair, items, strict=True):
+        inference.solver.unify(part, item)
+
+
+def _elements(inference: Inference, fold: Occurrence, container: Var, element: Var) -> Rule:
     """`Fold`, `Scan` and `Reduce`: passes the elements of the container to the step."""
-
-    __slots__ = ("container", "element")
-
-    def __init__(self, occurrence: Occurrence, container: TypeVariable, element: TypeVariable) -> None:
-        super().__init__(occurrence)
-        self.container = container
-        self.element = element
-
-    def run(self, solver: Solver) -> None:
-        v = find(self.container)
-        if self.done or v.head is None:
+    yield container, as_sequence(inference, fold, container, element)
+    explain = _explain_reduced_element if isinstance(fold.form, Reduce) else explain_element
+    if kind_of(container) != "broadcast":
+        end = spread(inference, container, element, Edge(fold, 0, explain))
+        yield end
+        if find(end).con == FINITE:
             return
-        self.done = True
-        form = self.occurrence.form
-        if structure_of(v) == "broadcast":
-            raise Misfit(
-                f"an endless sequence has no last element, so {form.kind} would never end",
-                "zip it with a sequence, and go over the result",
-            )
-        explain = _explain_reduced_element if isinstance(form, Reduce) else explain_element
-        place = CoercionPlace(self.occurrence, 0, explain)
-        spread_elements(solver, v, self.element, place)
-
-    @property
-    def inside(self) -> TypeVariable:
-        return self.element
-
-    def default(self, solver: Solver) -> bool:
-        return sequence_of(solver, self.occurrence, self.container, self.element)
+    raise Misfit(
+        f"an endless sequence has no last element, so {fold.form.kind} would never end",
+        "zip it with a sequence, and go over the result",
+    )
 
 
-class OutputRule(TypeRule):
+def _output(inference: Inference, state: Var, output: Var) -> Rule:
     """`RNN`: the output is the state, or the first item of a state that is a tuple."""
-
-    __slots__ = ("output", "state")
-
-    def __init__(self, occurrence: Occurrence, state: TypeVariable, output: TypeVariable) -> None:
-        super().__init__(occurrence)
-        self.state = state
-        self.output = output
-
-    def run(self, solver: Solver) -> None:
-        v = find(self.state)
-        if self.done or v.head is None:
-            return
-        self.done = True
-        if structure_of(v) != "tuple":
-            solver.unify(self.output, v)
-            return
-        items = solver.view(v).args
-        if not items:
-            raise Misfit(
-                "the output at an element is the first item of the state, "
-                "and the state of its cell is an empty tuple",
-                "for a step with outputs of its own use ar.Scan(step, start)",
-            )
-        solver.unify(self.output, items[0])
+    yield state
+    if kind_of(state) != "tuple":
+        inference.solver.unify(output, state)
+        return
+    items = items_of(state)
+    if not items:
+        raise Misfit(
+            "the output at an element is the first item of the state, "
+            "and the state of its cell is an empty tuple",
+            "for a step with outputs of its own use ar.Scan(step, start)",
+        )
+    inference.solver.unify(output, items[0])
 
 
 def check_fold(inference: Inference, fold: Occurrence) -> None:
     """Warns of a recurrent cell as the step, if types cannot tell that it gets element and state swapped."""
     cell = first_of(fold.parts[0])
-    pair, state = ground(cell.input), getattr(cell.form, "state", None)
+    pair, state = inference.solver.ground(cell.input), getattr(cell.form, "state", None)
     if not isinstance(cell.form, Layer) or not isinstance(state, T.Type) or not isinstance(pair, T.Tuple):
         return
     if len(pair.items) != 2 or pair.items[0] != pair.items[1]:
@@ -187,64 +167,64 @@ def check_fold(inference: Inference, fold: Occurrence) -> None:
 # Explanations
 
 
-def _explain_pair(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_pair(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the pair of element and state, in the order of the form, cannot pass to its step."""
-    fold = place.owner
+    fold = edge.owner
     pair, items = "(state, element)", "the state so far, and the next element"
     if isinstance(fold.form, Scan):
         pair, items = "(element, state)", "the next element, and the state so far"
     role = "cell" if isinstance(fold.form, Scan) and fold.form.by_state else "step"
-    attempt = f"cannot give {pair} to {name_of(first_of(place.part))}, the {role} of {name_of(fold)}"
+    attempt = f"cannot give {pair} to {name_of(first_of(edge.part))}, the {role} of {name_of(fold)}"
     hint = f"the {role} of {_with_article(fold)} takes a pair: {items}"
-    return refused_by_part(place, clash, attempt, pair, hint)
+    return refused_by_part(edge, clash, attempt, pair, hint)
 
 
-def _explain_start_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_start_input(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why a start that wants an input cannot be used: it gets none."""
-    fold = place.owner
+    fold = edge.owner
     word = "fold" if isinstance(fold.form, Fold) else fold.form.kind
-    attempt = f"cannot start {name_of(fold)} from {name_of(first_of(place.part))}"
+    attempt = f"cannot start {name_of(fold)} from {name_of(first_of(edge.part))}"
     hint = f"the start of {_with_article(fold)} gets no input: use ar.Zeros(type) or ar.Constant(value)"
-    return refused_by_part(place, clash, attempt, f"start of the {word}", hint)
+    return refused_by_part(edge, clash, attempt, f"start of the {word}", hint)
 
 
-def _explain_fold_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_fold_state(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the start or of the step cannot be the state of a `Fold`."""
-    step, start = place.owner.parts
-    return _two_states(place.owner, "fold", find(start.output), find(step.output))
+    step, start = edge.owner.parts
+    return _two_states(edge.owner, "fold", find(start.output), find(step.output))
 
 
-def _explain_neighbours(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_neighbours(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why two neighbouring elements cannot pass to the block that combines them."""
-    combine, reduce = name_of(first_of(place.part)), name_of(place.owner)
+    combine, reduce = name_of(first_of(edge.part)), name_of(edge.owner)
     attempt = f"cannot give (element, element) to {combine}, the combine of {reduce}"
     hint = "the combine of a Reduce takes a pair of elements: two neighbours"
-    return refused_by_part(place, clash, attempt, "(element, element)", hint)
+    return refused_by_part(edge, clash, attempt, "(element, element)", hint)
 
 
-def _explain_default_input(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_default_input(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why a default of a `Reduce` that wants an input cannot be used: it gets none."""
-    attempt = f"cannot use {name_of(first_of(place.part))} as the default of {name_of(place.owner)}"
+    attempt = f"cannot use {name_of(first_of(edge.part))} as the default of {name_of(edge.owner)}"
     hint = "the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)"
-    return refused_by_part(place, clash, attempt, "without elements", hint)
+    return refused_by_part(edge, clash, attempt, "without elements", hint)
 
 
-def _explain_reduced(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_reduced(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the combining block or of the default cannot be that of the `Reduce`."""
-    return _other_than_elements(place.owner, find(place.owner.output), place.part)
+    return _other_than_elements(edge.owner, find(edge.owner.output), edge.part)
 
 
-def _explain_reduced_element(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_reduced_element(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why an element cannot pass to the block that combines it with its neighbour."""
-    if structure_of(find(place.owner.input)) == "tuple":
-        return explain_element(place, clash)
+    if kind_of(edge.owner.input) == "tuple":
+        return explain_element(edge, clash)
     # The type of the result was known before that of the elements, so one of the parts fixed it.
-    combine, default = place.owner.parts
-    no_default = find(default.output).head is None or isinstance(default.form, NoDefault)
-    return _other_than_elements(place.owner, clash.left, combine if no_default else default)
+    combine, default = edge.owner.parts
+    no_default = find(default.output).con is None or isinstance(default.form, NoDefault)
+    return _other_than_elements(edge.owner, clash.left, combine if no_default else default)
 
 
-def _other_than_elements(reduce: Occurrence, element: TypeVariable, part: Occurrence) -> ArrowTypeError:
+def _other_than_elements(reduce: Occurrence, element: Var, part: Occurrence) -> ArrowTypeError:
     """Makes the error for a `Reduce` with a part whose result has another type than the elements."""
     last = last_of(part)
     return meet(
@@ -263,7 +243,7 @@ def _other_than_elements(reduce: Occurrence, element: TypeVariable, part: Occurr
     )
 
 
-def _two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVariable) -> ArrowTypeError:
+def _two_states(fold: Occurrence, verb: str, start: Var, step: Var) -> ArrowTypeError:
     """Makes the error for a start and a step whose states differ; each is one side."""
     last_step, last_start = last_of(fold.parts[0]), last_of(fold.parts[1])
     return meet(
@@ -278,13 +258,13 @@ def _two_states(fold: Occurrence, verb: str, start: TypeVariable, step: TypeVari
     )
 
 
-def _explain_scan_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the start or of the step cannot be the state of a `Scan`."""
-    scan, form = place.owner, place.owner.form
+    scan, form = edge.owner, edge.owner.form
     assert isinstance(form, Scan)
     step, start = scan.parts
     result = find(step.output)
-    if not form.by_state and result.head is not None:
+    if not form.by_state and result.con is not None:
         items = items_of(result)
         if len(items) != 2:
             last = last_of(step)
@@ -316,14 +296,14 @@ def _explain_scan_state(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
             None,
             last_of(step),
             first,
-            result if result.head is not None else clash.right,
+            result if result.con is not None else clash.right,
             step,
-            results=result.head is not None,
+            results=result.con is not None,
             left_name="item 1",
             left_site=form.site,
             hint="the start in the input and every step must give a state of the same type",
         )
-    if first.head is None or result.head is None:
+    if first.con is None or result.con is None:
         first, result = clash.left, clash.right
     return _two_states(scan, "scan", first, result)
 
@@ -334,7 +314,7 @@ def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowT
     if scan is None:
         return None
     cell, start = scan.parts
-    if not isinstance(start.form, InferredZeros) or ground(start.output) is not None:
+    if not isinstance(start.form, InferredZeros) or open_part(start.output) is None:
         return None
     return problem(
         f"cannot infer the state of {name_of(scan)}",

@@ -12,40 +12,42 @@ from arrows import combinators as core
 from arrows.combinators import AnyBlock
 from arrows.inference import apply, choice_and_recursion, effects, elements, folds, maps, wiring
 from arrows.inference.occurrences import Occurrence
+from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
-FormFunction: TypeAlias = Callable[["Inference", Occurrence], None]
+FormRule: TypeAlias = Callable[["Inference", Occurrence], "Rule | None"]
+FormCheck: TypeAlias = Callable[["Inference", Occurrence], None]
 
-CONSTRAINTS: dict[type[AnyBlock], FormFunction] = {
-    core.Pipe: wiring.constrain_pipe,
-    core.Fan: wiring.constrain_fan,
-    core.Graph: wiring.constrain_graph,
-    core.Choice: choice_and_recursion.constrain_choice,
-    core.Fix: choice_and_recursion.constrain_fix,
-    core.Reference: choice_and_recursion.constrain_reference,
-    core.Map: maps.constrain_map,
-    core.Zip: maps.constrain_zip,
-    core.Broadcast: maps.constrain_broadcast,
-    core.Fold: folds.constrain_fold,
-    core.Reduce: folds.constrain_reduce,
-    core.Scan: folds.constrain_scan,
-    core.Item: elements.constrain_item,
-    core.Nth: elements.constrain_nth,
-    core.Length: elements.constrain_length,
-    core.Unroll: elements.constrain_unroll,
-    core.Apply: apply.constrain_apply,
-    core.Constant: apply.constrain_constant,
-    core.Read: apply.constrain_read,
-    core.Transform: apply.constrain_transform,
-    core.Metric: effects.constrain_metric,
-    core.Tap: effects.constrain_tap,
-    core.Shared: effects.constrain_shared,
+RULES: dict[type[AnyBlock], FormRule] = {
+    core.Pipe: wiring.pipe,
+    core.Fan: wiring.fan,
+    core.Graph: wiring.graph,
+    core.Choice: choice_and_recursion.choice,
+    core.Fix: choice_and_recursion.fix,
+    core.Reference: choice_and_recursion.reference,
+    core.Map: maps.map_,
+    core.Zip: maps.zip_,
+    core.Broadcast: maps.broadcast,
+    core.Fold: folds.fold,
+    core.Reduce: folds.reduce,
+    core.Scan: folds.scan,
+    core.Item: elements.item,
+    core.Nth: elements.nth,
+    core.Length: elements.length,
+    core.Unroll: elements.unroll,
+    core.Apply: apply.apply,
+    core.Constant: apply.constant,
+    core.Read: apply.read,
+    core.Transform: apply.transform,
+    core.Metric: effects.metric,
+    core.Tap: effects.tap,
+    core.Shared: effects.shared,
 }
-"""For each core form, the function that makes the constraints of an occurrence and enters its parts."""
+"""For each core form, its typing rule: it enters the parts of an occurrence, and may wait for types."""
 
-FINAL_CHECKS: dict[type[AnyBlock], FormFunction] = {
+CHECKS: dict[type[AnyBlock], FormCheck] = {
     core.Graph: wiring.check_graph,
     core.Choice: choice_and_recursion.check_choice,
     core.Fold: folds.check_fold,

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.combinators import AndFan, Apply, Choice, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
 from arrows.combinators.scans import BothWays
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import SELECT, first_of, name_of
+from arrows.inference.reasons import SELECT, first_of, name_of, origin_of
 from arrows.inference.traces import Traces
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.terms import TypeVariable, find, ground, labels_of
+from arrows.typesys.terms import Var, ground, labels_of
+
+if TYPE_CHECKING:
+    from arrows.inference.infer import Inference
 
 Guess: TypeAlias = tuple[str, str]
 """A reason and a hint; an empty text keeps the reason or hint that the error had."""
@@ -46,11 +49,11 @@ class Enclosing(list[tuple[Occurrence, int]]):
         return True
 
 
-def guess(occurrences: Sequence[Occurrence], occurrence: Occurrence, traces: Traces) -> Guess:
+def guess(inference: Inference, occurrence: Occurrence) -> Guess:
     """Guesses what the user meant at this occurrence; returns empty texts where nothing is certain."""
     t = ground(occurrence.input)
-    around = _around(occurrences, occurrence)
-    around.traces = traces
+    around = _around(inference.occurrences, occurrence)
+    around.traces = inference.traces
     guesses = (look(occurrence, t, around) for look in _CONFUSIONS)
     return next((reason_and_hint for reason_and_hint in guesses if reason_and_hint != NOTHING), NOTHING)
 
@@ -102,8 +105,7 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -
 
 def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """Guesses that `AllOf({...})` stands for the record itself."""
-    head = find(occurrence.input).head
-    if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(head) is not None:
+    if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(occurrence.input) is not None:
         return NOTHING
     inner = t.items[0]
     if not isinstance(inner, T.Tuple) or inner.labels is None:
@@ -165,14 +167,14 @@ def _network_result(occurrence: Occurrence, t: T.Type | None, around: Enclosing)
         return NOTHING
     owner = _owner(occurrence, around)
     if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
-        return network_result(find(owner.input))  # the Map goes over the pair, as over any tuple
-    return network_result(find(occurrence.input))
+        return network_result(owner.input)  # the Map goes over the pair, as over any tuple
+    return network_result(occurrence.input)
 
 
-def network_result(v: TypeVariable) -> Guess:
+def network_result(v: Var) -> Guess:
     """Says which part of a network's result may be meant, if `v` is such a result or its state."""
-    origin, t = v.origin, ground(v)
-    if not isinstance(origin, Occurrence) or not isinstance(t, T.Tuple) or len(t.items) != 2:
+    origin, t = origin_of(v), ground(v)
+    if origin is None or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
     if isinstance(origin.form, BothWays):
         return (
@@ -194,8 +196,8 @@ def network_result(v: TypeVariable) -> Guess:
 
 
 def _after_metric(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
-    origin = find(occurrence.input).origin
-    before = origin.form if isinstance(origin, Occurrence) else None
+    origin = origin_of(occurrence.input)
+    before = origin.form if origin is not None else None
     if isinstance(t, T.Void) and isinstance(before, Metric) and not isinstance(occurrence.form, Metric):
         name = before.metric
         return (

@@ -1,9 +1,10 @@
 """Inference: from a block to its typed tree.
 
-Three passes, none of which recurses. The first walks the expression. It makes, for every occurrence of a
-block, a variable for its input and one for its result, and the constraints of its form. The second solves the
-constraints (`typesys.unify`): types flow both ways, and a function is traced as soon as its input is ground.
-The third builds the typed tree.
+Three passes, none of which recurses. The first walks the expression and starts, for every occurrence of a
+block, the rule of its form, which says how the types of its input, its parts and its result belong together.
+The variable of a part's input is that of the value that it reads, so an edge needs no equation. The second
+pass settles what the rules left open (`typesys.unify`): types flow both ways, and a function is traced as
+soon as its input has no open part. The third builds the typed tree.
 
 An occurrence is a block on a value. If the same block object stands at several places and reads the same
 value there, it is one occurrence, unless it has an effect: a `Metric`, a `Tap`, a random operation. Each case
@@ -13,7 +14,6 @@ of a choice, each element and each body of a recursion has values of its own.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
@@ -21,27 +21,26 @@ from arrows.inference import explain
 from arrows.inference.apply import ParametersDiffer, check_parameters, settle_place
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
 from arrows.inference.elements import check_keys
-from arrows.inference.forms import CONSTRAINTS, FINAL_CHECKS
+from arrows.inference.forms import CHECKS, RULES
 from arrows.inference.occurrences import (
     ASSUMED,
-    CoercionPlace,
     Components,
+    Contradiction,
+    Edge,
     Leave,
     Occurrence,
-    Refusal,
     blocks_with,
     build_typed,
     count_places,
     outermost_first,
 )
-from arrows.inference.rules import ContainerRules, TypeRule, object_reader, open_part
 from arrows.inference.traces import Traces
 from arrows.inference.typed import Path, Typed
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.runtime import gc_paused
-from arrows.typesys.terms import MAX_PARTS, Clash, TypeVariable, find, ground
-from arrows.typesys.unify import Solver
+from arrows.typesys.terms import INPUT, MAX_PARTS, Cause, Clash, Var, find, of_type, open_part, tuple_of
+from arrows.typesys.unify import Rule, Solver
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000
@@ -125,7 +124,9 @@ class Inference:
         groups: for the number of each component, the tokens of its definitions that are being walked.
         inner: the identities of knots that nothing outside of their component enters.
         layers: for the identity of each layer, its occurrences.
+        layer_inputs: for the identity of a layer with several occurrences, the type that all of them take.
         undecided_layers: layers that have not been asked yet for a default output type.
+        containers: for the variable of each container, those of the elements that a form reads of it.
         side_outputs: for the name of each metric or tap, its type and its first occurrence.
     """
 
@@ -150,12 +151,13 @@ class Inference:
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
         self.layers: dict[int, list[Occurrence]] = {}
+        self.layer_inputs: dict[int, Var] = {}
         self.undecided_layers: deque[Occurrence] = deque()
         self.traces = traces or Traces(float_type)
-        self.containers = ContainerRules()
+        self.containers: list[tuple[Var, Var]] = []
         self.side_outputs: dict[str, tuple[T.Type, Occurrence]] = {}
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
-        self._tuples: dict[tuple[int, ...], tuple[object, Sequence[object]]] = {}
+        self._tuples: dict[tuple[int, ...], Var] = {}
         self._effects: set[int] | None = None
 
     def infer(self, input: T.Type | None) -> Typed:
@@ -167,13 +169,14 @@ class Inference:
     # First pass
 
     def _build(self, input: T.Type | None) -> None:
-        """Makes the occurrences of the expression and their constraints."""
+        """Makes the occurrences of the expression and starts their rules."""
         todo = self.todo
-        root = Occurrence(self.root, object(), TypeVariable(), TypeVariable(), _path(None, self.root, ""))
+        root = Occurrence(self.root, Var(), Var(), _path(None, self.root, ""))
         todo.append(root)
         if input is not None:
-            assumed = TypeVariable(self.floats(input))
-            self.solver.coerce(assumed, root.input, CoercionPlace(root, 0, explain.explain_assumed_input))
+            assumed = self.floats(input)
+            root.input = of_type(assumed, Cause(None, says=assumed))
+            root.edge = Edge(root, 0, explain.explain_assumed_input)
         while todo:
             occurrence = todo.pop()
             if isinstance(occurrence, Leave):
@@ -190,9 +193,12 @@ class Inference:
                 raise explain.too_large(occurrence, _MOST_OCCURRENCES)
             mark = len(todo)
             try:
-                CONSTRAINTS[core_form(occurrence.form)](self, occurrence)
-            except (Clash, ArrowTypeError, ArrowValueError) as error:
-                self.solver.failures.append((Refusal(occurrence), error))
+                rule = RULES[core_form(occurrence.form)](self, occurrence)
+            except (ArrowTypeError, ArrowValueError) as error:
+                self.solver.failures.append((occurrence, error))
+            else:
+                if rule is not None:
+                    self.run(rule, occurrence)
             # A form enters its parts in order, and the worklist pops the last first.
             todo[mark:] = todo[mark:][::-1]
         if self.repeats:
@@ -202,42 +208,79 @@ class Inference:
         self,
         parent: Occurrence,
         form: AnyBlock,
-        source: TypeVariable,
-        place: CoercionPlace | None,
+        input: Var,
+        edge: Edge | None,
         word: str,
-        *,
-        value: object = None,
-        result: TypeVariable | None = None,
+        output: Var | None = None,
     ) -> Occurrence:
         """Adds the part `form` to `parent`; reuses the occurrence of the same block on the same value.
 
-        `source` is the type of the part's input before coercion at `place`; without a `place` it is the input
-        itself. `value` identifies the input; None means that no other part reads it.
+        `input` is the type of the value that it reads, which comes over `edge`; without one it is the input
+        of `parent`. `output` is the type of its result, where a variable of it is there already.
         """
-        if value is None:
-            value = object()
-        key = id(form), id(value)
+        key = id(form), id(input)
         part = self._by_value.get(key)
         if part is None or self._stands_alone(form):
-            input = source if place is None else TypeVariable()
-            if place is not None:
-                self.solver.coerce(source, input, place)
-            part = Occurrence(form, value, input, result or TypeVariable(), _path(parent, form, word))
+            part = Occurrence(form, input, output or Var(), _path(parent, form, word), parent, edge)
             self._by_value[key] = part
         else:
             self.repeats = True
             part.places += 1
-            if result is not None:
-                self.solver.unify(part.output, result)
+            if output is not None:
+                self.solver.unify(part.output, output)
             if not part.entered:  # the worklist has it for a later place
                 part.path = _path(parent, form, word)
+                part.outer, part.edge = parent, edge
         parent.parts.append(part)
         self.todo.append(part)
         return part
 
-    def tuple_of(self, values: Sequence[object]) -> object:
-        """Returns the identity of a tuple of values: the same object for the same values."""
-        return self._tuples.setdefault(tuple(map(id, values)), (object(), values))[0]
+    # What rules say
+
+    def run(self, rule: Rule, occurrence: Occurrence) -> None:
+        """Starts a rule of an occurrence."""
+        self.solver.run(rule, occurrence)
+
+    def gives(self, occurrence: Occurrence, output: T.Type | Var) -> None:
+        """Says of which type the result of an occurrence is."""
+        if isinstance(output, T.Type):
+            output = of_type(output, Cause(occurrence, says=output))
+        self._says(occurrence, output, reads=False)
+
+    def takes(self, occurrence: Occurrence, input: T.Type | Var) -> None:
+        """Says which type an occurrence takes."""
+        if isinstance(input, T.Type):
+            input = of_type(input, Cause(occurrence, reads=True, says=input))
+        self._says(occurrence, input, reads=True)
+
+    def _says(self, occurrence: Occurrence, own: Var, reads: bool) -> None:
+        try:
+            self.solver.unify(occurrence.input if reads else occurrence.output, own)
+        except Clash as clash:
+            self.solver.failures.append((Contradiction(occurrence, own, reads), clash))
+
+    def takes_object(self, occurrence: Occurrence) -> None:
+        """Says that an occurrence reads its input as a Python object."""
+        cause = Cause(occurrence, reads=True, says=INPUT)
+        try:
+            self.solver.be_object(occurrence.input, cause)
+        except Clash as clash:
+            own = Contradiction(occurrence, Var(INPUT, cause=cause), reads=True)
+            self.solver.failures.append((own, clash))
+
+    def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge) -> None:
+        """Says that an occurrence reads `v`, which comes over `edge`, as a Python object."""
+        try:
+            self.solver.be_object(v, Cause(occurrence, reads=True, says=INPUT, edge=edge))
+        except Clash as clash:
+            self.solver.failures.append((edge, clash))
+
+    def tuple_of(self, items: list[Var]) -> Var:
+        """Returns the tuple of some values: the same variable for the same values."""
+        key = tuple(map(id, items))
+        if key not in self._tuples:
+            self._tuples[key] = tuple_of(items)
+        return self._tuples[key]
 
     def _stands_alone(self, form: AnyBlock) -> bool:
         """Whether a block gets an occurrence of its own at each place."""
@@ -257,65 +300,72 @@ class Inference:
         """Replaces the floating element types of a type by `float_type`, if that is given."""
         return t if self.float_type is None else T.with_float(t, self.float_type)
 
-    def expect(self, rule: TypeRule, *watched: TypeVariable) -> None:
-        """Adds the rule of a form that goes over a container."""
-        self.solver.add(rule, *watched)
-        self.containers.add(rule)
-
     # Second pass
 
     def _solve(self, root: Occurrence, input_assumed: bool) -> None:
-        """Solves the constraints.
+        """Settles what the rules left open.
 
-        Variables that the constraints leave open are settled one at a time, the most certain first, and the
-        constraints run again after each. A coercion can tell whether its value converts only when the type
-        that the reader wants is known. So a coercion that may convert waits until all other constraints have
-        run; if the reader is open even then, the value does not convert.
+        Types that stay open are decided one at a time, the most certain first; then the rules go on.
 
         Raises:
-            ArrowTypeError: the constraints contradict one another.
+            ArrowTypeError: the types contradict one another.
         """
         solver = self.solver
         solver.drain()
-        reader = None if input_assumed or find(root.input).head is not None else object_reader(root.input)
-        if reader is not None:
-            solver.assign(root.input, T.Input(), reader)
+        if not input_assumed and (reader := self._object_reader(root.input)) is not None:
+            # Something reads the input as a Python object. So it is one from the start: types then flow
+            # forward from it, and a contradiction shows where the two sides meet.
+            self._decide(root.input, reader)
         while True:
             solver.drain()
             if solver.failures:
                 check_parameters(self.occurrences)
                 check_keys(self)
-                raise explain.failure(self.occurrences, self.traces, *explain.cause(solver.failures))
-            if solver.settle_one("certain") or solver.settle_one("forward"):
+                raise explain.failure(self, *explain.first_cause(solver.failures))
+            if solver.decide_backward() or solver.decide():
                 continue
-            if self.containers.settle(solver) or (not self.layers_share_types and settle_place(self)):
+            if not self.layers_share_types and settle_place(self):
                 continue
-            if find(root.input).head is None:
-                solver.assign(root.input, T.Input(), ASSUMED)
-                self.containers.ask_again()
+            if find(root.input).con is None:
+                self._decide(root.input, Cause(ASSUMED))
+                solver.progress = True
+            elif solver.decide_object() or solver.decide_join() or self._settle_layer():
                 continue
-            if solver.settle_one("backward") or solver.settle_one("undecided"):
-                continue
-            if self._settle_layer():
-                continue
-            if (part := open_part(root.input)) is None:
-                source = ground(root.input)
-                if input_assumed or source is None or not source.labelled:
-                    return
-                # No block gave the input keys: they came backward, from what it meets.
-                solver.narrow(root.input, T.transform(source, lambda leaf: leaf, labelled=False))
-                input_assumed = True
-                continue
-            solver.assign(part, T.Input(), ASSUMED)
+            elif (part := open_part(root.input)) is not None:
+                self._decide(part, Cause(ASSUMED))
+            else:
+                if not input_assumed:  # keys came back from what it meets: no block gave the input any
+                    solver.drop_labels(root.input)
+                return
+
+    def _decide(self, v: Var, cause: Cause) -> None:
+        self.solver.unify(v, Var(INPUT, cause=cause))
+
+    def _object_reader(self, root: Var) -> Cause | None:
+        """Returns who reads the open root input, or its elements, as a Python object; None if nobody does."""
+        elements: dict[int, list[Var]] = {}
+        for container, element in self.containers:
+            elements.setdefault(id(find(container)), []).append(element)
+        todo, seen = [find(root)], set()
+        while todo:
+            v = todo.pop()
+            if v.con is INPUT:
+                return v.cause
+            if v.con is None and id(v) not in seen:
+                if v.reader is not None:
+                    return v.reader
+                seen.add(id(v))
+                todo += [find(element) for element in reversed(elements.get(id(v), ()))]
+        return None
 
     def _settle_layer(self) -> bool:
         """Gives one layer with an open output its default output type; returns whether there was one."""
         while self.undecided_layers:
             layer = self.undecided_layers.popleft()
             assert isinstance(layer.form, Layer)
-            default = layer.form.default_output() if find(layer.output).head is None else None
+            default = layer.form.default_output() if find(layer.output).con is None else None
             if default is not None:
-                self.solver.assign(layer.output, self.floats(default), layer)
+                self.gives(layer, self.floats(default))
                 return True
         return False
 
@@ -328,9 +378,9 @@ class Inference:
             ArrowTypeError: a type stays open, or a last check fails.
         """
         for occurrence in self.occurrences:
-            output = ground(occurrence.output)
-            if output is None or ground(occurrence.input) is None:
-                error = explain.still_open(self.occurrences)
+            output = self.solver.ground(occurrence.output)
+            if output is None or self.solver.ground(occurrence.input) is None:
+                error = explain.still_open(self)
                 error.unresolved = True
                 raise error
             if output.width > MAX_PARTS:
@@ -338,7 +388,7 @@ class Inference:
         if (knot := endless_recursion(self.occurrences)) is not None:
             raise without_end(knot)
         for occurrence in self.occurrences:
-            if (check := FINAL_CHECKS.get(core_form(occurrence.form))) is not None:
+            if (check := CHECKS.get(core_form(occurrence.form))) is not None:
                 check(self, occurrence)
         check_parameters(self.occurrences)
-        return build_typed(self.occurrences, self.inner)
+        return build_typed(self.solver, self.occurrences, self.inner)

@@ -4,141 +4,104 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of
 from arrows.inference.rules import (
     Misfit,
-    TypeRule,
+    as_sequence,
     explain_element,
     explain_mixed_items,
     is_no_object,
-    sequence_of,
-    spread_elements,
-    structure_of,
+    spread,
     type_words,
 )
 from arrows.typesys import types as T
-from arrows.typesys.terms import Kind, TypeVariable, compound, find
-from arrows.typesys.unify import Solver
+from arrows.typesys.terms import (
+    ENDLESS,
+    FINITE,
+    INPUT,
+    Cause,
+    Var,
+    find,
+    items_of,
+    kind_of,
+    parts_of,
+    sequence_of,
+    tuple_of,
+)
+from arrows.typesys.unify import Default, Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def constrain_map(inference: Inference, occurrence: Occurrence) -> None:
-    source = TypeVariable()
-    element = inference.enter(occurrence, occurrence.form.parts[0], source, None, "element")
-    inference.expect(MapRule(occurrence, source, element.output), occurrence.input, occurrence.output)
+def map_(inference: Inference, occurrence: Occurrence) -> Rule:
+    element, end = Var(), Var()
+    edge = Edge(occurrence, 0, explain_element)
+    part = inference.enter(occurrence, occurrence.form.parts[0], element, edge, "element")
+    inference.gives(occurrence, sequence_of(part.output, end, Cause(occurrence)))
+    yield occurrence.input, as_sequence(inference, occurrence, occurrence.input, element)
+    inference.solver.unify(end, spread(inference, occurrence.input, element, edge))
 
 
-def constrain_zip(inference: Inference, occurrence: Occurrence) -> None:
-    inference.expect(ZipRule(occurrence), occurrence.input)
+def zip_(inference: Inference, occurrence: Occurrence) -> Rule:
+    row: list[Var] = []  # the elements side by side, as far as the result is known
 
+    def known_row() -> list[Var]:
+        out = find(occurrence.output)
+        return items_of(parts_of(out)[0]) if kind_of(out) == "sequence" else []
 
-def constrain_broadcast(inference: Inference, occurrence: Occurrence) -> None:
-    inference.solver.bind(occurrence.output, "broadcast", [occurrence.input], None, occurrence, None)
-
-
-class MapRule(TypeRule):
-    """`Map`: passes elements to its block, and makes a sequence of the results."""
-
-    __slots__ = ("linked", "result", "source")
-
-    def __init__(self, occurrence: Occurrence, source: TypeVariable, result: TypeVariable) -> None:
-        super().__init__(occurrence)
-        self.source = source
-        self.result = result
-        self.linked = False
-
-    def run(self, solver: Solver) -> None:
-        if self.done:
-            return
-        v, out = find(self.occurrence.input), find(self.occurrence.output)
-        if v.head is None:
-            # The input may still be a sequence or an endless one, but either way the elements of the output
-            # are the results of the block.
-            if not self.linked and compound(out.head):
-                self.linked = True
-                args = solver.view(out).args
-                if len(args) == 1:
-                    solver.unify(self.result, args[0])
-            return
-        self.done = True
-        endless = spread_elements(solver, v, self.source, CoercionPlace(self.occurrence, 0, explain_element))
-        kind: Kind = "broadcast" if endless else "sequence"
-        solver.bind(self.occurrence.output, kind, [self.result], None, self.occurrence, None)
-
-    @property
-    def inside(self) -> TypeVariable:
-        return self.source
-
-    def default(self, solver: Solver) -> bool:
-        return sequence_of(solver, self.occurrence, self.occurrence.input, self.source)
-
-
-class ZipRule(TypeRule):
-    """`Zip`: waits until the structures of all items are known."""
-
-    __slots__ = ("watching",)
-
-    def __init__(self, occurrence: Occurrence) -> None:
-        super().__init__(occurrence)
-        self.watching = False
-
-    def run(self, solver: Solver) -> None:
-        occurrence = self.occurrence
-        v = find(occurrence.input)
-        if self.done or v.head is None:
-            return
-        if isinstance(v.head, T.Input):
-            self.done = True
-            element = TypeVariable(v.head, occurrence)
-            solver.bind(occurrence.output, "sequence", [element], None, occurrence, None)
-            return
-        if structure_of(v) != "tuple":
-            zipped = name_of(occurrence) if occurrence.form.name else f"ar.{name_of(occurrence)}"
-            raise Misfit(
-                f"{occurrence.form.kind} takes a tuple of sequences, and it gets {type_words(v)}",
-                f"put the sequences side by side first: (f & g) >> {zipped}",
-            )
-        items = [find(arg) for arg in solver.view(v).args]
-        if not items:
-            raise Misfit("there are no sequences in an empty tuple")
-        if any(item.head is None for item in items):
-            if not self.watching:
-                self.watching = True
-                solver.add(self, *(item for item in items if item.head is None))
-            return
-        self.done = True
-        endless, elements = True, []
-        place = CoercionPlace(occurrence, 0, explain_mixed_items)
-        for i, item in enumerate(items):
-            if not isinstance(item.head, T.Input) and not compound(item.head):
-                raise Misfit(
-                    f"item {i} is {item.head}, which has no elements",
-                    "to put one value beside every element, repeat it with ar.Broadcast: g >> ar.Broadcast()",
-                )
-            elements.append(TypeVariable())
-            endless = spread_elements(solver, item, elements[-1], place) and endless
-        kind: Kind = "broadcast" if endless else "sequence"
-        solver.bind(occurrence.output, kind, [solver.make("tuple", elements)], None, occurrence, None)
-
-    def default(self, solver: Solver) -> bool:
-        v, out = find(self.occurrence.input), find(self.occurrence.output)
-        if structure_of(out) != "sequence":
+    def decide() -> bool:
+        row[:] = known_row()
+        if not any(map(is_no_object, row)):
             return False
-        result = find(solver.view(out).args[0])
-        if structure_of(result) != "tuple":
-            return False
-        elements = solver.view(result).args
-        if v.head is None:
-            if not any(is_no_object(element) for element in elements):
+        columns = [sequence_of(element) for element in row]
+        inference.solver.unify(occurrence.input, tuple_of(columns, cause=Cause(occurrence, reads=True)))
+        return True
+
+    yield occurrence.input, decide
+    v = find(occurrence.input)
+    if v.con is INPUT:
+        inference.gives(occurrence, sequence_of(Var(INPUT, cause=v.cause), cause=Cause(occurrence)))
+        return
+    if kind_of(v) != "tuple":
+        zipped = name_of(occurrence) if occurrence.form.name else f"ar.{name_of(occurrence)}"
+        raise Misfit(
+            f"{occurrence.form.kind} takes a tuple of sequences, and it gets {type_words(v)}",
+            f"put the sequences side by side first: (f & g) >> {zipped}",
+        )
+    columns = v.args
+    if not columns:
+        raise Misfit("there are no sequences in an empty tuple")
+    elements: list[Var] = [Var() for _ in columns]
+
+    def column_of(place: int) -> Default:
+        def decide() -> bool:
+            row = known_row()
+            if len(row) != len(columns) or not is_no_object(row[place]):
                 return False
-            items = [solver.make("sequence", [element]) for element in elements]
-            solver.bind(v, "tuple", items, None, self.occurrence, None)
+            inference.solver.unify(columns[place], sequence_of(row[place]))
             return True
-        items = solver.view(v).args if structure_of(v) == "tuple" else []
-        if len(items) != len(elements):
-            return False
-        pairs = zip(items, elements, strict=True)
-        return any(sequence_of(solver, self.occurrence, item, element) for item, element in pairs)
+
+        return decide
+
+    for i, column in enumerate(columns):
+        yield column, column_of(i)
+    ends = []
+    edge = Edge(occurrence, 0, explain_mixed_items)
+    for i, (column, element) in enumerate(zip(columns, elements, strict=True)):
+        column = find(column)
+        if isinstance(column.con, T.Type) and column.con is not INPUT:
+            raise Misfit(
+                f"item {i} is {column.con}, which has no elements",
+                "to put one value beside every element, repeat it with ar.Broadcast: g >> ar.Broadcast()",
+            )
+        ends.append(spread(inference, column, element, edge))
+    yield from ends
+    endless = all(find(end).con == ENDLESS for end in ends)
+    rows = sequence_of(tuple_of(elements), Var(ENDLESS if endless else FINITE), Cause(occurrence))
+    inference.gives(occurrence, rows)
+
+
+def broadcast(inference: Inference, occurrence: Occurrence) -> None:
+    inference.gives(occurrence, sequence_of(occurrence.input, Var(ENDLESS), Cause(occurrence)))

@@ -11,10 +11,22 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from arrows.combinators import AnyBlock, Fix, Reference, Token, parts_first
+from arrows.combinators import (
+    AnyBlock,
+    Choice,
+    Fix,
+    Pipe,
+    Read,
+    Reference,
+    Shared,
+    Token,
+    Transform,
+    parts_first,
+)
 from arrows.inference.typed import Knot, Path, Typed
 from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.terms import Clash, Constraint, TypeVariable, ground
+from arrows.typesys import types as T
+from arrows.typesys.terms import Clash, Var
 from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
@@ -22,7 +34,7 @@ if TYPE_CHECKING:
 
 
 ASSUMED = object()
-"""The origin of a root input that nothing fixes; inference takes it to be a Python object."""
+"""The cause of a root input that nothing fixes; inference takes it to be a Python object."""
 
 
 class Occurrence:
@@ -30,11 +42,13 @@ class Occurrence:
 
     Attributes:
         form: the block.
-        value: identifies the value that the block reads: the occurrence that gives it, or a unique object.
-        input, output: the type variables of its input and result.
+        input, output: the type variables of its input and result; the variable of its input is the value that
+            it reads.
         path: the first place where it stands.
         places: the number of places where it stands.
-        entered: whether its constraints are made.
+        entered: whether its rule has begun.
+        outer: the occurrence that it is a part of, at the first place; None for the root.
+        edge: the edge over which its input comes; None where that is the input of `outer`.
         parts: the occurrences of its parts.
         trace: for an `Apply`, what it computes, once the input type is ground.
         knot: for a `Fix` or `Reference`, the occurrence at which its recursion begins.
@@ -42,27 +56,25 @@ class Occurrence:
     """
 
     __slots__ = (
-        "entered",
-        "first",
-        "form",
-        "input",
-        "knot",
-        "output",
-        "parts",
-        "path",
-        "places",
+        "edge", "entered", "first", "form", "input", "knot", "outer", "output", "parts", "path", "places",
         "trace",
-        "value",
-    )
+    )  # fmt: skip
 
     def __init__(
-        self, form: AnyBlock, value: object, input: TypeVariable, output: TypeVariable, path: Path
+        self,
+        form: AnyBlock,
+        input: Var,
+        output: Var,
+        path: Path,
+        outer: Occurrence | None = None,
+        edge: Edge | None = None,
     ) -> None:
         self.form = form
-        self.value = value
         self.input = input
         self.output = output
         self.path = path
+        self.outer = outer
+        self.edge = edge
         self.places = 1
         self.entered = False
         self.parts: list[Occurrence] = []
@@ -84,10 +96,10 @@ class Leave:
     group: int | None = None
 
 
-# Not frozen: a frozen one takes four times as long to make, and there is one for each coercion.
+# Not frozen: a frozen one takes four times as long to make, and there is one for nearly each occurrence.
 @dataclass(slots=True, eq=False)
-class CoercionPlace:
-    """A place in a form where a value passes from one block to another.
+class Edge:
+    """An edge of the expression: in a form, a value passes to a part of it, or from a part.
 
     Attributes:
         owner: the occurrence of the form.
@@ -98,7 +110,7 @@ class CoercionPlace:
 
     owner: Occurrence
     index: int
-    explain: Callable[[CoercionPlace, Clash], ArrowTypeError]
+    explain: Callable[[Edge, Clash], ArrowTypeError]
     call: SourceLine | None = None
 
     @property
@@ -112,17 +124,19 @@ class CoercionPlace:
         return self.call or self.owner.form.site
 
 
-class Refusal(Constraint):
-    """A constraint that stands for an occurrence whose own types contradict the types around it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Contradiction:
+    """What an occurrence says of its own input or result is not what flows there.
 
-    __slots__ = ("occurrence",)
+    Attributes:
+        occurrence: the occurrence.
+        own: the type that it says.
+        reads: whether it says so of its input; else of its result.
+    """
 
-    def __init__(self, occurrence: Occurrence) -> None:
-        super().__init__()
-        self.occurrence = occurrence
-
-    def run(self, solver: Solver) -> None:
-        """Does nothing: the contradiction is known already."""
+    occurrence: Occurrence
+    own: Var
+    reads: bool
 
 
 # Repeated blocks
@@ -257,9 +271,10 @@ class Components:
 # The typed tree
 
 
-def build_typed(occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> Typed:
+def build_typed(solver: Solver, occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> Typed:
     """Builds the typed tree from occurrences with ground types, each of which comes before its parts.
 
+    What reads a Python object has the input `Input`, whatever container of objects flows in.
     `inner` has the identities of the knots that nothing outside of their component enters.
     """
     typed: dict[int, Typed] = {}
@@ -267,8 +282,12 @@ def build_typed(occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> T
     for x in reversed(occurrences):
         parts = tuple([typed[id(part)] for part in x.parts])
         knot = knots[id(x.knot)] if x.knot is not None else None
-        input, output = ground(x.input), ground(x.output)
+        input, output = solver.ground(x.input), solver.ground(x.output)
         assert input is not None and output is not None
+        if reads_object(x.form):
+            input = T.Input()
+        elif isinstance(x.form, Pipe) and parts:
+            input = parts[0].input
         typed[id(x)] = Typed(
             form=x.form,
             input=input,
@@ -282,3 +301,10 @@ def build_typed(occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> T
         if knot is not None and x.knot is x:
             knot.tie(typed[id(x)], parts[0])
     return typed[id(occurrences[0])]
+
+
+def reads_object(form: AnyBlock) -> bool:
+    """Whether a block reads its input as a Python object."""
+    return isinstance(form, (Read, Transform, Shared)) or (
+        isinstance(form, Choice) and form.key_block is None
+    )

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from arrows.combinators import AndFan, AnyBlock, Choice, DerivedBlock, Fan, Layer, Pipe, Read
-from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.occurrences import Edge, Occurrence
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.coercion import Coercion, moved_key
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import Clash, Struct, TypeVariable, coercible, compound, find, notation
+from arrows.typesys.terms import (
+    INPUT,
+    Clash,
+    Var,
+    find,
+    kind_of,
+    labels_of,
+    leaf_of,
+    moved_key,
+    notation,
+    parts_of,
+    readable,
+)
 
-Head: TypeAlias = T.Type | Struct | None
-"""The outermost part of a type, as far as it is known; None while it is open."""
 
-
-def difference(
-    left: TypeVariable, right: TypeVariable, a: Occurrence | None, b: Occurrence | None, results: bool
-) -> str:
+def difference(left: Var, right: Var, a: Occurrence | None, b: Occurrence | None, results: bool) -> str:
     """Says where two types first differ, and which block fixed each of them there."""
-    left, right = find(left), find(right)
-    where: list[str] = []
-    while True:
-        x, y = left.head, right.head
-        if not (compound(x) and compound(y)) or _word(x) != _word(y):
-            break
-        xs, ys = _parts(left), _parts(right)
-        if len(xs) != len(ys):
-            break
-        wrong = [i for i, (p, q) in enumerate(zip(xs, ys, strict=True)) if not _agree(p, q)]
-        if not wrong:
-            break
-        i = wrong[0]
-        if _word(x) == "a tuple":
-            names = x.labels if isinstance(x, (T.Tuple, Struct)) else None
-            where.append(f"item {names[i]!r}" if names is not None else f"item {i}")
-        else:
-            where.append("the element")
-        left, right = find(xs[i]), find(ys[i])
+    left, right, where = _first_difference(left, right)
     start = " of ".join(reversed(where)) + ": " if where else ""
-    verb, l_word, r_word = _contrast(left.head, right.head)
+    verb, l_word, r_word = _contrast(left, right)
     l_by = fixed(left, a, "first" if results else "left")
     r_by = fixed(right, b, "second" if results else "right")
     sides = ("in the first", "in the second") if results else ("on the left", "on the right")
@@ -48,8 +34,28 @@ def difference(
     return f"{start}{verb}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
 
 
-def _contrast(x: Head, y: Head) -> tuple[str, str, str]:
+def _first_difference(left: Var, right: Var) -> tuple[Var, Var, list[str]]:
+    """The first parts of two types that differ, and the words for the way to them, from the outside in."""
+    left, right = find(left), find(right)
+    where: list[str] = []
+    while left.args and left.con == right.con:
+        parts = list(zip(parts_of(left), parts_of(right), strict=True))
+        wrong = [i for i, (x, y) in enumerate(parts) if not _agree(x, y)]
+        if not wrong:
+            break
+        i = wrong[0]
+        labels = labels_of(left)
+        if kind_of(left) == "tuple":
+            where.append(f"item {i}" if labels is None else f"item {labels[i]!r}")
+        else:
+            where.append("the element")
+        left, right = parts[i]
+    return left, right, where
+
+
+def _contrast(left: Var, right: Var) -> tuple[str, str, str]:
     """Words the difference of two types: the start of the sentence, and the words for each side."""
+    x, y = leaf_of(left), leaf_of(right)
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if len(x.shape) != len(y.shape):
             return "there ", f"{_axes(x)} ({x})", f"{_axes(y, False)} ({y})"
@@ -57,10 +63,10 @@ def _contrast(x: Head, y: Head) -> tuple[str, str, str]:
             if n != m:
                 return f"axis {i} is ", str(n), str(m)
         return "the element type is ", x.dtype, y.dtype
-    if _word(x) == _word(y) == "a tuple":
-        n, m = _count(x), _count(y)
+    if kind_of(left) == kind_of(right) == "tuple":
+        n, m = len(left.args), len(right.args)
         return "the tuple has ", f"{n} item{'s' * (n != 1)}", str(m)
-    return "there is ", _word(x), _word(y)
+    return "there is ", _word(left), _word(right)
 
 
 def _axes(t: T.Tensor, verb: bool = True) -> str:
@@ -69,80 +75,55 @@ def _axes(t: T.Tensor, verb: bool = True) -> str:
     return f"{'is' if n < 2 else 'are'} {words}" if verb else words
 
 
-def _word(head: Head) -> str:
-    if head is None:
-        return "something still open"
-    if isinstance(head, T.Input):
+def _word(v: Var) -> str:
+    x, kind = leaf_of(v), kind_of(v)
+    if isinstance(x, T.Input):
         return "a Python object"
-    if isinstance(head, T.Tensor):
+    if isinstance(x, T.Tensor):
         return "a tensor"
-    if isinstance(head, T.Void):
+    if isinstance(x, T.Void):
         return "nothing (Void)"
-    kind = head.kind if isinstance(head, Struct) else type(head).__name__.lower()
-    return {"tuple": "a tuple", "sequence": "a sequence", "broadcast": "an endless sequence"}[kind]
+    words = {"tuple": "a tuple", "sequence": "a sequence", "broadcast": "an endless sequence"}
+    return words.get(kind, "something still open")
 
 
-def _count(head: Head) -> int:
-    if isinstance(head, Struct):
-        return len(head.args)
-    assert isinstance(head, T.Tuple)
-    return len(head.items)
-
-
-def _parts(v: TypeVariable) -> list[TypeVariable]:
-    if v.struct is not None:
-        return v.struct.args
-    return [TypeVariable(t, v.origin) for t in v.head.children] if isinstance(v.head, T.Type) else []
-
-
-def _agree(x: TypeVariable, y: TypeVariable) -> bool:
+def _agree(x: Var, y: Var) -> bool:
     """Whether two parts may still be of one type, as far as they are known."""
     todo = [(x, y)]
     while todo:
         x, y = todo.pop()
         x, y = find(x), find(y)
-        if x is y or x.head is None or y.head is None:
+        if x is y or x.con is None or y.con is None:
             continue
-        if isinstance(x.head, T.Type) and isinstance(y.head, T.Type):
-            if not coercible(x.head, y.head):
-                return False
-        elif isinstance(y.head, T.Input):
-            if isinstance(x.head, Struct) and x.head.impure:
-                return False
-        elif not (compound(x.head) and compound(y.head)) or len(_parts(x)) != len(_parts(y)):
+        if x.con != y.con:
             return False
-        else:
-            todo.extend(zip(_parts(x), _parts(y), strict=True))
+        todo.extend(zip(x.args, y.args, strict=True))
     return True
 
 
-def fixed(v: TypeVariable, shown: Occurrence | None, side: str) -> str:
+def fixed(v: Var, shown: Occurrence | None, side: str) -> str:
     """Says which block fixed a type, if that is not the block shown on this side."""
-    if v.via is not None and side == "right":
-        site = _site(v.via)
-        if site is not None:
-            by = origin_words(v, shown, site)
-            return f", fixed by its use at {site}" + (f", through {by}" if by else "")
+    cause = find(v).cause
+    if cause is not None and side == "right" and isinstance(cause.edge, Edge) and not cause.reads:
+        by = origin_words(v, shown, cause.edge.site)
+        return f", fixed by its use at {cause.edge.site}" + (f", through {by}" if by else "")
     words = origin_words(v, shown)
     return f", fixed by {words}" if words else ""
 
 
-def origin_words(v: TypeVariable, shown: Occurrence | None, site: SourceLine | None = None) -> str:
+def origin_of(v: Var) -> Occurrence | None:
+    """The occurrence that fixed a type, if one did."""
+    cause = find(v).cause
+    return cause.occurrence if cause is not None and isinstance(cause.occurrence, Occurrence) else None
+
+
+def origin_words(v: Var, shown: Occurrence | None, site: SourceLine | None = None) -> str:
     """Names the block that fixed a type and its place, unless the error shows it already."""
-    origin = v.origin
-    if (
-        not isinstance(origin, Occurrence)
-        or origin is shown
-        or (shown is not None and origin.form is shown.form)
-    ):
+    origin = origin_of(v)
+    if origin is None or origin is shown or (shown is not None and origin.form is shown.form):
         return ""
     where = f" at {origin.form.site}" if origin.form.site != site else ""
     return _call(origin.form) + where
-
-
-def _site(coercion: Coercion) -> SourceLine | None:
-    place = coercion.context
-    return place.site if isinstance(place, CoercionPlace) else None
 
 
 def _call(form: AnyBlock) -> str:
@@ -166,8 +147,8 @@ def meet(
     attempt: str,
     a: Occurrence | None,
     b: Occurrence | None,
-    left: TypeVariable,
-    right: TypeVariable,
+    left: Var,
+    right: Var,
     at: Occurrence,
     *,
     left_name: str = "",
@@ -181,13 +162,23 @@ def meet(
         side_of(a) if a is not None else Side(left_name, notation(left), left_site),
         side_of(b) if b is not None else Side(right_name, notation(right)),
     ]
-    moved = moved_key(find(left).head) if isinstance(find(right).head, T.Input) else None
+    moved = moved_key(left) if leaf_of(right) is INPUT else None
     if moved is not None:
         reason, hint = explain_moved(*moved)
     else:
         reason = difference(left, right, a, b, results)
-        hint = _computed_choice(left, right, a, b) or hint or repair(left, right, b, a)
+        hint = _computed_choice(left, right, a, b) or _one_object(left, right) or hint
+        hint = hint or repair(left, right, b, a)
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
+
+
+def _one_object(left: Var, right: Var) -> str:
+    """Hints at what to do where a tuple of Python objects and an object come together; empty elsewhere."""
+    left, right = _first_difference(left, right)[:2]
+    pair = (left, right) if kind_of(left) else (right, left)
+    if leaf_of(pair[1]) is INPUT and kind_of(pair[0]) in ("tuple", "sequence") and readable(pair[0]):
+        return "make one Python object of the tuple: add >> ar.Input(tuple) to it"
+    return ""
 
 
 def explain_moved(key: object, position: int) -> tuple[str, str]:
@@ -199,11 +190,9 @@ def explain_moved(key: object, position: int) -> tuple[str, str]:
     return reason, "make a tuple without keys, (f & g) in place of ar.Record({...}); or take its items before"
 
 
-def refused_by_part(
-    place: CoercionPlace, clash: Clash, attempt: str, value: str, hint: str = ""
-) -> ArrowTypeError:
+def refused_by_part(edge: Edge, clash: Clash, attempt: str, value: str, hint: str = "") -> ArrowTypeError:
     """Makes the error for a value that a form passes and its part cannot take; the text calls it `value`."""
-    part = place.part
+    part = edge.part
     return meet(
         attempt,
         None,
@@ -212,7 +201,7 @@ def refused_by_part(
         clash.right,
         part,
         left_name=value,
-        left_site=place.site,
+        left_site=edge.site,
         hint=hint,
     )
 
@@ -222,15 +211,13 @@ def refused_by_part(
 SELECT = "to choose by computed numbers, compute both and select in a Function: ar.ops.where(condition, f, g)"
 
 
-def _computed_choice(
-    left: TypeVariable, right: TypeVariable, before: Occurrence | None, choice: Occurrence | None
-) -> str:
+def _computed_choice(left: Var, right: Var, before: Occurrence | None, choice: Occurrence | None) -> str:
     """Hints at what to do for a choice whose key function is given tensors; empty if this is not so."""
-    x, y = find(left).head, find(right).head
+    x, y = leaf_of(left), leaf_of(right)
     form = choice.form if choice is not None else None
     if not isinstance(form, Choice) or form.key is None or not isinstance(y, T.Input):
         return ""
-    if not (isinstance(x, T.Tensor) or (compound(x) and not _holds_object(x))):
+    if not (isinstance(x, T.Tensor) or (kind_of(left) and not _holds_object(left))):
         return ""
     name = name_of(choice) if choice is not None else ""
     early = f"the key of {name} is a function of a Python object: it runs before any tensor is computed"
@@ -242,8 +229,8 @@ def _computed_choice(
     return f"{early}; {SELECT}"
 
 
-def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occurrence | None = None) -> str:
-    x, y = find(left).head, find(right).head
+def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = None) -> str:
+    x, y = leaf_of(left), leaf_of(right)
     name = name_of(b) if b is not None else "it"
     if isinstance(x, T.Input):
         if isinstance(y, T.Tensor):
@@ -254,7 +241,7 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
             return f"Void carries nothing; give {name} its input another way"
         if a is not None and isinstance(a.form, Read) and isinstance(x, T.Tensor):
             return f"{name} takes the Python object itself: leave {name_of(a)} out"
-        if _holds_object(x):
+        if _holds_object(left):
             hint = f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"
             if b is not None and isinstance(b.form, Choice):
                 hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
@@ -270,23 +257,20 @@ def repair(left: TypeVariable, right: TypeVariable, b: Occurrence | None, a: Occ
             kind = b.form.kind if b is not None and isinstance(b.form, Layer) else ""
             return f"put FC({y.shape[0]}) between them" + (f", or use another {kind} here" if kind else "")
         return ""
-    element = x.element if isinstance(x, (T.Sequence, T.Broadcast)) else None
-    if element is not None and element == y:
+    if kind_of(left) in ("sequence", "broadcast") and notation(parts_of(left)[0]) == notation(right):
         return f"apply it to every element: ar.Map({name})" + (
-            "; or reduce the sequence first: ar.Sum()" if isinstance(element, T.Tensor) else ""
+            "; or reduce the sequence first: ar.Sum()" if isinstance(y, T.Tensor) else ""
         )
-    if _word(x) == "a tuple" and isinstance(y, T.Tensor):
+    if kind_of(left) == "tuple" and isinstance(y, T.Tensor):
         return "take one item with ar.GetItem(0), or join the tensors with ar.Concat()"
-    if isinstance(x, T.Tensor) and _word(y) == "a sequence":
+    if isinstance(x, T.Tensor) and kind_of(right) == "sequence":
         return f"{name} goes over a sequence, and a single value does not become a sequence of one by itself"
     return ""
 
 
-def _holds_object(x: T.Type | Struct | None) -> bool:
+def _holds_object(v: Var) -> bool:
     """Whether a type is a tuple with an item that is, or may be, a Python object."""
-    if isinstance(x, Struct):
-        return x.kind == "tuple" and any(find(arg).head in (None, T.Input()) for arg in x.args)
-    return isinstance(x, T.Tuple) and T.Input() in x.items
+    return kind_of(v) == "tuple" and any(part.con in (None, INPUT) for part in parts_of(v))
 
 
 # Words
@@ -340,13 +324,3 @@ def side_of(occurrence: Occurrence) -> Side:
 
 def untyped_side(occurrence: Occurrence) -> Side:
     return Side(name_of(occurrence), "? -> ?", occurrence.form.site)
-
-
-def items_of(v: TypeVariable) -> list[TypeVariable]:
-    """Returns the items of a tuple, known or open; an empty list for any other type."""
-    v = find(v)
-    if v.struct is not None and v.struct.kind == "tuple":
-        return [find(arg) for arg in v.struct.args]
-    if isinstance(v.head, T.Tuple):
-        return [TypeVariable(item, v.origin) for item in v.head.items]
-    return []

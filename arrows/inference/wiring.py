@@ -5,66 +5,58 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from arrows.combinators import Fan, Graph, Item, Source, Tap
-from arrows.inference.occurrences import CoercionPlace, Occurrence
+from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, step_of
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side
-from arrows.typesys.terms import Clash, TypeVariable, ground
+from arrows.typesys.terms import Cause, Clash, Var, leaf_of, notation, tuple_of
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def constrain_pipe(inference: Inference, pipe: Occurrence) -> None:
+def pipe(inference: Inference, pipe: Occurrence) -> None:
     steps = pipe.form.parts
     if not steps:
-        inference.solver.unify(pipe.input, pipe.output)
+        inference.gives(pipe, pipe.input)
         return
-    source, value, place = pipe.input, pipe.value, None
+    value, edge = pipe.input, None
     count = len(steps)
     for i, block in enumerate(steps):
         word = f"step {i + 1} of {count}" if count > 1 else ""
-        result = pipe.output if i == count - 1 else None
-        step = inference.enter(pipe, block, source, place, word, value=value, result=result)
-        source, value, place = step.output, step, CoercionPlace(pipe, i + 1, _explain_step)
+        output = pipe.output if i == count - 1 else None
+        value = inference.enter(pipe, block, value, edge, word, output).output
+        edge = Edge(pipe, i + 1, _explain_step)
 
 
-def constrain_fan(inference: Inference, fan: Occurrence) -> None:
+def fan(inference: Inference, fan: Occurrence) -> None:
     assert isinstance(fan.form, Fan)
     labels = fan.form.labels
     count = len(fan.form.parts)
     results = []
     for i, block in enumerate(fan.form.parts):
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
-        place = CoercionPlace(fan, i, _explain_part)
-        part = inference.enter(fan, block, fan.input, place, word, value=fan.value)
-        results.append(part.output)
-    inference.solver.bind(fan.output, "tuple", results, labels, fan, None)
+        results.append(inference.enter(fan, block, fan.input, Edge(fan, i, _explain_part), word).output)
+    inference.gives(fan, tuple_of(results, labels, Cause(fan)))
 
 
-def constrain_graph(inference: Inference, graph: Occurrence) -> None:
+def graph(inference: Inference, graph: Occurrence) -> None:
     form = graph.form
     assert isinstance(form, Graph)
-    wires: list[tuple[TypeVariable, object]] = [(graph.input, graph.value)]
+    wires = [graph.input]
     for j, (call, block) in enumerate(zip(form.nodes, form.parts, strict=True)):
         word = block.kind if block.name is None or block.parts else block.name
         if call.site.line:
             word = f"{word} in line {call.site.line}"
-        source, value = _read(inference, call.source, wires)
-        place = CoercionPlace(graph, j, _explain_call, call.site)
-        part = inference.enter(graph, block, source, place, word, value=value)
-        wires.append((part.output, part))
-    inference.solver.unify(graph.output, _read(inference, form.output, wires)[0])
+        edge = Edge(graph, j, _explain_call, call.site)
+        wires.append(inference.enter(graph, block, _read(inference, call.source, wires), edge, word).output)
+    inference.gives(graph, _read(inference, form.output, wires))
 
 
-def _read(
-    inference: Inference, source: Source, wires: list[tuple[TypeVariable, object]]
-) -> tuple[TypeVariable, object]:
-    """Returns the type that a call reads, and the identity of the value."""
-    if isinstance(source, int):
-        return wires[source]
-    done: list[tuple[TypeVariable, object]] = []
+def _read(inference: Inference, source: Source, wires: list[Var]) -> Var:
+    """Returns the value that a call reads."""
+    done: list[Var] = []
     todo: list[tuple[Source, bool]] = [(source, False)]
     while todo:
         x, items_done = todo.pop()
@@ -73,8 +65,7 @@ def _read(
         elif items_done:
             items = done[len(done) - len(x) :]
             del done[len(done) - len(x) :]
-            together = inference.solver.make("tuple", [var for var, _ in items])
-            done.append((together, inference.tuple_of([value for _, value in items])))
+            done.append(inference.tuple_of(items))
         else:
             todo.append((x, True))
             todo.extend((item, False) for item in reversed(x))
@@ -84,45 +75,45 @@ def _read(
 # Explanations
 
 
-def _explain_step(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_step(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of a step cannot pass to the next step."""
-    before = place.owner.parts[place.index - 1]
-    left, right = last_of(before), first_of(place.part)
+    before = edge.owner.parts[edge.index - 1]
+    left, right = last_of(before), first_of(edge.part)
     attempt = f"cannot compose {step_of(left)} >> {step_of(right)}"
-    return meet(attempt, left, right, before.output, place.part.input, place.part)
+    return meet(attempt, left, right, before.output, edge.part.input, edge.part)
 
 
-def explain_input(place: CoercionPlace, role: str) -> ArrowTypeError:
+def explain_input(edge: Edge, role: str, clash: Clash) -> ArrowTypeError:
     """Explains why the input of a form cannot pass to a part, whose part in the form `role` names."""
-    source = f"input of {name_of(place.owner)}"
-    attempt = f"cannot give the {source} to {role}, {name_of(first_of(place.part))}"
-    return refused_by_part(place, Clash(place.owner.input, place.part.input), attempt, source)
+    source = f"input of {name_of(edge.owner)}"
+    attempt = f"cannot give the {source} to {role}, {name_of(first_of(edge.part))}"
+    return refused_by_part(edge, clash, attempt, source)
 
 
-def _explain_part(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_part(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the input of a fan-out cannot pass to a part."""
-    return explain_input(place, f"part {place.index + 1}")
+    return explain_input(edge, f"part {edge.index + 1}", clash)
 
 
-def _explain_call(place: CoercionPlace, clash: Clash) -> ArrowTypeError:
+def _explain_call(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the value that a call in a wiring graph reads cannot pass to its block."""
-    graph, form, block = place.owner, place.owner.form, first_of(place.part)
+    graph, form, block = edge.owner, edge.owner.form, first_of(edge.part)
     assert isinstance(form, Graph)
-    source = form.nodes[place.index].source
+    source = form.nodes[edge.index].source
     producer = last_of(graph.parts[source - 1]) if isinstance(source, int) and source > 0 else None
     words = "its input" if source == 0 else "the wires"
     if producer is not None:
         words = f"the result of {name_of(producer)}"
     attempt = f"let {name_of(block)} read {words}" if form.title else f"call {name_of(block)} on {words}"
     return meet(
-        f"cannot {attempt} in {form.words} at {place.site}",
+        f"cannot {attempt} in {form.words} at {edge.site}",
         producer,
         block,
         clash.left,
         clash.right,
-        place.part,
+        edge.part,
         left_name=words,
-        left_site=place.site,
+        left_site=edge.site,
     )
 
 
@@ -135,7 +126,7 @@ def check_graph(inference: Inference, graph: Occurrence) -> None:
     assert isinstance(form, Graph)
     read = _wires_read(form)
     for j, part in enumerate(graph.parts):
-        needless = isinstance(ground(part.output), T.Void) or isinstance(part.form, Tap)
+        needless = isinstance(leaf_of(part.output), T.Void) or isinstance(part.form, Tap)
         if j + 1 not in read and not needless:
             raise _unread(graph, j)
 
@@ -170,5 +161,5 @@ def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
         graph,
         "no block reads this wire, so it would be computed for nothing",
         hint,
-        Side(parameter or block.label, str(ground(graph.parts[j].output)), call.site),
+        Side(parameter or block.label, notation(graph.parts[j].output), call.site),
     )

@@ -1,98 +1,170 @@
-"""Terms of unification: type variables, structures of variables, and the constraints that wait on them.
+"""Types while they are being found: variables, and what is known of each.
 
-When a variable changes, `Propagation` schedules the constraints that wait on it. A structure counts its parts
-that are not ground yet (`pending`): when a part becomes ground, the count tells whether the whole is ground,
-without looking at the other parts. (A type is ground if no part of it is open.)
+A `Var` is a type that is open, or has a constructor over other variables. Two variables that were made equal
+are one from then on (union-find): an edge of an expression is the variable of its producer. A variable that
+somebody reads as a Python object carries that demand until its type is known.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.typesys import types as T
-from arrows.typesys.errors import ArrowTypeError
 
 if TYPE_CHECKING:
-    from arrows.typesys.coercion import Coercion
-    from arrows.typesys.unify import Solver
+    from arrows.typesys.unify import Join, Running
 
-Kind = Literal["tuple", "sequence", "broadcast"]
 MAX_PARTS = 100_000  # leaves of a type, each counted wherever it occurs: n nested pairs may have 2**n leaves
 SHOWN = 200  # the most parts of a type that a message shows
 
+Constructor: TypeAlias = "T.Type | tuple[str, int]"
+"""A type without parts, or the kind of a compound type with the number of its variables."""
 
-class Struct:
-    """A tuple or sequence whose parts may be open.
+INPUT = T.Input()
+VOID = T.Void()
+SEQUENCE = ("sequence", 2)  # of the element, and of whether it ends
+FINITE = ("finite", 0)
+ENDLESS = ("endless", 0)
+ANY_LABELS: T.Labels = (object(),)
+"""The labels of a tuple that somebody reads, whatever its labels: it takes those of what flows in."""
+
+
+class Cause:
+    """Who says what a type is.
 
     Attributes:
-        kind: tuple, sequence or broadcast.
-        args: the variables of its parts.
-        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.Tuple`).
-        pending: the number of parts that are not ground yet.
-        impure: whether some part is known not to be `Input`, so that the whole cannot convert to `Input`.
-        owner: the variable whose head this is.
+        occurrence: the occurrence of a block; something else where a type is assumed.
+        reads: whether it says so of what it reads; else of its result.
+        says: the whole type at that end of the block, of which this may be a part; None if it has open parts.
+        edge: the edge of the expression where it reads, if that is not the one to its input.
     """
 
-    __slots__ = ("args", "impure", "kind", "labels", "lost", "owner", "pending")
+    __slots__ = ("edge", "occurrence", "reads", "says")
+
+    def __init__(
+        self, occurrence: object, reads: bool = False, says: T.Type | None = None, edge: object = None
+    ) -> None:
+        self.occurrence = occurrence
+        self.reads = reads
+        self.says = says
+        self.edge = edge
+
+
+class Var:
+    """A type that may not be known yet.
+
+    Attributes:
+        con: the constructor; None while the type is open.
+        args: the variables of its parts.
+        cause: who said what it is.
+        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.Tuple`).
+        link: the variable that this one was made equal to, if any.
+        shape: a variable whose type is equal but for labels, if any: the next on the way to the one that
+            stands for all of them.
+        reader: who reads it as a Python object, while it is open.
+        waiting: what goes on when it becomes known.
+        relabelled: what follows when it loses labels.
+        ground: how many of its parts, from the first on, are known to have no open part.
+        type: the type, once it has no open part and somebody asked for it.
+    """
+
+    __slots__ = (
+        "args", "cause", "con", "ground", "labels", "link", "lost", "reader", "relabelled", "shape", "type",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
-        kind: Kind,
-        args: list[TypeVariable],
-        labels: T.Labels | None,
-        lost: frozenset[T.Labels],
-        owner: TypeVariable,
+        con: Constructor | None = None,
+        args: Sequence[Var] = (),
+        cause: Cause | None = None,
+        labels: T.Labels | None = None,
+        lost: frozenset[T.Labels] = frozenset(),
     ) -> None:
-        self.kind = kind
+        self.con = con
         self.args = args
+        self.cause = cause
         self.labels = labels
         self.lost = lost
-        self.owner = owner
-        self.pending = 0
-        self.impure = kind == "broadcast"
-
-    def ground(self) -> T.Type:
-        """The type, once all parts are ground."""
-        parts = cast("tuple[T.Type, ...]", tuple(find(a).head for a in self.args))
-        if self.kind == "tuple":
-            return T.Tuple(parts, self.labels, self.lost)
-        return (T.Sequence if self.kind == "sequence" else T.Broadcast)(parts[0])
+        self.link: Var | None = None
+        self.shape: Var | None = None
+        self.reader: Cause | None = None
+        self.waiting: Sequence[Running | Join] = ()
+        self.relabelled: Sequence[Callable[[], None]] = ()
+        self.ground = 0
+        self.type: T.Type | None = None
 
 
-class TypeVariable:
-    """A type that is not known yet.
+class Clash(Exception):
+    """Two types that must be equal are not. `inference`, which knows the blocks, explains it.
 
     Attributes:
-        link: the variable that this one was made equal to, if any.
-        head: a ground type, a `Struct`, or None while it is open.
-        struct: the parts of a compound type, made on demand; kept when the head becomes ground.
-        watch: the constraints to run when this changes.
-        parents: the structs that this is a part of.
-        origin: what fixed the type first, for messages; nothing here looks inside.
-        via: the coercion through which the type came, if any.
+        left, right: the types.
+        infinite: whether one is a part of the other.
+        reader: who reads one of them as a Python object, which it is not.
     """
 
-    __slots__ = ("head", "link", "origin", "parents", "struct", "via", "watch")
+    def __init__(self, left: Var, right: Var, *, infinite: bool = False, reader: Cause | None = None) -> None:
+        super().__init__()
+        self.left = left
+        self.right = right
+        self.infinite = infinite
+        self.reader = reader
 
-    def __init__(self, head: T.Type | None = None, origin: object = None) -> None:
-        self.link: TypeVariable | None = None
-        self.head: T.Type | Struct | None = head
-        self.struct: Struct | None = None
-        self.watch: list[Constraint] = []
-        self.parents: list[Struct] | tuple[()] = ()  # most variables have none
-        self.origin = origin
-        self.via: Coercion | None = None
 
-    def within(self, struct: Struct) -> None:
-        """Notes that this variable is a part of `struct`."""
-        if self.parents:
-            self.parents.append(struct)
+# Making
+
+
+def tuple_of(
+    items: list[Var],
+    labels: T.Labels | None = None,
+    cause: Cause | None = None,
+    lost: frozenset[T.Labels] = frozenset(),
+) -> Var:
+    """Makes the variable of a tuple."""
+    return Var(("tuple", len(items)), items, cause, labels, lost)
+
+
+def sequence_of(element: Var, end: Var | None = None, cause: Cause | None = None) -> Var:
+    """Makes the variable of a sequence; `end` tells whether it ends, which is known if it is left out."""
+    return Var(SEQUENCE, [element, end or Var(FINITE)], cause)
+
+
+def of_type(t: T.Type, cause: Cause | None = None) -> Var:
+    """Makes the variable of a type without open parts. What is read may have any labels where `t` has none.
+
+    Example:
+        >>> notation(of_type(T.Tuple((T.Input(), T.Sequence(T.Tensor((3,)))))))
+        '(Input, Sequence(float32[3]))'
+    """
+    if not t.children and not isinstance(t, T.Tuple):
+        return Var(t, cause=cause)
+    made: dict[int, Var] = {}
+    todo = [t]
+    while todo:
+        x = todo[-1]
+        missing = [part for part in x.children if id(part) not in made]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        parts = [made[id(part)] for part in x.children]
+        if isinstance(x, T.Tuple):
+            labels = ANY_LABELS if x.labels is None and cause is not None and cause.reads else x.labels
+            made[id(x)] = tuple_of(parts, labels, cause, x.lost)
+        elif isinstance(x, (T.Sequence, T.Broadcast)):
+            end = Var(ENDLESS if isinstance(x, T.Broadcast) else FINITE)
+            made[id(x)] = sequence_of(parts[0], end, cause)
         else:
-            self.parents = [struct]
+            made[id(x)] = Var(x, cause=cause)
+    return made[id(t)]
 
 
-def find(v: TypeVariable) -> TypeVariable:
+# Looking
+
+
+def find(v: Var) -> Var:
     """The variable that stands for all that were made equal to `v` (union-find, with path compression)."""
     root = v
     while root.link is not None:
@@ -103,216 +175,224 @@ def find(v: TypeVariable) -> TypeVariable:
     return root
 
 
-def ground(v: TypeVariable) -> T.Type | None:
-    """The type of `v`, or None while some part of it is open."""
-    head = find(v).head
-    return head if isinstance(head, T.Type) else None
+def shape_of(v: Var) -> Var:
+    """The variable that stands for all whose types are equal to that of `v` but for labels."""
+    root = v = find(v)
+    while root.shape is not None:
+        root = root.shape
+    while v is not root:
+        assert v.shape is not None
+        v.shape, v = root, v.shape
+    return root
 
 
-class Clash(Exception):
-    """Two types that must be equal are not. The solver catches this; `inference`, which knows the blocks,
-    explains it."""
-
-    def __init__(self, left: TypeVariable, right: TypeVariable, infinite: bool = False) -> None:
-        super().__init__()
-        self.left = left
-        self.right = right
-        self.infinite = infinite
+def kind_of(v: Var) -> str:
+    """Returns `tuple`, `sequence` or `broadcast`; empty while `v` is open, or if its type has no parts."""
+    v = find(v)
+    if not isinstance(v.con, tuple):
+        return ""
+    return "broadcast" if v.con == SEQUENCE and find(v.args[1]).con == ENDLESS else v.con[0]
 
 
-class TooWide(ArrowTypeError):
-    """A type has more than `MAX_PARTS` leaves; `inference`, which knows the blocks, explains this."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__(f"a type of {width:,} parts")
-        self.width = width
+def leaf_of(v: Var) -> T.Type | None:
+    """The type at `v` if it is one without parts, else None."""
+    con = find(v).con
+    return con if isinstance(con, T.Type) else None
 
 
-class Constraint:
-    """A relation between types that must hold. It runs whenever a variable that it waits on changes.
+def labels_of(v: Var) -> T.Labels | None:
+    """The labels of a tuple's own items; None for other types."""
+    labels = find(v).labels
+    return None if labels is ANY_LABELS else labels
 
-    A constraint may refine its types any number of times, so running it again must do no harm.
+
+def items_of(v: Var) -> list[Var]:
+    """The items of a tuple; an empty list for any other type."""
+    v = find(v)
+    return [find(arg) for arg in v.args] if kind_of(v) == "tuple" else []
+
+
+def parts_of(v: Var) -> list[Var]:
+    """The items of a tuple, or the element of a sequence."""
+    v = find(v)
+    return [find(arg) for arg in (v.args[:1] if v.con == SEQUENCE else v.args)]
+
+
+def open_part(v: Var) -> Var | None:
+    """The first open variable inside a type; None if it is ground.
+
+    A part that is ground stays ground, so no part is looked at twice.
     """
+    todo = [find(v)]
+    while todo:
+        v = todo[-1]
+        if v.con is None:
+            return v
+        args = v.args
+        while v.ground < len(args):
+            part = find(args[v.ground])
+            if part.con is None or part.ground < len(part.args):
+                todo.append(part)
+                break
+            v.ground += 1
+        else:
+            todo.pop()
+    return None
 
-    __slots__ = ("queued",)
+
+class OpenTypes:
+    """Tells which types have an open part; every part is looked at once, however many types it is in."""
 
     def __init__(self) -> None:
-        self.queued = False
+        self._open: dict[int, bool] = {}
 
-    @property
-    def inside(self) -> TypeVariable | None:
-        """The element type of the container that the constraint waits for; None if it waits for none.
+    def __contains__(self, v: Var) -> bool:
+        todo = [find(v)]
+        while todo:
+            x = todo[-1]
+            parts = [find(arg) for arg in x.args]
+            missing = [part for part in parts if id(part) not in self._open]
+            if missing:
+                todo += missing
+            else:
+                todo.pop()
+                self._open[id(x)] = x.con is None or any(self._open[id(part)] for part in parts)
+        return self._open[id(find(v))]
 
-        Where the element type is `Input`, the container itself may turn out to be an `Input`.
-        """
+
+def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
+    """The type at `v`, or None while some part of it is open.
+
+    `typed` collects the variables that remember their type from now on, until some label is lost.
+    """
+    v = find(v)
+    if isinstance(v.con, T.Type):
+        return v.con
+    if v.type is not None:
+        return v.type
+    if open_part(v) is not None:
         return None
-
-    def run(self, solver: Solver) -> None:
-        """Refines the types as far as they are known by now.
-
-        Raises:
-            Clash: it cannot hold.
-        """
-        raise NotImplementedError
-
-
-class Propagation:
-    """The worklist of a solver: passes changes of a variable on to the structures and constraints around it.
-
-    Attributes:
-        work: the constraints that will run, in this order, each at most once.
-    """
-
-    def __init__(self) -> None:
-        self.work: deque[Constraint] = deque()
-
-    def schedule(self, constraint: Constraint) -> None:
-        """Puts the constraint into the worklist, unless it is there."""
-        if not constraint.queued:
-            constraint.queued = True
-            self.work.append(constraint)
-
-    def notify(self, v: TypeVariable) -> None:
-        """Schedules the constraints that wait on `v`, which has changed."""
-        for constraint in v.watch:  # `schedule`, inlined: inference calls no other method as often
-            if not constraint.queued:
-                constraint.queued = True
-                self.work.append(constraint)
-
-    def became_ground(self, v: TypeVariable) -> None:
-        """Passes on that `v` is ground: the structures around it may become ground, and those around them."""
-        todo = [v]
-        while todo:
-            v = todo.pop()
-            if v.watch:
-                self.notify(v)
-            if not v.parents:
-                continue
-            assert isinstance(v.head, T.Type)
-            impure = not v.head.pure_input
-            for struct in v.parents:
-                struct.pending -= 1
-                owner = find(struct.owner)
-                if isinstance(owner.head, T.Type):
-                    continue
-                if struct.pending == 0:
-                    owner.head = struct.ground()
-                    todo.append(owner)
-                elif impure and not struct.impure:
-                    struct.impure = True
-                    self.notify(owner)
-                    self.became_impure(owner)
-
-    def became_impure(self, v: TypeVariable) -> None:
-        """Passes on that `v` cannot convert to `Input`: the structures around it cannot either."""
-        todo = [v]
-        while todo:
-            for struct in todo.pop().parents:
-                if not struct.impure:
-                    struct.impure = True
-                    owner = find(struct.owner)
-                    self.notify(owner)
-                    todo.append(owner)
+    types: dict[int, T.Type] = {}
+    todo = [v]
+    while todo:
+        x = todo[-1]
+        parts = parts_of(x)
+        missing = []
+        for part in parts:
+            t = part.con if isinstance(part.con, T.Type) else part.type or types.get(id(part))
+            if t is None:
+                missing.append(part)
+            else:
+                types[id(part)] = t
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        inside = tuple([types[id(part)] for part in parts])
+        if x.con == SEQUENCE:
+            t = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(inside[0])
+        else:
+            t = T.Tuple(inside, labels_of(x), x.lost)
+        types[id(x)] = t
+        if typed is not None:
+            x.type = t
+            typed.append(x)
+    return types[id(v)]
 
 
-def width(v: TypeVariable) -> int:
+def occurs(v: Var, whole: Var) -> bool:
+    """Whether `v`, or a type that differs from it in labels alone, is a part of `whole`."""
+    target = shape_of(v)
+    seen: set[int] = set()
+    todo = list(find(whole).args)
+    while todo:
+        part = find(todo.pop())
+        if shape_of(part) is target:
+            return True
+        if part.args and id(part) not in seen:
+            seen.add(id(part))
+            todo += part.args
+    return False
+
+
+def readable(v: Var) -> bool:
+    """Whether a type may be read as a Python object: `Input`, and tuples and sequences of nothing else."""
+    seen: set[int] = set()
+    todo = [v]
+    while todo:
+        x = find(todo.pop())
+        if x.con is None or x.con is INPUT or x.con == FINITE or id(x) in seen:
+            continue
+        if isinstance(x.con, T.Type) or x.con == ENDLESS:
+            return False
+        seen.add(id(x))
+        todo += x.args
+    return True
+
+
+def width(v: Var) -> int:
     """The number of leaves of the type at `v`, as far as it is known.
 
     Example:
-        >>> from arrows.typesys.unify import Solver
-        >>> s, v = Solver(), TypeVariable()
+        >>> v = Var()
         >>> for _ in range(3):
-        ...     v = s.make("tuple", [v, v])
+        ...     v = tuple_of([v, v])
         >>> width(v)
         8
     """
     counts: dict[int, int] = {}
     todo = [(find(v), False)]
     while todo:
-        x, ready = todo.pop()
-        if not isinstance(x.head, Struct):
-            counts[id(x)] = 1 if x.head is None else x.head.width
-        elif ready:
-            counts[id(x)] = sum(counts[id(find(arg))] for arg in x.head.args)
+        x, parts_done = todo.pop()
+        if parts_done:
+            counts[id(x)] = sum(counts[id(part)] for part in parts_of(x))
         elif id(x) not in counts:
-            counts[id(x)] = 1  # a placeholder, never read: no type contains itself
-            todo.append((x, True))
-            todo.extend((find(arg), False) for arg in x.head.args)
+            counts[id(x)] = 1  # also a placeholder, never read: no type contains itself
+            if x.args:
+                todo.append((x, True))
+                todo += [(part, False) for part in parts_of(x)]
     return counts[id(find(v))]
 
 
-def occurs(v: TypeVariable, struct: Struct) -> bool:
-    """Whether `v` occurs in `struct` at any depth; made equal, the two would be an infinite type."""
-    seen: set[int] = set()
-    todo = [struct]
-    while todo:
-        for arg in todo.pop().args:
-            arg = find(arg)
-            if arg is v:
-                return True
-            if isinstance(arg.head, Struct) and id(arg) not in seen:
-                seen.add(id(arg))
-                todo.append(arg.head)
-    return False
+def moved_key(v: Var) -> tuple[Hashable, int] | None:
+    """A key that is the position of another item, with the position of its own; None if there is none.
 
-
-def coercible(left: T.Type, right: T.Type) -> bool:
-    """Whether a value of type `left` may go where `right` is wanted.
+    A Python object has its items by position alone. So a tuple with such a key cannot become one: the same
+    `GetItem` would take another item.
 
     Example:
-        >>> coercible(T.Tuple((T.Input(), T.Input())), T.Input()), coercible(T.Tensor(()), T.Input())
-        (True, False)
+        >>> pair = T.Tuple((T.Input(), T.Input()), (1, 0))
+        >>> moved_key(of_type(pair))
+        (1, 0)
+        >>> moved_key(of_type(T.Tuple(pair.items, ("a", "b")))) is None
+        True
     """
-    todo = [(left, right)]
+    seen: set[int] = set()
+    todo = [v]
     while todo:
-        left, right = todo.pop()
-        if left is right or (isinstance(right, T.Input) and left.pure_input):
+        x = find(todo.pop())
+        if not x.args or id(x) in seen:
             continue
-        if not right.has_input:
-            if left != right:
-                return False
-            continue
-        if type(left) is not type(right) or len(left.children) != len(right.children):
-            return False
-        todo.extend(zip(left.children, right.children, strict=True))
-    return True
+        seen.add(id(x))
+        todo += reversed(parts_of(x))
+        for keys in (labels_of(x) or (), *x.lost):
+            # By equality, as labels are looked up: NumPy's 1, True and 1.0 are the position 1 as well.
+            positions: dict[Hashable, int] = {n: n % len(keys) for n in range(-len(keys), len(keys))}
+            for position, key in enumerate(keys):
+                if positions.get(key, position) != position:
+                    return key, position
+    return None
 
 
-def compound(head: T.Type | Struct | None) -> bool:
-    """Whether a head has parts."""
-    return isinstance(head, (Struct, T.Tuple, T.Sequence, T.Broadcast))
-
-
-def labels_of(head: T.Type | Struct | None) -> T.Labels | None:
-    """The labels of a tuple's own items; None for other types."""
-    return head.labels if isinstance(head, (Struct, T.Tuple)) else None
-
-
-def lost_by(head: T.Type | Struct | None) -> frozenset[T.Labels]:
-    """The labels that a tuple lost (`types.Tuple`); none for other types."""
-    return head.lost if isinstance(head, (Struct, T.Tuple)) else frozenset()
-
-
-def kind_of(t: T.Type | None) -> Kind | None:
-    """Which kind of structure a type is; None for a type without parts."""
-    if isinstance(t, T.Tuple):
-        return "tuple"
-    if isinstance(t, T.Sequence):
-        return "sequence"
-    return "broadcast" if isinstance(t, T.Broadcast) else None
-
-
-def notation(v: TypeVariable) -> str:
+def notation(v: Var) -> str:
     """The notation of the type at `v`, with `?` for each open part.
 
     Example:
-        >>> from arrows.typesys.unify import Solver
-        >>> s = Solver()
-        >>> notation(s.make("tuple", [TypeVariable(T.Input()), TypeVariable()]))
+        >>> notation(tuple_of([Var(T.Input()), Var()]))
         '(Input, ?)'
     """
     text: list[str] = []
-    todo: list[TypeVariable | str] = [v]
+    todo: list[Var | str] = [v]
     met: set[int] = set()
     while todo:
         x = todo.pop()
@@ -320,22 +400,22 @@ def notation(v: TypeVariable) -> str:
             text.append(x)
             continue
         x = find(x)
-        head = x.head
-        if head is None:
-            text.append("?")
-        elif isinstance(head, T.Type):
-            text.append(T.notation(head, SHOWN))
-        elif id(x) in met or len(text) > SHOWN:
+        if x.con is None:
+            text.append("?" if x.reader is None else "Input")
+        elif isinstance(x.con, T.Type):
+            text.append(str(x.con))
+        elif len(text) > SHOWN or (id(x) in met and open_part(x) is not None):
             text.append("...")
         else:
             met.add(id(x))
-            pieces: list[TypeVariable | str] = ["(" if head.kind == "tuple" else f"{head.kind.capitalize()}("]
-            for i, arg in enumerate(head.args):
+            kind, labels = kind_of(x), labels_of(x)
+            pieces: list[Var | str] = ["(" if kind == "tuple" else f"{kind.capitalize()}("]
+            for i, arg in enumerate(parts_of(x)):
                 if i:
                     pieces.append(", ")
-                if head.labels is not None:
-                    pieces.append(f"{T.label(head.labels[i])}: ")
+                if labels is not None:
+                    pieces.append(f"{T.label(labels[i])}: ")
                 pieces.append(arg)
-            pieces.append(",)" if head.kind == "tuple" and len(head.args) == 1 else ")")
+            pieces.append(",)" if kind == "tuple" and len(x.args) == 1 else ")")
             todo.extend(reversed(pieces))
     return "".join(text)

@@ -1,327 +1,434 @@
-"""Solving equations between types: variables, coercions, and a worklist.
+"""Solving equations between types: unification (Robinson 1965), rules that wait, and joins.
 
-A variable stands for a type that is not known yet; it lives in one inference run. It is open, or has a
-*head*: a ground type, or a `Struct`, a tuple or sequence whose parts are variables. Two kinds of relation
-hold between variables. `Solver.unify` makes two of them one (union-find). A `Coercion` lets a value pass from
-one place to another, and allows one conversion: a tuple or sequence of `Input`s may go where an `Input` is
-wanted. A coercion waits until it is clear whether it converts. One that still waits when everything else is
-solved does not convert.
+Three relations hold between variables. `Solver.unify` makes two of them one. `Solver.be_object` demands that
+a type is read as a Python object: `Input`, or tuples and sequences of nothing else. `Solver.join` is for
+values that come together from several places, such as the cases of a choice: their types are equal, and where
+the labels differ, what they become has none, while each place keeps its own.
 
-A constraint waits on the variables that it reads, and runs again when one of these changes. The solver never
-scans all constraints, so the work is linear in the number of changes. Nothing recurses.
+A rule is a generator. It yields a variable to wait for, perhaps with a function that may decide that variable
+when everything else is stuck; it goes on when the variable is known. The solver never looks at all rules or
+all variables, so the work is linear in the number of changes. Nothing recurses.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import TypeAlias
 
 from arrows.typesys import types as T
-from arrows.typesys.coercion import Coercion, Waiting, waiting_for
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import (
+    ANY_LABELS,
+    FINITE,
+    INPUT,
     MAX_PARTS,
+    SEQUENCE,
+    Cause,
     Clash,
-    Constraint,
-    Kind,
-    Propagation,
-    Struct,
-    TooWide,
-    TypeVariable,
+    Var,
     find,
-    kind_of,
-    labels_of,
-    lost_by,
+    ground,
+    moved_key,
     occurs,
+    of_type,
+    parts_of,
+    readable,
+    shape_of,
     width,
 )
 
+Default: TypeAlias = Callable[[], bool]
+"""Decides what a rule waits for, if that is clear; returns whether it did."""
 
-class Solver(Propagation):
-    """One run of inference: its variables, its constraints, its failures.
+Wait: TypeAlias = "Var | tuple[Var, Default]"
+"""What a rule waits for: a variable to become known, perhaps with what may decide it."""
+
+Rule: TypeAlias = "Generator[Wait, None, None]"
+
+
+class TooWide(ArrowTypeError):
+    """A type has more than `MAX_PARTS` leaves; `inference`, which knows the blocks, explains this."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(f"a type of {width:,} parts")
+        self.width = width
+
+
+class Running:
+    """A rule that has begun.
 
     Attributes:
-        failures: the constraints that do not hold, each with its exception, in the order of failing.
+        rule: the rest of it.
+        context: for whom it runs, for messages; nothing here looks inside.
+    """
+
+    __slots__ = ("context", "rule")
+
+    def __init__(self, rule: Rule, context: object) -> None:
+        self.rule = rule
+        self.context = context
+
+    def go_on(self, solver: Solver) -> None:
+        """Runs the rule until it waits for a variable that is open, or ends."""
+        for wanted in self.rule:
+            v, default = wanted if isinstance(wanted, tuple) else (wanted, None)
+            v = find(v)
+            if v.con is None:
+                solver.wait(v, self)
+                if default is not None:
+                    solver.undecided.append((v, default))
+                return
+
+
+class Join:
+    """Values of the type `source` become values of the type `target`, which others may become as well.
+
+    Attributes:
+        source, target: the variables.
+        context: the edge of the expression, for messages; nothing here looks inside.
+        whole: the join that this one is for a part of; itself if there is none.
+    """
+
+    __slots__ = ("context", "source", "target", "whole")
+
+    def __init__(self, source: Var, target: Var, context: object, whole: Join | None = None) -> None:
+        self.source = source
+        self.target = target
+        self.context = context
+        self.whole = whole or self
+
+    def go_on(self, solver: Solver) -> None:
+        """Passes on what is known of one side to the other."""
+        solver.meet(self)
+
+
+class Solver:
+    """One run of inference: its variables, its rules, its failures.
+
+    Attributes:
+        failures: what does not hold, each with its context, in the order of failing.
+        undecided: variables that rules wait for, each with what may decide it.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.failures: list[tuple[Constraint, Exception]] = []
-        self.waiting: dict[Waiting, list[tuple[int, Coercion]]] = {}  # heaps by number
-        self.coercions = 0
-        self.initial_coercions = 0  # how many there were before the first constraint ran
-        self.fresh = 0
-        self.coerced_parts: dict[tuple[int, int], Coercion] = {}
+        self.failures: list[tuple[object, Exception]] = []
+        self.undecided: list[tuple[Var, Default]] = []
+        self.passed_over: list[tuple[Var, Default]] = []  # they could not decide when they were last asked
+        self.progress = False  # whether something was decided since
+        self.ready: deque[Running | Join] = deque()
+        self.open_objects: deque[Var] = deque()
+        self.open_joins: deque[Join] = deque()
+        self.backward: deque[Join] = deque()  # joins of which the target alone is known
+        self.typed: list[Var] = []  # they keep their type until some label is lost
+        self.joins = 0
+        self.copied = 0  # parts that joins made
 
-    # Making
+    # Waiting
 
-    def coerce(self, left: TypeVariable, right: TypeVariable, context: object) -> Coercion:
-        """Adds a coercion from `left` to `right`."""
-        self.coercions += 1
-        coercion = Coercion(left, right, context, self.coercions)
-        find(left).watch.append(coercion)
-        find(right).watch.append(coercion)
-        self.schedule(coercion)
-        return coercion
+    def run(self, rule: Rule, context: object) -> None:
+        """Starts a rule."""
+        self.attempt(Running(rule, context))
 
-    def coerce_part(self, left: TypeVariable, right: TypeVariable, context: object) -> None:
-        """Adds a coercion between two parts, once for each pair: a type may contain one part many times."""
-        a, b = find(left), find(right)
-        pair = id(a), id(b)
-        if pair not in self.coerced_parts:
-            self.coerced_parts[pair] = self.coerce(a, b, context)  # keeps both alive, so no id is reused
+    def wait(self, v: Var, waiting: Running | Join) -> None:
+        """Goes on with a rule or a join when `v`, which is open, becomes known."""
+        if v.waiting:
+            v.waiting = [*v.waiting, waiting]
+        else:
+            v.waiting = [waiting]
 
-    def add(self, constraint: Constraint, *watched: TypeVariable) -> None:
-        """Adds a constraint that runs again when one of these variables changes."""
-        for v in watched:
-            find(v).watch.append(constraint)
-        self.schedule(constraint)
-
-    def make(
-        self, kind: Kind, args: list[TypeVariable], labels: tuple[Hashable, ...] | None = None
-    ) -> TypeVariable:
-        """Makes a variable whose head is a structure of these parts."""
-        v = TypeVariable()
-        self.bind(v, kind, args, labels, None, None)
-        return v
-
-    # Running
+    def attempt(self, waiting: Running | Join) -> None:
+        """Goes on with a rule or a join; notes what it cannot do."""
+        try:
+            waiting.go_on(self)
+        except (Clash, ArrowTypeError, ArrowValueError) as error:
+            self.failures.append((waiting.context, error))
+            if isinstance(error, TooWide):
+                self.ready.clear()  # each part of the type would fail by itself
 
     def drain(self) -> None:
-        """Runs constraints until the worklist is empty."""
-        work = self.work
-        self.initial_coercions = self.initial_coercions or self.coercions
-        while work:
-            constraint = work.popleft()
-            constraint.queued = False
-            try:
-                constraint.run(self)
-            except (Clash, ArrowTypeError, ArrowValueError) as error:
-                self.failures.append((constraint, error))
+        """Goes on with all that can go on."""
+        while self.ready:
+            self.attempt(self.ready.popleft())
 
-    def settle_one(self, which: Waiting) -> bool:
-        """Decides the earliest coercion that waits in a queue; returns False if none does."""
-        heap = self.waiting.get(which)
-        while heap:
-            _, coercion = heapq.heappop(heap)
-            if coercion.waiting != which:
-                continue
-            coercion.waiting = None
-            a, b = find(coercion.left), find(coercion.right)
-            if a is b or coercion.split or (a.head is not None and b.head is not None):
-                continue
-            if waiting_for(a, b) != which:
-                self.wait(coercion)
+    def decide(self) -> bool:
+        """Lets one rule decide what it waits for; returns whether one did.
+
+        Rules are asked from the last to the first, because the inside of a form often settles the types
+        around it, and the end of a chain those before it. Those that could not decide are asked again after
+        another one did, since they may have waited for its answer.
+        """
+        while True:
+            while self.undecided:
+                v, default = self.undecided.pop()
+                if find(v).con is not None:
+                    continue
+                if default():
+                    self.progress = True
+                    return True
+                self.passed_over.append((v, default))
+            if not self.progress:
+                return False
+            self.progress = False
+            self.undecided, self.passed_over = self.passed_over[::-1], []
+
+    def decide_object(self) -> bool:
+        """Makes one open type that is read as a Python object an `Input`; returns whether there was one."""
+        while self.open_objects:
+            v = find(self.open_objects.popleft())
+            if v.con is None:
+                self.unify(v, Var(INPUT, cause=v.reader))
                 return True
+        return False
+
+    def decide_backward(self) -> bool:
+        """Passes a type that is known from what values become back to one of them; returns whether it did.
+
+        Types flow forward first, so that a contradiction is found where two of them come together.
+        """
+        while self.backward:
+            join = self.backward.popleft()
+            a, b = find(join.source), find(join.target)
+            if a.con is not None:
+                continue
             try:
-                coercion.settle(self)
-            except Clash as error:
-                self.failures.append((coercion, error))
+                if b.args:
+                    self._copy(b, a)
+                else:
+                    self.unify(a, b)
+            except Clash as clash:
+                self.failures.append((join.context, clash))
             return True
         return False
 
-    def wait(self, coercion: Coercion) -> None:
-        """Puts aside a coercion that cannot be decided yet; `settle_one` decides it if no change does so."""
-        kind = waiting_for(find(coercion.left), find(coercion.right))
-        if coercion.waiting != kind:  # `settle_one` skips its old entry in another queue
-            coercion.waiting = kind
-            heapq.heappush(self.waiting.setdefault(kind, []), (coercion.number, coercion))
+    def decide_join(self) -> bool:
+        """Makes both sides of one join equal that nothing is known of; returns whether there was one."""
+        while self.open_joins:
+            join = self.open_joins.popleft()
+            a, b = find(join.source), find(join.target)
+            if a is not b and a.con is None and b.con is None:
+                self.unify(a, b)
+                return True
+        return False
 
-    # Solving
+    # Equality
 
-    def assign(self, v: TypeVariable, t: T.Type, origin: object, via: Coercion | None = None) -> None:
-        """Sets `v` to the ground type `t`.
-
-        Raises:
-            Clash: `v` has another type.
-        """
-        todo = [(v, t)]
-        while todo:
-            v, t = todo.pop()
-            v = find(v)
-            head = v.head
-            if head is None:
-                v.head, v.origin, v.via = t, origin, via
-                self.became_ground(v)
-            elif isinstance(head, T.Type):
-                if head is t:
-                    continue
-                if head != t:
-                    raise Clash(TypeVariable(t, origin), v)
-                if head.labelled or t.labelled:
-                    self.narrow(v, t)
-            else:
-                if kind_of(t) != head.kind or len(t.children) != len(head.args):
-                    raise Clash(TypeVariable(t, origin), v)
-                self.join_labels(v, labels_of(t), lost_by(t))
-                todo.extend(zip(head.args, t.children, strict=True))
-
-    def bind(
-        self,
-        v: TypeVariable,
-        kind: Kind,
-        args: list[TypeVariable],
-        labels: T.Labels | None,
-        origin: object,
-        via: Coercion | None,
-        lost: frozenset[T.Labels] = frozenset(),
-    ) -> None:
-        """Makes `v` a structure of these parts.
+    def assign(self, v: Var, t: T.Type, cause: Cause) -> None:
+        """Sets `v` to the type `t`.
 
         Raises:
             Clash: `v` has another type.
         """
-        v = find(v)
-        if v.head is not None:
-            whole = TypeVariable()
-            self.bind(whole, kind, args, labels, origin, None, lost)
-            try:
-                self.unify(v, whole)
-            except Clash as clash:
-                raise Clash(whole, v, clash.infinite) from None
-            return
-        struct = Struct(kind, args, labels, lost, v)
-        v.head, v.struct = struct, struct
-        v.origin, v.via = origin, via
-        for arg in args:
-            arg = find(arg)
-            arg.within(struct)
-            if isinstance(arg.head, T.Type):
-                struct.impure = struct.impure or not arg.head.pure_input
-            else:
-                struct.pending += 1
-                struct.impure = struct.impure or (arg.head is not None and arg.head.impure)
-        if struct.pending == 0:
-            v.head = struct.ground()
-            self.became_ground(v)
-        else:
-            self.notify(v)
-            if struct.impure:
-                self.became_impure(v)
+        self.unify(v, of_type(t, cause))
 
-    def unify(self, a: TypeVariable, b: TypeVariable) -> None:
+    def unify(self, a: Var, b: Var) -> None:
         """Makes `a` and `b` equal.
 
         Raises:
-            Clash: their types differ.
+            Clash: their types differ. They are as before, so that the error can show both.
         """
+        a, b = find(a), find(b)
+        if a is b:
+            return
+        if a.args and b.args and not self._may_be_equal(a, b):
+            raise Clash(a, b)
         todo = [(a, b)]
         while todo:
-            a, b = find(todo[-1][0]), find(todo.pop()[1])
+            a, b = todo.pop()
+            a, b = find(a), find(b)
             if a is b:
                 continue
-            if (a.head is None, -len(a.watch)) > (b.head is None, -len(b.watch)):
-                a, b = b, a
-            # Now `b` becomes a link to `a`: it is open, or no more constraints wait on it than on `a`.
-            if b.head is None:
-                if isinstance(a.head, Struct) and occurs(b, a.head):
-                    raise Clash(a, b, infinite=True)
-                self._link(b, a)
-            elif isinstance(a.head, T.Type) and isinstance(b.head, T.Type):
-                if a.head != b.head:
-                    raise Clash(a, b)
-                if a.head.labelled or b.head.labelled:
-                    self.narrow(a, b.head)
-                    self.narrow(b, a.head)
-                if a.struct is not None and b.struct is not None:
-                    todo.extend(zip(a.struct.args, b.struct.args, strict=True))
-                self._link(b, a, fire=False)
-            elif isinstance(a.head, T.Type):
-                self.assign(b, a.head, a.origin, a.via)
-                todo.append((a, b))
-            elif isinstance(b.head, T.Type):
-                self.assign(a, b.head, b.origin, b.via)
-                todo.append((a, b))
-            elif a.head is not None:
-                left, right = a.head, b.head
-                if left.kind != right.kind or len(left.args) != len(right.args):
-                    raise Clash(a, b)
-                self.join_labels(a, right.labels, right.lost)
-                self._link(b, a)
-                todo.extend(zip(left.args, right.args, strict=True))
+            if a.con is None:
+                a, b = b, a  # the second becomes a link to the first
+            if b.con is None:
+                self._bind(a, b)
+            elif a.con != b.con:
+                raise Clash(a, b)
+            else:
+                if a.args or a.lost or b.lost:
+                    self.relabel(a, b.labels, b.lost)
+                    a.relabelled = [*a.relabelled, *b.relabelled]
+                    todo += zip(a.args, b.args, strict=True)
+                self._link(a, b)
 
-    def view(self, v: TypeVariable) -> Struct:
-        """The structure of a compound type, whose parts are variables."""
-        v = find(v)
-        if v.struct is None:
-            t = v.head
-            kind = kind_of(t) if isinstance(t, T.Type) else None
-            assert isinstance(t, T.Type) and kind is not None
-            struct = Struct(kind, [], labels_of(t), lost_by(t), v)
-            struct.impure = not t.pure_input
-            for child in t.children:
-                arg = TypeVariable(child, v.origin)
-                arg.via = v.via
-                arg.within(struct)
-                struct.args.append(arg)
-            v.struct = struct
-        return v.struct
+    def _bind(self, a: Var, b: Var) -> None:
+        """Makes the open variable `b` a link to `a`."""
+        if a.con is None:
+            if b.waiting:
+                a.waiting = [*a.waiting, *b.waiting]
+            if a.reader is None:
+                a.reader = b.reader
+            self._link(a, b)
+            return
+        if a.args and occurs(b, a):
+            raise Clash(a, b, infinite=True)
+        if b.reader is not None:
+            self.be_object(a, b.reader)
+        self.ready.extend(b.waiting)
+        b.waiting = ()
+        self._link(a, b)
 
-    def narrow(self, v: TypeVariable, t: T.Type) -> None:
-        """Leaves the type of `v` only those labels that `t`, an equal type, has too."""
-        todo = [(v, t)]
+    def _link(self, kept: Var, gone: Var) -> None:
+        self.same_shape(kept, gone)
+        gone.link = kept
+
+    def same_shape(self, a: Var, b: Var) -> None:
+        """Notes that two types are equal but for labels."""
+        a, b = shape_of(a), shape_of(b)
+        if a is not b:
+            b.shape = a
+
+    def _may_be_equal(self, a: Var, b: Var) -> bool:
+        """Whether two types agree, as far as they are known."""
+        seen: set[tuple[int, int]] = set()
+        todo = [(a, b)]
         while todo:
-            v, t = todo.pop()
-            v = find(v)
-            assert isinstance(v.head, T.Type)
-            t = T.common_labels(v.head, t)
-            if v.head is t:
+            a, b = todo.pop()
+            a, b = find(a), find(b)
+            pair = (id(a), id(b))
+            if a is b or pair in seen:
                 continue
-            v.head = t
-            self.notify(v)
-            if v.struct is not None:
-                v.struct.labels, v.struct.lost = labels_of(t), lost_by(t)
-                todo.extend(zip(v.struct.args, t.children, strict=True))
-            for struct in v.parents:
-                owner = find(struct.owner)
-                if isinstance(owner.head, T.Type):
-                    todo.append((owner, struct.ground()))
+            seen.add(pair)
+            if a.con is None or b.con is None:
+                reader, known = (a.reader, b) if a.con is None else (b.reader, a)
+                if reader is not None and not readable(known):
+                    return False
+            elif a.con != b.con:
+                return False
+            else:
+                todo += zip(a.args, b.args, strict=True)
+        return True
 
-    def join_labels(self, v: TypeVariable, labels: T.Labels | None, lost: frozenset[T.Labels]) -> None:
-        """Leaves the tuple at `v` its labels only if they are these too; tuples inside it keep theirs."""
-        v = find(v)
-        if isinstance(v.head, T.Tuple):
-            self.narrow(v, T.Tuple(v.head.items, labels, lost))
-        elif isinstance(v.head, Struct):
-            joined = T.join_labels(v.head.labels, v.head.lost, labels, lost)
-            if joined != (v.head.labels, v.head.lost):
-                v.head.labels, v.head.lost = joined
-                self.notify(v)
+    # Python objects
 
-    def count_fresh(self, known: TypeVariable, unknown: TypeVariable, count: int) -> None:
-        """Counts the variables that solving makes; an infinite type would make them forever.
+    def be_object(self, v: Var, reader: Cause) -> None:
+        """Demands that `v` is read as a Python object.
 
         Raises:
-            Clash: there are so many that the type must be infinite.
-            TooWide: there are so many because the type, which is finite, has too many parts.
+            Clash: it is none.
         """
-        self.fresh += count
-        if self.fresh > 20_000 + 100 * self.initial_coercions:
-            if (parts := width(known)) > MAX_PARTS:
-                raise TooWide(parts)
-            raise Clash(known, unknown, infinite=True)
+        v = find(v)
+        if v.con is INPUT:
+            return
+        if not readable(v) or (v.args and moved_key(v) is not None):
+            raise Clash(v, Var(INPUT, cause=reader), reader=reader)
+        todo, seen = [v], set()
+        while todo:
+            v = find(todo.pop())
+            if v.con is None:
+                if v.reader is None:
+                    v.reader = reader
+                    self.open_objects.append(v)
+            elif v.args and id(v) not in seen:
+                seen.add(id(v))
+                if v.con == SEQUENCE:
+                    self.unify(v.args[1], Var(FINITE))
+                todo += reversed(parts_of(v))
 
-    def _link(self, gone: TypeVariable, kept: TypeVariable, fire: bool = True) -> None:
-        """Makes `gone` a link to `kept`, which takes over its constraints and structures."""
-        if fire:
-            self.notify(gone)
-        waiting = gone.parents if not isinstance(gone.head, T.Type) and isinstance(kept.head, T.Type) else ()
-        gone.link = kept
-        kept.watch.extend(gone.watch)
-        if kept.parents:
-            kept.parents.extend(gone.parents)
-        else:
-            kept.parents = gone.parents
-        if kept.struct is None:
-            kept.struct = gone.struct
-            if gone.struct is not None:
-                gone.struct.owner = kept
-        gone.watch, gone.parents = [], ()
-        impure = isinstance(kept.head, Struct) and kept.head.impure
-        if waiting:
-            assert isinstance(kept.head, T.Type)
-            lone = TypeVariable(kept.head)
-            lone.parents = waiting
-            self.became_ground(lone)
-        elif impure:
-            self.became_impure(kept)
+    def let_flow(self, source: Var, target: Var) -> None:
+        """Lets a type flow on after a clash as if nothing were read as an object: an error shows it."""
+        for v in self.open_objects:
+            find(v).reader = None
+        self.open_objects.clear()
+        self.join(source, target, None)
+        self.drain()
+
+    # Joins and labels
+
+    def join(self, source: Var, target: Var, context: object) -> None:
+        """Lets values of the type `source` become values of the type `target`."""
+        self.joins += 1
+        self.attempt(Join(source, target, context))
+
+    def meet(self, join: Join) -> None:
+        """Passes on what is known of one side of a join to the other.
+
+        Raises:
+            Clash: the types differ; it has the whole types of both sides.
+            TooWide: a type has too many parts.
+        """
+        a, b = find(join.source), find(join.target)
+        if a is b:
+            return
+        if a.con is None:
+            if b.con is None:
+                self.same_shape(a, b)
+                self.open_joins.append(join)
+                self.wait(b, join)
+            else:
+                self.backward.append(join)
+            self.wait(a, join)
+            return
+        try:
+            if not a.args:
+                self.unify(a, b)
+                return
+            if b.con is None:
+                self._copy(a, b)
+                b = find(b)
+            if a.con != b.con or not self._may_be_equal(a, b):
+                raise Clash(a, b)
+        except Clash as clash:
+            whole = join.whole
+            raise Clash(
+                find(whole.source), find(whole.target), infinite=clash.infinite, reader=clash.reader
+            ) from None
+        self.same_shape(a, b)
+        self._follow(a, b)
+        if a.con == SEQUENCE:
+            self.unify(a.args[1], b.args[1])
+        for x, y in zip(parts_of(a), parts_of(b), strict=True):
+            self.ready.append(Join(x, y, join.context, join.whole))
+
+    def _copy(self, known: Var, other: Var) -> None:
+        """Gives an open variable the constructor of another, with parts of its own."""
+        self.copied += len(known.args)
+        if self.copied > MAX_PARTS + 100 * self.joins:
+            # Values that come together hold ever more parts: a type doubles from each join to the next.
+            raise TooWide(max(width(known), self.copied))
+        if occurs(other, known):
+            raise Clash(known, other, infinite=True)
+        copy = Var(known.con, [Var() for _ in known.args], known.cause, known.labels, known.lost)
+        self.unify(other, copy)
+
+    def _follow(self, a: Var, b: Var) -> None:
+        """Leaves a tuple `b` only the labels that `a` has too, now and when `a` loses its own."""
+        self.relabel(b, a.labels, a.lost)
+        if a.labels is not None:
+            a.relabelled = [*a.relabelled, lambda: self.relabel(b, find(a).labels, find(a).lost)]
+
+    def relabel(self, v: Var, labels: T.Labels | None, lost: frozenset[T.Labels]) -> None:
+        """Leaves the tuple at `v` its labels only if they are these too; tuples inside it keep theirs."""
+        v = find(v)
+        before = v.labels, v.lost
+        if labels is ANY_LABELS:
+            labels = v.labels
+        own = labels if v.labels is ANY_LABELS else v.labels
+        v.labels, v.lost = T.join_labels(own, v.lost, labels, lost)
+        if (v.labels, v.lost) != before:
+            self._forget_types()
+            for follow in v.relabelled:
+                follow()
+
+    def drop_labels(self, v: Var) -> None:
+        """Takes all labels from a type, and so from what it becomes."""
+        seen: set[int] = set()
+        todo = [v]
+        while todo:
+            x = find(todo.pop())
+            if id(x) not in seen:
+                seen.add(id(x))
+                if x.labels is not None or x.relabelled:
+                    self.relabel(x, None, frozenset())
+                todo += parts_of(x)
+
+    def _forget_types(self) -> None:
+        for v in self.typed:
+            v.type = None
+        self.typed = []
+
+    # Types
+
+    def ground(self, v: Var) -> T.Type | None:
+        """The type of `v`, or None while some part of it is open."""
+        return ground(v, self.typed)

@@ -170,7 +170,7 @@ def records_that_become_objects(build: Build, depth: int) -> Piece:
     again = ar.InputTransform(lambda x: [x[key] for key in keys])
     whole = build.one_of(
         record >> ar.InputTransform(parts.itself),
-        ar.OneOf(lambda x: len(x) > 2, {True: again, False: record}),
+        ar.OneOf(lambda x: len(x) > 2, {True: again, False: record >> ar.Input(tuple)}),
         ar.OneOf(lambda x: len(x) > 2, {True: record, False: ar.AllOf(*map(ar.GetItem, keys))}),
         ar.AllOf(record) >> ar.Map(ar.InputTransform(parts.itself)) >> ar.GetItem(0),
     )

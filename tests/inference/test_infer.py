@@ -181,14 +181,20 @@ def test_records_of_inputs_convert_where_an_input_is_wanted() -> None:
     # A structure that is wanted as one stays one.
     assert out(pair >> ar.Identity()) == T.Tuple((INPUT, INPUT))
     assert out(pair >> ar.Identity() >> ar.Identity() >> ar.InputTransform(len)) == INPUT
-    assert out(ar.OneOf(len).case(0, pair).case(1, ar.GetItem("c"))) == INPUT
-    assert out(ar.OneOf(len).case(0, ar.GetItem("c")).case(1, pair)) == INPUT
     mixed = ar.AllOf(pair, ar.Scalar())
-    plain = ar.GetItem("c") & ar.Scalar()
-    assert out(ar.OneOf(len).case(0, mixed).case(1, plain)) == T.Tuple((INPUT, SCALAR))
     for broken in (mixed >> ar.InputTransform(len), ar.Map(ar.Scalar()) >> ar.InputTransform(len)):
         with pytest.raises(ArrowTypeError):
             out(broken)
+
+
+def test_a_tuple_of_objects_and_an_object_meet_where_one_is_made_the_other() -> None:
+    pair, one = ar.GetItem("a") & ar.GetItem("b"), ar.GetItem("c")
+    for cases in ((pair, one), (one, pair), (ar.AllOf(pair, ar.Scalar()), one & ar.Scalar())):
+        with pytest.raises(ArrowTypeError, match=r">> ar\.Input\(tuple\)"):
+            out(ar.OneOf(len).case(0, cases[0]).case(1, cases[1]))
+    assert out(ar.OneOf(len).case(0, pair >> ar.Input(tuple)).case(1, one)) == INPUT
+    with pytest.raises(ArrowTypeError, match=r">> ar\.Input\(tuple\)"):
+        out(pair >> ar.fix(lambda me: ar.OneOf(len).case(0, ar.Scalar()).case(1, ar.GetItem("next") >> me)))
 
 
 def test_labels() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.terms import coercible
+from arrows.typesys.terms import of_type, readable
 
 LEAVES = st.sampled_from(
     [T.Input(), T.Void(), T.Tensor(()), T.Tensor((3,)), T.Tensor((2, 0), "int64"), T.Tensor((), "bool")]
@@ -64,8 +64,7 @@ def test_what_passes_where_an_input_is_wanted(t: T.Type) -> None:
             return all(pure(c) for c in t.children)
         return isinstance(t, T.Input)
 
-    assert coercible(t, T.Input()) == pure(t) == t.pure_input
-    assert coercible(t, t)
+    assert readable(of_type(t)) == pure(t) == t.pure_input
 
 
 @given(TYPES)
