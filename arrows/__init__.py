@@ -83,7 +83,6 @@ from arrows.layers import (
     Hinge,
     Huber,
     LayerNorm,
-    Linear,
     LSTMCell,
     MultiHeadAttention,
     SigmoidCrossEntropy,
@@ -103,7 +102,6 @@ if TYPE_CHECKING:
     from arrows import documents as documents
     from arrows import drawing as drawing
     from arrows import metrics as metrics
-    from arrows import model_file as model_file
     from arrows import models as models
     from arrows import testing as testing
     from arrows import training as training
@@ -111,16 +109,18 @@ if TYPE_CHECKING:
     from arrows.documents import infer_block as infer_block
     from arrows.model_file import builder as builder
     from arrows.model_file import load_model as load_model
+    from arrows.model_file import read_model_file as read_model_file
     from arrows.model_file import save_model as save_model
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
-    _LATER = ("data", "documents", "drawing", "metrics", "model_file", "models", "testing", "training")
+    _LATER = ("data", "documents", "drawing", "metrics", "models", "testing", "training")
     _ELSEWHERE = {
         "Vocabulary": "data",
         "builder": "model_file",
         "infer_block": "documents",
         "load_model": "model_file",
+        "read_model_file": "model_file",
         "save_model": "model_file",
     }
 
@@ -145,7 +145,7 @@ else:
         return did_you_mean.did_you_mean(name, names, foreign_names.PACKAGE)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, *_ELSEWHERE})
+        return __all__
 
 
 __all__ = [
@@ -185,7 +185,6 @@ __all__ = [
     "LazyBatch",
     "LazyTensor",
     "Length",
-    "Linear",
     "Map",
     "Max",
     "Mean",
@@ -241,9 +240,9 @@ __all__ = [
     "initializers",
     "load_model",
     "metrics",
-    "model_file",
     "models",
     "ops",
+    "read_model_file",
     "save_model",
     "set_threads",
     "shared",

@@ -1,4 +1,4 @@
-"""Write docs/reference.md: every public name with the first sentence of its docstring.
+"""Write docs/reference.md: every public name with its parameters and the first sentence of its docstring.
 
 python docs/make_reference.py
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -19,20 +18,39 @@ HEAD = """\
 
 <!-- Written by docs/make_reference.py from the docstrings; change those. -->
 
-Every public name with what it is in a sentence; `help(ar.Map)` has the arguments, the errors and an example.
-Names that are not on this page may change in any version.
+Every public name with its parameters and what it is in a sentence; `help(ar.Map)` has the arguments, the
+errors and an example.
+
+What stands on this page is stable from version 1.0 on: names, the names of parameters, which of these may be
+given by position (those before `*`), and the names of a model's parameters (`TreeLSTM_1/weight`). It changes
+only as [Deprecations](../CONTRIBUTING.md#deprecations) says. What does not stand here may change in any
+version: other modules, methods and attributes, and the texts of errors.
 """
 
-# Chapters of `import arrows as ar`: a heading, and the rooms that define the names.
+# Chapters of `import arrows as ar`, in the order in which a user meets them, each with its names.
 CHAPTERS = {
-    "Blocks": {"combinators"},
-    "Layers and losses": {"layers"},
-    "Types and models": {"inference", "engine", "ops"},
-    "Data": {"data", "documents"},
-    "Saved models": {"model_file"},
-    "On the fly": {"onthefly"},
-    "Errors": {"typesys"},
-    "The machine": {"machine"},
+    "Models": "compile Model Prepared Bucketed ByNodes infer to_numpy Ragged RowSparse",
+    "Saved models": "save_model load_model builder read_model_file",
+    "Blocks that read data": (
+        "Input Scalar Vector Tensor InputTransform Vocabulary OneHot OneHotFromList Optional Record GetItem"
+        " infer_block"
+    ),
+    "Blocks that compute": "Function Identity Constant Zeros Void Concat",
+    "Blocks of blocks": (
+        "Block AllOf Pipe Composition OneOf arrow Wire unpack fix ForwardDeclaration shared"
+    ),
+    "Sequences": (
+        "Map Zip ZipWith Fold Scan RNN Bidirectional Reduce Sum Mean Max Min Attention Broadcast Length Slice"
+        " Reverse Shift NGrams Window Stack Nth At"
+    ),
+    "Side outputs": "Metric Tap",
+    "Layers": (
+        "Layer Parameter FC Embedding LSTMCell GRUCell TreeLSTM Conv1d MultiHeadAttention LayerNorm Dropout"
+    ),
+    "Losses": "SoftmaxCrossEntropy SigmoidCrossEntropy SquaredError Huber Hinge",
+    "On the fly": "OnTheFly LazyBatch LazyTensor",
+    "Errors": "ArrowTypeError ArrowValueError InputError BatchMemoryError",
+    "The machine": "set_threads show_config",
 }
 
 # Modules with names of their own; all come with `import arrows as ar`.
@@ -46,26 +64,54 @@ MODULES = {
     "ar.metrics": "arrows.metrics",
     "ar.data": "arrows.data",
     "ar.documents": "arrows.documents",
-    "ar.model_file": "arrows.model_file",
     "ar.models": "arrows.models",
     "ar.drawing": "arrows.drawing",
     "ar.testing": "arrows.testing",
 }
 
+# What users call and read of objects; other methods and attributes are the package's own.
+MEMBERS = {
+    "Model": (
+        "predict predict_stream value_and_grad train_step eval prepare params metrics taps labels typed"
+        " device to program profile timeline release_memory"
+    ),
+    "Ragged": "values offsets lengths tolist to_dense",
+    "RowSparse": "rows values shape dtype to_dense",
+    "Vocabulary": "of numbers block save load",
+    "Block": "eval",
+    "Input": "get",
+    "OneOf": "case",
+    "Composition": "scope input output",
+    "ForwardDeclaration": "resolve_to",
+    "Layer": "parameters forward",
+    "Embedding": "of attend",
+    "OnTheFly": "batch params learner profile dataflow release_memory",
+    "LazyBatch": "tensor zeros sum mean numpy value_and_grad train_step timeline timelines",
+    "LazyTensor": "numpy item",
+    "Callback": "after_step after_evaluation after_epoch stops rate_factor",
+    "History": "best",
+    "Optimizer": "use_averages step",
+    "RateSearch": "suggestion",
+    "StreamingMetric": "update figures",
+    "Proposal": "table",
+}
+
+# Classes whose objects a function or a method gives, and those of which users write subclasses.
+NOT_MADE = {
+    "Block", "Callback", "DocumentModel", "Epoch", "Evaluation", "Examination", "History", "LazyBatch",
+    "LazyTensor", "Model", "Optimizer", "Prepared", "Progress", "Proposal", "Ragged", "RateSearch",
+    "RowSparse", "Sentiment", "StepLoss", "StreamingMetric", "TagExamination", "Tagger", "TensorLike",
+    "Type", "Wire",
+}  # fmt: skip
+
 # Names without a docstring of their own.
 PLAIN = {
-    "arrows.typesys.types.DTYPES": "The names of the element types.",
     "arrows.training.Rate": "A learning rate: a number or a schedule.",
     "arrows.training.Schedule": "The type of a schedule: from the number of steps taken to a learning rate.",
     "arrows.data.CLASSES": "The names of the five classes of sentiment.",
     "arrows.data.TAGS": "The universal parts of speech.",
     "arrows.data.Tree": "The type of a sentiment tree, a nested dict.",
     "arrows.data.Sentence": "The type of a tagged sentence, a list of words.",
-    "arrows.data.Word": "The type of a tagged word, a dict.",
-    "arrows.data.Vector": "The type of a word vector.",
-    "arrows.drawing.CHARACTERS": "The sizes of a drawing in characters.",
-    "arrows.drawing.PIXELS": "The sizes of a drawing in pixels.",
-    "arrows.testing.HOST": "Where `check_primitive` runs kernels if not told otherwise: NumPy.",
 }
 
 
@@ -73,54 +119,74 @@ def page() -> str:
     """The text of docs/reference.md.
 
     Raises:
-        LookupError: a public name stands in no chapter, or has neither a docstring nor a line in PLAIN; a
-            module has no names.
+        LookupError: a public name stands in no chapter or in two, or has neither a docstring nor a line in
+            PLAIN.
     """
     arrows = importlib.import_module("arrows")
-    names = set(arrows.__all__)
+    rooms = {title.partition(".")[2] for title in MODULES}
+    placed = [name for names in CHAPTERS.values() for name in names.split()]
+    wrong = sorted({*placed} ^ ({*arrows.__all__} - rooms - {"__version__"}))
+    twice = sorted({name for name in placed if placed.count(name) > 1})
+    if wrong or twice:
+        raise LookupError(f"names that stand in no chapter, in two, or in a chapter alone: {wrong + twice}")
     parts = [HEAD]
-    for heading, rooms in CHAPTERS.items():
-        here = {name for name in names if room(getattr(arrows, name)) in rooms}
-        parts.append(f"## {heading}\n\n" + "".join(line("ar", arrows, name) for name in sorted(here)))
-        names -= here
-    names -= {title.partition(".")[2] for title in MODULES} | {"__version__"}
-    if names:
-        raise LookupError(f"names without a chapter: {sorted(names)}")
+    for heading, names in CHAPTERS.items():
+        parts.append(f"## {heading}\n\n" + "".join(lines("ar", arrows, name) for name in names.split()))
     for title, module_name in MODULES.items():
         module = importlib.import_module(module_name)
-        lines = [f"## `{title}`\n", sentence(module) + "\n"]
-        if title == "ar.ops":
-            lines.append("All operations and primitives: [ops.md](ops.md).\n")
-        else:
-            listed = sorted(public(module), key=str.lower)
-            if not listed:
-                raise LookupError(f"{module_name} has no public name; give it an __all__")
-            lines.append("".join(line(title, module, name) for name in listed))
-        parts.append("\n".join(lines))
+        more = "Examples: [ops.md](ops.md).\n\n" if title == "ar.ops" else ""
+        listed = "".join(lines(title, module, name) for name in sorted(module.__all__, key=str.lower))
+        parts.append(f"## `{title}`\n\n{sentence(module)}\n\n{more}{listed}")
     return "\n".join(parts)
 
 
-def room(value: object) -> str:
-    """The room of the package that defines a name; empty for modules."""
-    return "" if isinstance(value, ModuleType) else [*getattr(value, "__module__", "").split("."), ""][1]
-
-
-def public(module: ModuleType) -> Iterator[str]:
-    """The names that a module offers: its `__all__`, else what it defines itself."""
-    if hasattr(module, "__all__"):
-        yield from (name for name in module.__all__ if not isinstance(getattr(module, name), ModuleType))
-    else:
-        own = {name: value for name, value in vars(module).items() if inspect.isroutine(value)}
-        yield from (n for n, value in own.items() if n[0] != "_" and value.__module__ == module.__name__)
-
-
-def line(title: str, module: ModuleType, name: str) -> str:
-    """One name as an item of a list."""
+def lines(title: str, module: ModuleType, name: str) -> str:
+    """One name as an item of a list, and below it the members that users use; nothing for a module."""
     value = getattr(module, name)
+    if isinstance(value, ModuleType):
+        return ""
     text = PLAIN.get(f"{module.__name__}.{name}")
     if text is None and not (inspect.isclass(value) or inspect.isroutine(value)):
         text = f"`{value!r}`."
-    return f"* `{title}.{name}`: {text or sentence(value)}\n"
+    item = f"* `{title}.{name}{parameters(value)}`: {text or sentence(value)}\n"
+    members = "" if title == "ar.types" else MEMBERS.get(name, "")
+    return item + "".join(member(value, each) for each in members.split())
+
+
+def member(owner: type, name: str) -> str:
+    """A method or an attribute of a class, below it."""
+    value = inspect.getattr_static(owner, name, None)
+    if isinstance(value, property):
+        return f"  * `.{name}`: {sentence(value)}\n"
+    method = getattr(owner, name, None)
+    return f"  * `.{name}{parameters(method)}`" + (f": {sentence(method)}\n" if callable(method) else "\n")
+
+
+def parameters(value: object) -> str:
+    """The parameters of a function or a class, without types; empty for what is not called."""
+    made = not (inspect.isclass(value) and (issubclass(value, Exception) or value.__name__ in NOT_MADE))
+    if not made or not (inspect.isclass(value) or inspect.isroutine(value)):
+        return ""
+    signature = inspect.signature(value.__init__ if inspect.isclass(value) else value)
+    plain = [
+        each.replace(annotation=inspect.Parameter.empty, default=shown(each.default))
+        for each in signature.parameters.values()
+        if each.name not in ("self", "args", "kwargs") or inspect.isroutine(value)
+    ]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def shown(default: object) -> object:
+    """A default as a signature shows it; `...` for one that is long or no Python."""
+    plain = default is None or isinstance(default, (bool, int, float, str, tuple))
+    return default if plain or default is inspect.Parameter.empty else Written("...")
+
+
+class Written(str):
+    """A text that prints as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def sentence(value: object) -> str:

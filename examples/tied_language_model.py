@@ -36,7 +36,7 @@ def language_model(words: int, size: int, *, tied: bool, dropout: float = 0.5) -
     """
     embed = ar.Embedding(words, size, ar.initializers.uniform(0.05), name="embed")
     cell, drop = ar.LSTMCell(size, name="lstm"), ar.Dropout(dropout)
-    own = ar.Linear(words, bias=False, initializer=ar.initializers.uniform(0.05), name="scores")
+    own = ar.FC(words, bias=False, initializer=ar.initializers.uniform(0.05), name="scores")
     bias = ar.Constant(np.zeros(words, "float32"), trainable=True, name="bias")
     scores = ((embed.attend if tied else own) & bias) >> ar.Sum()
     before: ar.Block[Any, Any] = ar.InputTransform(lambda sentence: sentence[:-1]) >> ar.Map(

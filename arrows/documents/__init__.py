@@ -20,7 +20,8 @@ from arrows.documents.blocks import (
     text,
     vector,
 )
-from arrows.documents.infer import Proposal, build_block, infer_block
+from arrows.documents.infer import Proposal, build_block
+from arrows.documents.infer import infer_block as infer_block
 
 __all__ = [
     "Proposal",
@@ -31,7 +32,6 @@ __all__ = [
     "category_name",
     "characters",
     "date",
-    "infer_block",
     "mapping",
     "mixed",
     "number",

@@ -8,34 +8,23 @@ as a plain box.
 
 from __future__ import annotations
 
-from arrows.drawing.dataflow import dataflow_svg, dataflow_text
-from arrows.drawing.layout import lay_out
-from arrows.drawing.mermaid import to_mermaid
-from arrows.drawing.notebook import notebook_html, notebook_svg
-from arrows.drawing.page import to_page
-from arrows.drawing.scene import Scene, scene_of
-from arrows.drawing.shapes import CHARACTERS, PIXELS, Drawing
-from arrows.drawing.svg import to_svg
-from arrows.drawing.text import to_text
-from arrows.drawing.timeline import timeline_svg, timeline_text
-from arrows.drawing.views import shorten
+from arrows.drawing.dataflow import dataflow_svg as dataflow_svg
+from arrows.drawing.dataflow import dataflow_text as dataflow_text
+from arrows.drawing.draw import draw, draw_dataflow, draw_timeline
+from arrows.drawing.layout import lay_out as lay_out
+from arrows.drawing.mermaid import to_mermaid as to_mermaid
+from arrows.drawing.notebook import notebook_html as notebook_html
+from arrows.drawing.notebook import notebook_svg as notebook_svg
+from arrows.drawing.page import to_page as to_page
+from arrows.drawing.scene import Scene as Scene
+from arrows.drawing.scene import scene_of as scene_of
+from arrows.drawing.shapes import CHARACTERS as CHARACTERS
+from arrows.drawing.shapes import PIXELS as PIXELS
+from arrows.drawing.shapes import Drawing as Drawing
+from arrows.drawing.svg import to_svg as to_svg
+from arrows.drawing.text import to_text as to_text
+from arrows.drawing.timeline import timeline_svg as timeline_svg
+from arrows.drawing.timeline import timeline_text as timeline_text
+from arrows.drawing.views import shorten as shorten
 
-__all__ = [
-    "CHARACTERS",
-    "PIXELS",
-    "Drawing",
-    "Scene",
-    "dataflow_svg",
-    "dataflow_text",
-    "lay_out",
-    "notebook_html",
-    "notebook_svg",
-    "scene_of",
-    "shorten",
-    "timeline_svg",
-    "timeline_text",
-    "to_mermaid",
-    "to_page",
-    "to_svg",
-    "to_text",
-]
+__all__ = ["draw", "draw_dataflow", "draw_timeline"]

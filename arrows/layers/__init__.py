@@ -13,7 +13,7 @@ from arrows.layers.cells import LSTMCell
 from arrows.layers.conv1d import Conv1d
 from arrows.layers.dropout import Dropout
 from arrows.layers.embedding import Embedding
-from arrows.layers.fc import FC, Linear
+from arrows.layers.fc import FC
 from arrows.layers.gru import GRUCell
 from arrows.layers.layer_norm import LayerNorm
 from arrows.layers.losses import (
@@ -37,7 +37,6 @@ __all__ = [
     "Huber",
     "LSTMCell",
     "LayerNorm",
-    "Linear",
     "Loss",
     "MultiHeadAttention",
     "SigmoidCrossEntropy",

@@ -1,4 +1,4 @@
-"""`FC` and `Linear`: fully connected layers."""
+"""`FC`: a fully connected layer."""
 
 from __future__ import annotations
 
@@ -118,9 +118,7 @@ class FC(Layer[A, B]):
         self.size = 1 if self.scalar else size_of(layer, size)
         self.activation = function_of(layer, "activation", activation)
         if not isinstance(bias, (int, np.bool_)) or bias not in (0, 1):
-            hint = f"ar.{layer}({bias}): the size of the input is inferred, not given"
-            hint = hint if isinstance(bias, int) else ""
-            raise wrong_argument(layer, f"the bias of {layer} is True or False, got {bias!r}", hint=hint)
+            raise wrong_argument(layer, f"the bias of {layer} is True or False, got {bias!r}")
         self.bias = bool(bias)
         self.initializer = function_of(layer, "initializer", initializer)
         self.weight_norm = flag("weight_norm", layer, weight_norm)
@@ -154,71 +152,3 @@ class FC(Layer[A, B]):
         if self.scalar:
             y = ops.reshape(y, ())
         return y if self.activation is None else self.activation(y)
-
-
-class Linear(FC[A, B]):
-    """A matrix product, `x @ weight + bias`: `FC` without an activation.
-
-    Args:
-        size: length of the output: a number, or an `Axis` that type checkers see; `[]` for a scalar.
-        bias: whether there is one.
-        initializer: first values of the weight.
-        weight_norm, dtype: see `FC`.
-        name: the name in messages, and of the parameters: `name/weight`.
-
-    Parameters of the layer:
-        weight [in, size], bias [size] (zeros at first), with weight_norm gain [size] (ones at first).
-
-    Raises:
-        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
-        ShapeError: when types are checked, the input is not a vector of floating numbers, or not of `dtype`.
-
-    >>> import arrows as ar
-    >>> (ar.Vector(3) >> ar.Linear(2, bias=False)).eval([0, 0, 0]).tolist()
-    [0.0, 0.0]
-    """
-
-    @overload
-    def __init__(
-        self: Linear[Tensor[Any, Any], Tensor[Any, tuple[N]]],
-        size: type[N],
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Linear[Tensor[Any, Any], Tensor[Any, tuple[()]]],
-        size: NoAxes,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Linear[Tensor[Any, Any], Tensor[Any, tuple[Any]]],
-        size: int,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self: Linear[Any, Any],
-        size: Any,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(size, None, bias, initializer, weight_norm=weight_norm, dtype=dtype, name=name)

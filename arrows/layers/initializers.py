@@ -187,7 +187,6 @@ __all__ = [
     "normal",
     "ones",
     "orthogonal",
-    "small_uniform",
     "uniform",
     "zeros",
 ]

@@ -31,7 +31,7 @@ class ObservedCall:
 class Dataflow:
     """The call sites of a program, in the order of their first calls, and which of them feed which.
 
-    `arrows.drawing.dataflow_text` and `dataflow_svg` draw it.
+    `arrows.drawing.draw_dataflow` draws it.
 
     Attributes:
         calls: the call sites.

@@ -53,7 +53,7 @@ def lookup(table: Operand, index: Operand) -> TensorLike:
 
 
 def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
-    """Slices of x at integer indices along an axis; along axis 0 it is `lookup`, also written `x[index]`.
+    """Slices of x at integer indices along an axis; along axis 0 it is also written `x[index]`.
 
     Args:
         x: at least one axis.

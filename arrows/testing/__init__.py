@@ -7,22 +7,19 @@ have made of an operation can: `checked_passes` has it do so after each pass, an
 out, with the same numbers.  Nothing else in the package imports this room.
 """
 
-from arrows.engine.program.pipeline import checked_passes, without_passes
-from arrows.engine.program.verify import ProgramError, verify_program
-from arrows.testing.gradients import Elements, check_close, check_grads, run_lifted
+from arrows.engine.program.pipeline import checked_passes as checked_passes
+from arrows.engine.program.pipeline import without_passes as without_passes
+from arrows.engine.program.verify import ProgramError as ProgramError
+from arrows.engine.program.verify import verify_program as verify_program
+from arrows.testing.gradients import Elements, check_grads
+from arrows.testing.gradients import check_close as check_close
+from arrows.testing.gradients import run_lifted as run_lifted
 from arrows.testing.primitives import check_primitive
-from arrows.testing.schedules import ScheduleError, verify
+from arrows.testing.schedules import ScheduleError as ScheduleError
+from arrows.testing.schedules import verify as verify
 
 __all__ = [
     "Elements",
-    "ProgramError",
-    "ScheduleError",
-    "check_close",
     "check_grads",
     "check_primitive",
-    "checked_passes",
-    "run_lifted",
-    "verify",
-    "verify_program",
-    "without_passes",
 ]

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.typesys.compound_types import Broadcast, Sequence, Tuple, label
+from arrows.typesys.compound_types import Broadcast, Sequence, Tuple
 from arrows.typesys.compound_types import Labels as Labels
 from arrows.typesys.compound_types import join_labels as join_labels
-from arrows.typesys.dtypes import DTYPES, dtype_name
+from arrows.typesys.compound_types import label as label
+from arrows.typesys.dtypes import DTYPES as DTYPES
+from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-from arrows.typesys.leaf_types import Input, Tensor, Type, Void, notation
-from arrows.typesys.walks import common_labels, leaves, transform, with_float
+from arrows.typesys.leaf_types import Input, Tensor, Type, Void
+from arrows.typesys.leaf_types import notation as notation
+from arrows.typesys.walks import common_labels as common_labels
+from arrows.typesys.walks import leaves as leaves
+from arrows.typesys.walks import transform as transform
+from arrows.typesys.walks import with_float as with_float
 
 __all__ = [
-    "DTYPES",
     "Broadcast",
     "Input",
     "Sequence",
@@ -27,13 +32,11 @@ __all__ = [
     "Type",
     "Void",
     "as_type",
-    "common_labels",
-    "label",
-    "leaves",
-    "notation",
-    "transform",
-    "with_float",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def as_type(x: object) -> Type:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import runpy
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -28,10 +31,27 @@ def test_a_page_is_up_to_date(page: str) -> None:
     assert (DOCS / f"{page}.md").read_text(encoding="utf-8") == written, "run make pages"
 
 
-def test_the_reference_lists_the_public_names() -> None:
+def test_the_reference_lists_every_public_name_once(script: dict[str, Any]) -> None:
     text = (DOCS / "reference.md").read_text(encoding="utf-8")
-    missing = [name for name in arrows.__all__ if f"`ar.{name}`" not in text and name != "__version__"]
-    assert not missing
+    listed = re.findall(r"^\* `(ar\.[\w.]+)", text, re.MULTILINE)
+    rooms = {title: importlib.import_module(module) for title, module in script["MODULES"].items()}
+    names = [
+        f"{title}.{name}"
+        for title, module in {"ar": arrows, **rooms}.items()
+        for name in module.__all__
+        if not isinstance(getattr(module, name), ModuleType) and name != "__version__"
+    ]
+    assert sorted(listed) == sorted(names)
+
+
+def test_no_public_name_stands_in_two_rooms(script: dict[str, Any]) -> None:
+    homes: dict[int, list[str]] = {}
+    for room in (arrows, *map(importlib.import_module, script["MODULES"].values())):
+        for name in room.__all__:
+            value = getattr(room, name)
+            if inspect.isclass(value) or inspect.isroutine(value):
+                homes.setdefault(id(value), []).append(f"{room.__name__}.{name}")
+    assert not [names for names in homes.values() if len(names) > 1]
 
 
 def test_the_program_page_shows_a_program_that_is_read_back() -> None:
@@ -44,7 +64,7 @@ def test_a_public_name_without_a_chapter_is_refused(
     script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrows, "__all__", [*arrows.__all__, "annotations"])
-    with pytest.raises(LookupError, match=r"names without a chapter: \['annotations'\]"):
+    with pytest.raises(LookupError, match=r"stand in no chapter.*\['annotations'\]"):
         script["page"]()
 
 

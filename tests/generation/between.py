@@ -68,7 +68,7 @@ def dense(build: Build) -> Any:
     """A layer from a vector to a vector."""
     return build.one_of(
         ar.FC(WIDTH, activation=build.one_of(None, ops.tanh, ops.silu)),
-        ar.Linear(WIDTH, bias=build.one_of(True, False), weight_norm=build.one_of(False, True)),
+        ar.FC(WIDTH, bias=build.one_of(True, False), weight_norm=build.one_of(False, True)),
     )
 
 

@@ -19,7 +19,6 @@ from arrows.layers import (
     Hinge,
     Huber,
     LayerNorm,
-    Linear,
     LSTMCell,
     MultiHeadAttention,
     SigmoidCrossEntropy,
@@ -53,8 +52,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "FC of a scalar": (FC([], ops.tanh, initializer=GAUSS), (n(3),)),
     "FC of a scalar, weight_norm": (FC((), initializer=GAUSS, weight_norm=True), (n(3),)),
     "FC, weight_norm": (FC(4, ops.gelu, initializer=GAUSS, weight_norm=True), (n(3),)),
-    "Linear": (Linear(4, initializer=GAUSS), (n(3),)),
-    "Linear, weight_norm": (Linear(4, bias=False, initializer=GAUSS, weight_norm=True), (n(3),)),
+    "FC, weight_norm, no bias": (FC(4, bias=False, initializer=GAUSS, weight_norm=True), (n(3),)),
     "LayerNorm": (LayerNorm(), (n(4),)),
     "LayerNorm of a matrix": (LayerNorm(0.1), (n(2, 3),)),
     "Dropout": (Dropout(0.5), (n(3),)),
@@ -199,7 +197,7 @@ def test_layer_norm_and_weight_norm_are_those_of_the_papers() -> None:
     np.testing.assert_allclose(got, wanted * values["gain"] + values["bias"], atol=1e-12)
     y, values = n(4), {"weight": n(4, 3), "gain": n(3), "bias": n(3)}
     weight = values["gain"] * values["weight"] / np.linalg.norm(values["weight"], axis=0)
-    got = run(Linear(3, weight_norm=True), values, y)
+    got = run(FC(3, weight_norm=True), values, y)
     np.testing.assert_allclose(got, y @ weight + values["bias"], atol=1e-12)
 
 
@@ -347,7 +345,7 @@ def test_a_size_of_no_axes_gives_a_scalar() -> None:
     }
     assert np.array_equal(scalar(batch), vector(batch)[:, 0])
     assert repr(FC([])) == "FC([])"
-    assert repr(Linear(())) == "Linear(())"
+    assert repr(FC(())) == "FC(())"
 
 
 def test_a_layer_may_say_its_element_type() -> None:
@@ -385,7 +383,7 @@ REFUSED: list[tuple[Any, T.Type, str]] = [
     (FC(3), T.Tuple((V3, V3)), r"the input of FC must be a vector, not \(float32\[3\], float32\[3\]\)"),
     (Dropout(0.5), I32, "the input of Dropout must be a tensor of floats, not int32"),
     (Embedding(3, 2), V3, r"the input of Embedding must be an integer, not float32\[3\]"),
-    (Linear(3), T.Tensor(()), r"the input of Linear must be a vector, not float32"),
+    (FC(3), T.Tensor(()), r"the input of FC must be a vector, not float32"),
     (LayerNorm(), T.Tensor(()), r"the input of LayerNorm must be a floating tensor whose last"),
     (MultiHeadAttention(1), V3, r"vectors of floats, not float32\[3\]\n  hint  it stands behind the Map"),
     (MultiHeadAttention(1), T.Sequence(T.Tensor((3,), "int32")), r"floats, .*\n  hint  convert the elements"),
@@ -447,11 +445,6 @@ BAD: list[tuple[Any, Any, str]] = [
         "initializer of FC is a function such",
     ),
     (lambda: FC(300, 5), ArrowTypeError, r"got 5\n  hint  ar\.FC\(5\): the size of the input"),
-    (
-        lambda: Linear(300, 5),
-        ArrowTypeError,
-        r"Linear is True or False, got 5\n  hint  ar\.Linear\(5\)",
-    ),
     (
         lambda: ar.arrow(lambda x: FC(x)),
         ArrowTypeError,

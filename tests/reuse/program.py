@@ -258,9 +258,9 @@ def layer(draft: Draft) -> Statement:
     """A layer from vectors to vectors; it is shared as soon as it is picked twice."""
     text = draft.one_of(
         "ar.FC(3, activation=ops.tanh)",
-        "ar.Linear(3, bias=False)",
+        "ar.FC(3, bias=False)",
         "ar.LayerNorm(0.25)",
-        "ar.Linear(3, weight_norm=True)",
+        "ar.FC(3, weight_norm=True)",
         f"ar.Dropout({HARDLY})",
     )
     return draft.add("change", text)
