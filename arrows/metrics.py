@@ -77,7 +77,7 @@ class Accuracy(StreamingMetric):
     """The share of correct classes.
 
     Args:
-        ignore: answers of this number are not counted, those of padding or without a label, say.
+        ignore_index: answers of this number are not counted, those of padding or without a label, say.
 
     `update` takes the numbers of the predicted classes, `[n]`, or the scores of all classes, `[n, classes]`,
     of which the greatest is the prediction (the first of several); and the numbers of the correct classes.
@@ -90,12 +90,12 @@ class Accuracy(StreamingMetric):
         {'accuracy': 0.5}
     """
 
-    def __init__(self, *, ignore: int | None = None) -> None:
-        self.ignore = ignore
+    def __init__(self, *, ignore_index: int | None = None) -> None:
+        self.ignore_index = ignore_index
         self.right = self.count = 0
 
     def update(self, predicted: object, correct: object, /) -> None:
-        classes, answers = _classes(predicted, correct, self.ignore)
+        classes, answers = _classes(predicted, correct, self.ignore_index)
         self.right += int((classes == answers).sum())
         self.count += len(answers)
 
@@ -108,7 +108,7 @@ class ConfusionMatrix(StreamingMetric):
 
     Args:
         classes: how many classes there are, or their names.
-        ignore: answers of this number are not counted.
+        ignore_index: answers of this number are not counted.
 
     Attributes:
         names: of the classes.
@@ -130,14 +130,14 @@ class ConfusionMatrix(StreamingMetric):
         (0.6666666666666666, {'cat': 1.0, 'dog': 0.5})
     """
 
-    def __init__(self, classes: int | Sequence[str], *, ignore: int | None = None) -> None:
+    def __init__(self, classes: int | Sequence[str], *, ignore_index: int | None = None) -> None:
         self.names = _class_names(classes)
-        self.ignore = ignore
+        self.ignore_index = ignore_index
         self.counts = np.zeros((len(self.names), len(self.names)), np.int64)
 
     def update(self, predicted: object, correct: object, /) -> None:
         n = len(self.names)
-        classes, answers = _classes(predicted, correct, self.ignore)
+        classes, answers = _classes(predicted, correct, self.ignore_index)
         _require_below(n, "class", f"{n} classes", classes, answers)
         self.counts += np.bincount(answers * n + classes, minlength=n * n).reshape(n, n)
 

@@ -40,7 +40,7 @@ def vocabulary(trees: list[Tree]) -> Vocabulary:
 def vocabularies(sentences: list[Sentence], least: int = OFTEN) -> tuple[Vocabulary, Vocabulary]:
     """The vocabulary of words, in lower case, which occur so often at least, and that of characters."""
     forms = [word["word"] for sentence in sentences for word in sentence]
-    return Vocabulary.of(map(str.lower, forms), least=least), Vocabulary.of(chain.from_iterable(forms))
+    return Vocabulary.of(map(str.lower, forms), min_freq=least), Vocabulary.of(chain.from_iterable(forms))
 
 
 def operation_nodes(trees: list[Tree]) -> float:

@@ -75,7 +75,7 @@ def main(*folders: Path, epochs: int = 5) -> float:
     """Trains on the functions and returns the share whose first word it then knows."""
     data = list(functions(list(folders) or [Path(module.__file__ or "").parent for module in (json, email)]))
     kinds = ar.Vocabulary(name for name in dir(ast) if isinstance(getattr(ast, name), type))
-    names = ar.Vocabulary.of((function["name"] for function in data), least=3)
+    names = ar.Vocabulary.of((function["name"] for function in data), min_freq=3)
     scores = namer(kinds, names)
     loss = (scores & ar.GetItem("name") >> names.block()) >> ar.SoftmaxCrossEntropy()
     model = ar.compile(loss)

@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 0
     texts = {part: read(found[0]) for part, found in files.items()}
-    vocabulary = Vocabulary.of((word for sentence in texts["train"] for word in sentence), least=2)
+    vocabulary = Vocabulary.of((word for sentence in texts["train"] for word in sentence), min_freq=2)
     data = {part: [vocabulary.numbers(sentence) for sentence in text] for part, text in texts.items()}
     words, size = len(vocabulary), options.size
     wanted = parameters(words, size, tied=True)

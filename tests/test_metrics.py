@@ -184,7 +184,7 @@ def test_scores_lists_and_devices():
 
 
 def test_answers_to_ignore():
-    for metric in (Accuracy(ignore=-1), ConfusionMatrix(2, ignore=-1)):
+    for metric in (Accuracy(ignore_index=-1), ConfusionMatrix(2, ignore_index=-1)):
         metric.update([0, 1, 1], [-1, 1, 0])
         assert metric.figures()["accuracy"] == 0.5
 

@@ -32,12 +32,12 @@ class Attention(DerivedBlock[Sequence[A], B]):
         score: from an element to its score, a scalar or a vector of length 1.
         value: from an element to what is averaged, floating tensors; the element itself if not given.
         default: the result if there are no elements, as `Mean` takes it. Left out, there must be elements.
-        weights: give the pair (mean, weights) instead, with the sequence of the softmax.
+        need_weights: give the pair (mean, weights) instead, with the sequence of the softmax.
         name: the name in messages.
 
     Attributes:
         default: as given.
-        weights: as given.
+        need_weights: as given.
 
     Raises:
         ArrowTypeError: an argument is no block, or no such default; at `compile`, an input without elements
@@ -51,13 +51,13 @@ class Attention(DerivedBlock[Sequence[A], B]):
     Example:
         >>> import arrows as ar
         >>> score = ar.Function(lambda x: x[0])
-        >>> block = ar.Map(ar.Vector(2)) >> ar.Attention(score, weights=True)
+        >>> block = ar.Map(ar.Vector(2)) >> ar.Attention(score, need_weights=True)
         >>> pooled, weights = block.eval([[0, 1], [0, 3]])
         >>> pooled.tolist(), [float(w) for w in weights]
         ([0.0, 2.0], [0.5, 0.5])
     """
 
-    weights: bool
+    need_weights: bool
 
     @overload
     def __init__(
@@ -65,7 +65,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
         score: Callable[[Wire[A]], Wire[Any]],
         *,
         default: object = None,
-        weights: Literal[False] = False,
+        need_weights: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -75,7 +75,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
         value: Callable[[Wire[A]], Wire[B]],
         *,
         default: object = None,
-        weights: Literal[False] = False,
+        need_weights: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -85,7 +85,7 @@ class Attention(DerivedBlock[Sequence[A], B]):
         value: Callable[[Wire[A]], Wire[Any]] | None = None,
         *,
         default: object = None,
-        weights: bool,
+        need_weights: bool,
         name: str | None = None,
     ) -> None: ...
     def __init__(
@@ -94,20 +94,22 @@ class Attention(DerivedBlock[Sequence[A], B]):
         value: object = None,
         *,
         default: object = None,
-        weights: bool = False,
+        need_weights: bool = False,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        if not isinstance(weights, bool):
-            raise wrong_argument("an Attention", f"weights must be True or False, not {weights!r}")
-        self.weights = weights
+        if not isinstance(need_weights, bool):
+            raise wrong_argument("an Attention", f"need_weights must be True or False, not {need_weights!r}")
+        self.need_weights = need_weights
         scored = as_block(score, "the score of an Attention")
         valued = Identity() if value is None else as_block(value, "the value of an Attention")
         nothing = as_default_result(default, "Attention")
-        words = [x if isinstance(x, str) else x.brief(1) for x in _written(scored, valued, nothing, weights)]
+        words = [
+            x if isinstance(x, str) else x.brief(1) for x in _written(scored, valued, nothing, need_weights)
+        ]
         self._parts = (
             _Scored(Fan((scored, valued)), "".join(words), name),
-            _Pool("".join(words), nothing, weights, name),
+            _Pool("".join(words), nothing, need_weights, name),
         )
 
     @property
@@ -128,16 +130,16 @@ class Attention(DerivedBlock[Sequence[A], B]):
         return pool.default
 
     def written(self) -> Pieces:
-        return _written(self.score, self.value, self.default, self.weights)
+        return _written(self.score, self.value, self.default, self.need_weights)
 
 
-def _written(score: AnyBlock, value: AnyBlock, default: DefaultResult | None, weights: bool) -> Pieces:
+def _written(score: AnyBlock, value: AnyBlock, default: DefaultResult | None, need_weights: bool) -> Pieces:
     pieces: Pieces = [score]
     if not isinstance(value, Identity):
         pieces += [", ", value]
     if default is not None:
         pieces.append(f", default={shown(default)}")
-    return [*pieces, ", weights=True"] if weights else pieces
+    return [*pieces, ", need_weights=True"] if need_weights else pieces
 
 
 class _Scored(Map[Any, Any]):
@@ -165,11 +167,13 @@ class _Pool(ReductionWithDefault):
     kind = "Attention"
     verb = "averages"
 
-    def __init__(self, words: str, default: DefaultResult | None, weights: bool, name: str | None) -> None:
+    def __init__(
+        self, words: str, default: DefaultResult | None, need_weights: bool, name: str | None
+    ) -> None:
         set_name(self, name)
         self._words = words
         self.default = default
-        self.weights = weights
+        self.need_weights = need_weights
 
     def arguments(self, depth: int = 2) -> str:
         return self._words
@@ -185,7 +189,7 @@ class _Pool(ReductionWithDefault):
             return put_default(x, ops.segment_sum(x * weight), default)
 
         pooled = each(pool, rows, self.default)
-        return (pooled, weight) if self.weights else pooled
+        return (pooled, weight) if self.need_weights else pooled
 
     def check(self, input: T.Type) -> Misfit:
         if isinstance(input, T.Broadcast):

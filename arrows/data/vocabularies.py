@@ -81,16 +81,16 @@ class Vocabulary:
         cls,
         words: Iterable[str],
         *,
-        least: int = 1,
-        most: int | None = None,
+        min_freq: int = 1,
+        max_tokens: int | None = None,
         unknown: str | None = "<unknown>",
     ) -> Vocabulary:
         """Builds a vocabulary from all words of some data, frequent ones first, else by the alphabet.
 
         Args:
             words: all words, each as often as it occurs.
-            least: words that occur less often are unknown.
-            most: so many words at most, without that for unknown ones: the most frequent.
+            min_freq: words that occur less often are unknown.
+            max_tokens: so many words at most, without that for unknown ones: the most frequent.
             unknown: the name of the number 0, which all other words get; None: another word is an error.
 
         Raises:
@@ -98,7 +98,7 @@ class Vocabulary:
             ArrowValueError: words would be left out, and no number stands for unknown ones.
 
         Example:
-            >>> Vocabulary.of(["b", "a", "b"], least=2).words
+            >>> Vocabulary.of(["b", "a", "b"], min_freq=2).words
             ('<unknown>', 'b')
         """
         if isinstance(words, Mapping):
@@ -106,7 +106,7 @@ class Vocabulary:
                 f"Vocabulary.of: a {type(words).__name__} has each word once; give a list of all words, or "
                 "counter.elements()"
             )
-        for name, count, lowest in (("least", least, 1), ("most", most, 0)):
+        for name, count, lowest in (("min_freq", min_freq, 1), ("max_tokens", max_tokens, 0)):
             whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
             if count is not None and (not whole or count < lowest):
                 raise ArrowValueError(
@@ -115,11 +115,11 @@ class Vocabulary:
         counts = Counter(_texts(words))
         if unknown is not None:
             del counts[unknown]
-        frequent = [word for word, count in counts.items() if count >= least]
-        kept = sorted(frequent, key=lambda word: (-counts[word], word))[:most]
+        frequent = [word for word, count in counts.items() if count >= min_freq]
+        kept = sorted(frequent, key=lambda word: (-counts[word], word))[:max_tokens]
         if unknown is None and len(kept) < len(counts):
             raise ArrowValueError(
-                "Vocabulary.of: with unknown=None, each word has a number; leave out least and most"
+                "Vocabulary.of: with unknown=None, each word has a number; leave out min_freq and max_tokens"
             )
         return cls(kept, unknown=unknown)
 

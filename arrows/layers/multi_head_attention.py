@@ -21,8 +21,8 @@ class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
 
     Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2::
 
-        q, k, v = split(x @ in_proj_weight.T + in_proj_bias)          each [n], cut into `heads` parts
-        h_i = concat over heads(sum_j(softmax_j(q_i . k_j / sqrt(n / heads)) * v_j))
+        q, k, v = split(x @ in_proj_weight.T + in_proj_bias)          each [n], cut into `num_heads` parts
+        h_i = concat over heads(sum_j(softmax_j(q_i . k_j / sqrt(n / num_heads)) * v_j))
         y_i = h_i @ out_proj_weight.T + out_proj_bias
 
     It is one operation for all sequences of a batch, of whatever lengths, without padding: matrix products
@@ -30,7 +30,7 @@ class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
     that arrays go from one to the other as they are.  An empty sequence stays empty.
 
     Args:
-        heads: into how many equal parts the vectors are cut, each of which attends by itself.
+        num_heads: into how many equal parts the vectors are cut, each of which attends by itself.
         causal: whether an element sees itself and those before it alone.
         bias: whether there are biases.
         name: the name in messages, and of the parameters: `name/in_proj_weight`.
@@ -42,7 +42,7 @@ class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
     Raises:
         ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
         ShapeError: when types are checked, the input is not a sequence of vectors of floating numbers, or
-            their length is not a multiple of `heads`.
+            their length is not a multiple of `num_heads`.
 
     >>> import arrows as ar
     >>> block = ar.Map(ar.Vector(4)) >> ar.MultiHeadAttention(2)
@@ -52,15 +52,15 @@ class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
     3
     """
 
-    heads: int
+    num_heads: int
     causal: bool
     bias: bool
 
     def __init__(
-        self, heads: int, *, causal: bool = False, bias: bool = True, name: str | None = None
+        self, num_heads: int, *, causal: bool = False, bias: bool = True, name: str | None = None
     ) -> None:
         super().__init__(name=name)
-        self.heads = size_of("MultiHeadAttention", heads, "number of heads")
+        self.num_heads = size_of("MultiHeadAttention", num_heads, "number of heads")
         self.causal = flag("causal", "MultiHeadAttention", causal)
         self.bias = flag("bias", "MultiHeadAttention", bias)
 
@@ -82,14 +82,14 @@ class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (x,) = args
         n = x.type.shape[0]
-        if n % self.heads:
+        if n % self.num_heads:
             raise ShapeError(
-                f"{self.heads} heads of MultiHeadAttention cannot share vectors of {n} numbers",
+                f"{self.num_heads} heads of MultiHeadAttention cannot share vectors of {n} numbers",
                 hint="the length of the vectors is a multiple of the number of heads",
             )
         both = self._project(parameters, "in", x)
         q, k, v = (both[i * n : (i + 1) * n] for i in range(3))
-        means = ops.segment_attention(q, k, v, self.heads, self.causal)
+        means = ops.segment_attention(q, k, v, self.num_heads, self.causal)
         return self._project(parameters, "out", means)
 
     def _project(self, parameters: Mapping[str, TensorLike], part: str, x: TensorLike) -> TensorLike:
@@ -107,7 +107,7 @@ def _element(input: T.Type) -> T.Tensor:
     if isinstance(vector, T.Tensor) and vector.ndim == 1 and not vector.floating:
         hint = "convert the elements first: ar.Map(ar.Function(lambda x: x.cast('float32')))"
     elif isinstance(input, T.Tensor) and input.ndim == 1:
-        hint = "it stands behind the Map, not in it: ar.Map(f) >> ar.MultiHeadAttention(heads)"
+        hint = "it stands behind the Map, not in it: ar.Map(f) >> ar.MultiHeadAttention(num_heads)"
     elif isinstance(input, T.Tuple) and any(isinstance(item, T.Sequence) for item in input.items):
         hint = "it attends within one sequence; from one to another: ar.Attention beside a Broadcast"
     elif isinstance(vector, T.Tuple):

@@ -20,7 +20,7 @@ from arrows.data import TAGS, Sentence, Vocabulary
 from arrows.metrics import Accuracy
 
 
-def tagger_vocabularies(sentences: Iterable[Sentence], *, least: int = 2) -> tuple[Vocabulary, Vocabulary]:
+def tagger_vocabularies(sentences: Iterable[Sentence], *, min_freq: int = 2) -> tuple[Vocabulary, Vocabulary]:
     """The vocabulary of words, in lower case, and that of characters.
 
     By default words that occur once are unknown: from them the model learns to tag unknown words by their
@@ -31,7 +31,7 @@ def tagger_vocabularies(sentences: Iterable[Sentence], *, least: int = 2) -> tup
     (('<unknown>', 'trees'), 4)
     """
     forms = [word["word"] for sentence in sentences for word in sentence]
-    return Vocabulary.of(map(str.lower, forms), least=least), Vocabulary.of(chain.from_iterable(forms))
+    return Vocabulary.of(map(str.lower, forms), min_freq=min_freq), Vocabulary.of(chain.from_iterable(forms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class TagExamination:
 
     def __call__(self, batch_size: int = 64) -> dict[str, float]:
         """The shares of correct tags among all words and among those not in the vocabulary; 0 among none."""
-        accuracy, rare, word = Accuracy(), Accuracy(ignore=-1), 0
+        accuracy, rare, word = Accuracy(), Accuracy(ignore_index=-1), 0
         for first in range(0, len(self.prepared), batch_size):
             scores = ar.to_numpy(self.judge(self.prepared[first : first + batch_size]).values)
             words = slice(word, word + len(scores))

@@ -35,20 +35,20 @@ FEW = 256
 
 
 def segment_attention(
-    q: TensorLike, k: TensorLike, v: TensorLike, heads: int = 1, causal: bool = False
+    q: TensorLike, k: TensorLike, v: TensorLike, num_heads: int = 1, causal: bool = False
 ) -> TensorLike:
     """Scaled dot-product attention among the elements of a sequence, for each head by itself.
 
     Query i weighs value j by `softmax_j(q_i . k_j / sqrt(n))`, n the length of a head's query.
 
     Args:
-        q, k: vectors [heads * n], of the elements of one sequence.
-        v: vectors [heads * m] of the same elements.
-        heads: into how many equal parts the vectors are cut.
+        q, k: vectors [num_heads * n], of the elements of one sequence.
+        v: vectors [num_heads * m] of the same elements.
+        num_heads: into how many equal parts the vectors are cut.
         causal: whether an element sees itself and those before it alone.
 
     Returns:
-        For each element the weighted means of all heads, [heads * m].
+        For each element the weighted means of all heads, [num_heads * m].
 
     Raises:
         ShapeError: the operands are not such vectors, or not of one sequence.
@@ -68,7 +68,7 @@ def segment_attention(
     q, k, v = (
         x if isinstance(x, TensorLike) and x.rows >= 0 else segment_broadcast(x, like) for x in (q, k, v)
     )
-    both = bind(_attention, q, k, v, heads=heads, causal=bool(causal))
+    both = bind(_attention, q, k, v, heads=num_heads, causal=bool(causal))
     return both[: v.type.shape[0]]
 
 

@@ -60,8 +60,8 @@ def find_learning_rate(
     examples: object,
     optimizer: Optimizer,
     *,
-    lowest: float = 1e-6,
-    highest: float = 1.0,
+    min_rate: float = 1e-6,
+    max_rate: float = 1.0,
     steps: int = 100,
     batch_size: int = 64,
     seed: int = 0,
@@ -74,8 +74,8 @@ def find_learning_rate(
     Args:
         model, examples, batch_size, seed: as for `train`.
         optimizer: what takes the steps is like this; its learning rate does not matter.
-        lowest: the learning rate of the first step.
-        highest: that of the last one.
+        min_rate: the learning rate of the first step.
+        max_rate: that of the last one.
         steps: how many there are at most.
 
     Raises:
@@ -87,15 +87,15 @@ def find_learning_rate(
     >>> import arrows as ar
     >>> from arrows.training import SGD
     >>> block = ar.Vector(2) >> ar.FC(1, name="fc") >> ar.Function(lambda y: (y[0] - 1.0) ** 2)
-    >>> search = find_learning_rate(ar.compile(block), [[1.0, 0.0], [0.0, 1.0]], SGD(0.1), highest=100)
+    >>> search = find_learning_rate(ar.compile(block), [[1.0, 0.0], [0.0, 1.0]], SGD(0.1), max_rate=100)
     >>> 0.01 < search.suggestion < 10
     True
     """
     call = "find_learning_rate(model, examples, optimizer)"
     require_model(call, model, "prepare", "train_step")
     require_optimizer(call, optimizer, "step", "learning_rate", "state")
-    require_above("find_learning_rate", "lowest", lowest)
-    require_above("find_learning_rate", "highest", highest, lowest)
+    require_above("find_learning_rate", "min_rate", min_rate)
+    require_above("find_learning_rate", "max_rate", max_rate, min_rate)
     steps = whole_number("find_learning_rate: steps", steps, 2)
     batch_size = whole_number("find_learning_rate: batch_size", batch_size, 1)
     prepared = model.prepare(examples)
@@ -104,7 +104,7 @@ def find_learning_rate(
     search, least, width, trial = RateSearch([], []), math.inf, _width(steps), replace(optimizer)
     before = {name: array.copy() for name, array in all_parameters(model).items()}
     step = getattr(model, "step", None)
-    rates = np.geomspace(lowest, highest, steps).tolist()
+    rates = np.geomspace(min_rate, max_rate, steps).tolist()
     try:
         for rate, batch in zip(rates, _batches(prepared, batch_size, seed), strict=False):
             trial.learning_rate = rate

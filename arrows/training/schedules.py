@@ -128,7 +128,11 @@ def step_decay(initial_rate: float, factor: float, every: int | tuple[int, ...])
 
 @_told
 def one_cycle(
-    max_rate: float, total_steps: int, rise: float = 0.45, divide: float = 25.0, final_divide: float = 100.0
+    max_rate: float,
+    total_steps: int,
+    pct_start: float = 0.45,
+    div_factor: float = 25.0,
+    final_div_factor: float = 100.0,
 ) -> Schedule:
     """One cycle of a slow rise to max_rate and a fall back, and then a fall far below that, all linear
     (Smith, Topin, "Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates",
@@ -137,29 +141,29 @@ def one_cycle(
     Args:
         max_rate: at the top; `find_learning_rate` helps to find it.
         total_steps: of the whole.
-        rise: the share of the steps in which the rate rises; it falls back in as many.
-        divide: max_rate / divide is where the cycle begins and ends.
-        final_divide: the rate falls to this share of the rate at the cycle's end in the steps that are left.
+        pct_start: the share of the steps in which the rate rises; it falls back in as many.
+        div_factor: max_rate / div_factor is where the cycle begins and ends.
+        final_div_factor: in the steps that are left the rate falls to the last one, divided by this.
 
     Raises:
         ArrowValueError: a rate below 0, fewer than 1 step, a share outside (0, 0.5], or a divisor below 1.
 
-    >>> [round(one_cycle(1.0, 10, rise=0.4, divide=5)(steps), 3) for steps in range(11)]
+    >>> [round(one_cycle(1.0, 10, pct_start=0.4, div_factor=5)(step), 3) for step in range(11)]
     [0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4, 0.2, 0.101, 0.002]
     """
     require_range("one_cycle", "total_steps", total_steps, 1)
-    require_above("one_cycle", "rise", rise)
-    require_range("one_cycle", "rise", rise, 0.0, math.nextafter(0.5, 1.0))
-    require_range("one_cycle", "divide", divide, 1.0)
-    require_range("one_cycle", "final_divide", final_divide, 1.0)
-    low, top = max_rate / divide, rise * total_steps
+    require_above("one_cycle", "pct_start", pct_start)
+    require_range("one_cycle", "pct_start", pct_start, 0.0, math.nextafter(0.5, 1.0))
+    require_range("one_cycle", "div_factor", div_factor, 1.0)
+    require_range("one_cycle", "final_div_factor", final_div_factor, 1.0)
+    low, top = max_rate / div_factor, pct_start * total_steps
 
     def rate(steps: int) -> float:
         if steps <= 2 * top:
             return _between(low, max_rate, 1.0 - abs(steps / top - 1.0))
         # Where the cycle takes all steps, none are left.
         left = (total_steps - steps) / (total_steps - 2 * top) if steps < total_steps else 0.0
-        return _between(low / final_divide, low, left)
+        return _between(low / final_div_factor, low, left)
 
     return rate
 

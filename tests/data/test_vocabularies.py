@@ -18,7 +18,7 @@ from arrows.data import Vocabulary
 
 @given(st.lists(st.text(max_size=3)), st.integers(1, 3), st.none() | st.integers(0, 4))
 def test_the_most_frequent_words_come_first(words, least, most):
-    vocabulary = Vocabulary.of(words, least=least, most=most)
+    vocabulary = Vocabulary.of(words, min_freq=least, max_tokens=most)
     kept = vocabulary.words[1:]
     counts = [words.count(word) for word in kept]
     assert vocabulary.words[0] == vocabulary.unknown == "<unknown>"
@@ -28,7 +28,9 @@ def test_the_most_frequent_words_come_first(words, least, most):
         assert set(kept) == {word for word in words if words.count(word) >= least}
     for number, word in enumerate(kept, 1):
         assert vocabulary[word] == number and word in vocabulary
-    assert Vocabulary.of(reversed(words), least=least, most=most) == vocabulary  # the order does not matter
+    assert (
+        Vocabulary.of(reversed(words), min_freq=least, max_tokens=most) == vocabulary
+    )  # the order does not matter
 
 
 @given(st.lists(st.text(), unique=True, min_size=1), st.none() | st.just("?"))
@@ -77,8 +79,8 @@ def test_words_whose_order_or_count_is_not_told():
     assert Vocabulary.of({"b", "a"}).words[1:] == ("a", "b")
     assert Vocabulary({"b": 1, "a": 2}.keys()).words[1:] == ("b", "a")
     with pytest.raises(ar.ArrowTypeError, match=r"counter.elements\(\)"):
-        Vocabulary.of(Counter("abb"), least=2)
-    assert Vocabulary.of(Counter("abb").elements(), least=2).words[1:] == ("b",)
+        Vocabulary.of(Counter("abb"), min_freq=2)
+    assert Vocabulary.of(Counter("abb").elements(), min_freq=2).words[1:] == ("b",)
 
 
 def test_unknown_words():
@@ -119,12 +121,32 @@ def test_what_its_block_refuses():
         (lambda: Vocabulary(["a", "a"]), ar.ArrowValueError, "'a' is there twice; Vocabulary.of"),
         (lambda: Vocabulary(["<unknown>"]), ar.ArrowValueError, "as a word and for unknown ones"),
         (lambda: Vocabulary([], unknown=None), ar.ArrowValueError, "reads nothing"),
-        (lambda: Vocabulary.of(["a"], least=2, unknown=None), ar.ArrowValueError, "each word has a number"),
-        (lambda: Vocabulary.of(["a"], least=0), ar.ArrowValueError, "least should be a whole number from 1"),
-        (lambda: Vocabulary.of(["a"], least=True), ar.ArrowValueError, "least should be .*, not True"),
-        (lambda: Vocabulary.of(["a"], most=True), ar.ArrowValueError, "most should be .*, not True"),
-        (lambda: Vocabulary.of(["a"], most=1.0), ar.ArrowValueError, "most should be .*, not 1.0"),
-        (lambda: Vocabulary.of(["a"], most=-1), ar.ArrowValueError, "most should be a whole number from 0"),
+        (
+            lambda: Vocabulary.of(["a"], min_freq=2, unknown=None),
+            ar.ArrowValueError,
+            "each word has a number",
+        ),
+        (
+            lambda: Vocabulary.of(["a"], min_freq=0),
+            ar.ArrowValueError,
+            "min_freq should be a whole number from 1",
+        ),
+        (lambda: Vocabulary.of(["a"], min_freq=True), ar.ArrowValueError, "min_freq should be .*, not True"),
+        (
+            lambda: Vocabulary.of(["a"], max_tokens=True),
+            ar.ArrowValueError,
+            "max_tokens should be .*, not True",
+        ),
+        (
+            lambda: Vocabulary.of(["a"], max_tokens=1.0),
+            ar.ArrowValueError,
+            "max_tokens should be .*, not 1.0",
+        ),
+        (
+            lambda: Vocabulary.of(["a"], max_tokens=-1),
+            ar.ArrowValueError,
+            "max_tokens should be a whole number from 0",
+        ),
     ],
 )
 def test_what_is_no_vocabulary(build, error, words):

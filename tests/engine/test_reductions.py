@@ -132,7 +132,7 @@ def test_attention_is_a_score_and_one_step_more() -> None:
     block = VECTORS >> ar.Attention(ar.FC(1))
     for lengths in ([1], [3, 7, 1, 30, 2], [1000]):
         assert steps(block, [[[1.0, 2.0]] * n for n in lengths]) == ["FC", "Attention"]
-    two = VECTORS >> ar.Attention(ar.FC(1), ar.FC(3), weights=True)
+    two = VECTORS >> ar.Attention(ar.FC(1), ar.FC(3), need_weights=True)
     assert sorted(steps(two, [[[1.0, 2.0]] * n for n in (5, 2)])) == ["Attention", "FC", "FC"]
     pool = ar.compile(block).plan.operations
     (trace,) = (one.trace for one in pool if one.name == "Attention")
@@ -146,8 +146,8 @@ def test_they_print_as_they_are_written_and_pickle() -> None:
         "Stack(3) >> Mean(name='mean')": ar.Stack(3) >> ar.Mean(name="mean"),
         "Reduce(Concat())": ar.Reduce(ar.Concat()),
         "Reduce(Concat(), Zeros(float32[2]))": ar.Reduce(ar.Concat(), ar.Zeros([2])),
-        "Attention(FC(1), GetItem(0), default=1.5, weights=True)": ar.Attention(
-            ar.FC(1), ar.GetItem(0), default=1.5, weights=True
+        "Attention(FC(1), GetItem(0), default=1.5, need_weights=True)": ar.Attention(
+            ar.FC(1), ar.GetItem(0), default=1.5, need_weights=True
         ),
     }
     for text, block in texts.items():

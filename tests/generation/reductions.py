@@ -91,7 +91,7 @@ def attention(build: Build, depth: int) -> Piece:
         score = ar.Function(ops.tanh) >> fc
         return Piece(elements >> ar.Attention(score, build.change(), default=default), data)
     if kind == "weights":
-        both = elements >> ar.Attention(build.score(), default=default, weights=True)
+        both = elements >> ar.Attention(build.score(), default=default, need_weights=True)
         last = ar.GetItem(1) >> ar.Map(ar.Function(parts.spread)) >> ar.Sum()
         return Piece(both >> ar.Identity() * ar.Identity() >> (ar.GetItem(0) & last) >> build.join(2), data)
     query = build.vector(depth)

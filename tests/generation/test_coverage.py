@@ -48,7 +48,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a reduction with a default": lambda b: isinstance(b, ar.Max) and b.default is not None,
     "a reduction that has none": lambda b: isinstance(b, ar.Max) and b.default is None,
     "a tree of pairs with a default": lambda b: isinstance(b, ar.Reduce) and b.default is not None,
-    "attention that gives its weights": lambda b: isinstance(b, ar.Attention) and b.weights,
+    "attention that gives its weights": lambda b: isinstance(b, ar.Attention) and b.need_weights,
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.start_from_input,
     "a fold that starts from its input": lambda b: isinstance(b, ar.Fold) and b.start_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.start_from_input,

@@ -226,12 +226,12 @@ def _(s, f):
 
 @law("the weights of Attention have the sum 1", some, score)
 def _(s, f):
-    return s >> ar.Attention(f, weights=True) >> SECOND >> ar.Sum(), ar.Constant(1.0)
+    return s >> ar.Attention(f, need_weights=True) >> SECOND >> ar.Sum(), ar.Constant(1.0)
 
 
-@law("Attention(f, weights=True) >> first == Attention(f)", some, score)
+@law("Attention(f, need_weights=True) >> first == Attention(f)", some, score)
 def _(s, f):
-    return s >> ar.Attention(f, weights=True) >> FIRST, s >> ar.Attention(f)
+    return s >> ar.Attention(f, need_weights=True) >> FIRST, s >> ar.Attention(f)
 
 
 @law("Reverse >> Attention == Attention", some, score)

@@ -36,7 +36,7 @@ WORDS, CHARACTERS = tagger_vocabularies(SENTENCES)
 def test_words_count_without_case_and_from_twice_on() -> None:
     assert set(WORDS) == {"<unknown>", "the", ".", "trees", "grow"}
     assert {"T", "t", "."} < set(CHARACTERS) and "é" not in CHARACTERS
-    assert "town" in tagger_vocabularies(SENTENCES, least=1)[0]
+    assert "town" in tagger_vocabularies(SENTENCES, min_freq=1)[0]
     judge = ar.compile(tagger(WORDS, CHARACTERS, **SIZES).judge)
     the, capital, town = (judge.eval([{"word": word}]) for word in ("the", "THE", "town"))
     assert not np.array_equal(the, capital)  # one embedding, but another spelling

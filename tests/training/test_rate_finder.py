@@ -65,7 +65,7 @@ def test_a_network_on_the_fly_is_as_before(tmp_path, source):
 
 def test_rates_rise_until_the_loss_diverges():
     search = find_learning_rate(
-        ar.compile(LOSS), EXAMPLES, SGD(1.0), lowest=1e-4, highest=1e4, steps=80, batch_size=10
+        ar.compile(LOSS), EXAMPLES, SGD(1.0), min_rate=1e-4, max_rate=1e4, steps=80, batch_size=10
     )
     np.testing.assert_allclose(search.rates, np.geomspace(1e-4, 1e4, 80)[: len(search.rates)])
     assert len(search.rates) == len(search.losses) < 80
@@ -74,7 +74,7 @@ def test_rates_rise_until_the_loss_diverges():
 
 def test_a_rate_that_is_suggested_trains():
     model = ar.compile(LOSS)
-    rate = find_learning_rate(model, EXAMPLES, SGD(1.0), highest=10.0, batch_size=10).suggestion
+    rate = find_learning_rate(model, EXAMPLES, SGD(1.0), max_rate=10.0, batch_size=10).suggestion
     history = ar.training.train(model, EXAMPLES, SGD(rate), epochs=10, batch_size=10, progress=False)
     assert history[-1].loss < 0.5 * history[0].loss
 
@@ -89,8 +89,8 @@ def test_losses_that_never_fall():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"lowest": 0}, "lowest is 0"),
-        ({"lowest": 2.0}, "highest is 1.0"),
+        ({"min_rate": 0}, "min_rate is 0"),
+        ({"min_rate": 2.0}, "max_rate is 1.0"),
         ({"steps": 1}, "steps is 1"),
         ({"examples": []}, "there are no examples"),
     ],

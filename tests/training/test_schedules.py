@@ -46,7 +46,7 @@ def test_the_papers_formulas():
         expected = 0.5 if step < 3 else 0.05 if step < 50 else 0.005
         assert step_decay(0.5, 0.1, (3, 50))(step) == pytest.approx(expected)
     assert cosine(0.7, 8)(9) == 0.0 and warmup_linear(1.0, 0, 4)(0) == 1.0
-    assert [one_cycle(1.0, 10, rise=0.5)(step) for step in (5, 10, 11, 90)] == [1.0, 0.04, 4e-4, 4e-4]
+    assert [one_cycle(1.0, 10, pct_start=0.5)(step) for step in (5, 10, 11, 90)] == [1.0, 0.04, 4e-4, 4e-4]
 
 
 @pytest.mark.parametrize("parameters", [{"w": np.ones(1)}, [np.ones(1)], iter([np.ones(1)])])
@@ -79,8 +79,8 @@ def test_rates_are_numbers_at_any_step_and_schedules_are_named_by_their_call(sch
         (lambda: step_decay(1, 1.5, 3), "step_decay: factor is 1.5"),
         (lambda: step_decay(1, 0.5, 0), "step_decay: every is 0"),
         (lambda: step_decay(1, 0.5, (3, -1)), "step_decay: every is -1"),
-        (lambda: one_cycle(1, 9, rise=0.6), "one_cycle: rise is 0.6"),
-        (lambda: one_cycle(1, 9, divide=0.5), "one_cycle: divide is 0.5"),
+        (lambda: one_cycle(1, 9, pct_start=0.6), "one_cycle: pct_start is 0.6"),
+        (lambda: one_cycle(1, 9, div_factor=0.5), "one_cycle: div_factor is 0.5"),
     ],
 )
 def test_bad_arguments(make, words):
