@@ -254,12 +254,6 @@ def test_layers_inside_functions() -> None:
     assert trace is not None and trace.parameters[0][0] is dense
 
 
-def test_what_stays_open_is_an_error() -> None:
-    for block in (ar.fix(lambda me: me), ar.fix(lambda me: ar.Map(me)), ar.fix(lambda me: ar.Scalar() & me)):
-        with pytest.raises(ArrowTypeError):
-            out(block)
-
-
 def test_no_key_error_leaks_from_user_layers() -> None:
     class Broken(FC):
         def parameters(self, input: T.Type) -> Any:

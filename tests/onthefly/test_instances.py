@@ -145,14 +145,6 @@ def test_an_instance_yields_tensors_of_the_batch(of: Any, value: Any, text: str)
         assert str(error.value) == text
 
 
-def test_an_instance_yields_no_tensor_of_another_batch() -> None:
-    net = ar.OnTheFly()
-    with net.batch() as outer, net.batch() as g, pytest.raises(ar.ArrowTypeError) as error:
-        g.run_all([waits_for(outer.tensor(1.0))])
-    assert f"cannot compute at {YIELD}\n" in str(error.value)
-    assert "belongs to another batch" in str(error.value)
-
-
 def test_what_a_block_gives_for_void_is_no_number() -> None:
     with ar.OnTheFly().batch() as g:
         assert g.numpy(g(ar.Scalar() & ar.Void(), 2.0)) == (2, None)
