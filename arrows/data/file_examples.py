@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
 import warnings
 import zlib
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from arrows.storage import require_path
-from arrows.typesys import ArrowValueError, InputError
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.errors import MissingExtraError
 
 T = TypeVar("T")
@@ -59,11 +60,13 @@ class FileReader(Iterable[T]):
         """A reader for the public `function`; `parse` knows the format.
 
         Raises:
-            ArrowTypeError, ArrowValueError: no file can have that name, or `errors` is neither "stop" nor
-                "skip".
+            ArrowTypeError, ArrowValueError: no file can have that name, it is open as text, or `errors` is
+                neither "stop" nor "skip".
         """
         if errors not in ("stop", "skip"):
             raise ArrowValueError(f"errors is {errors!r}, and should be 'stop' or 'skip'")
+        if isinstance(file, io.TextIOBase):
+            raise ArrowTypeError(f"{function}: the file is open as text; open it by open(path, 'rb')")
         is_open = callable(getattr(file, "read", None))
         self._file = cast("BinaryIO", file) if is_open else require_path(f"{function}: path", file)
         self._name = str(getattr(file, "name", "input") if is_open else file)

@@ -14,7 +14,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, ParamSpec
 
@@ -40,7 +40,7 @@ def _told(make: Callable[P, Schedule]) -> Callable[P, Schedule]:
     @functools.wraps(make)
     def named(*arguments: P.args, **keywords: P.kwargs) -> Schedule:
         for name, value in inspect.signature(make).bind(*arguments, **keywords).arguments.items():
-            for number in value if isinstance(value, tuple) else (value,):
+            for number in value if isinstance(value, (tuple, list)) else (value,):
                 require_range(make.__name__, name, number, 0.0)
         schedule = make(*arguments, **keywords)
         words = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())]
@@ -102,7 +102,7 @@ def warmup_linear(initial_rate: float, warmup_steps: int, total_steps: int) -> S
 
 
 @_told
-def step_decay(initial_rate: float, factor: float, every: int | tuple[int, ...]) -> Schedule:
+def step_decay(initial_rate: float, factor: float, every: int | Sequence[int]) -> Schedule:
     """initial_rate, multiplied by factor after every so many steps (He, Zhang, Ren, Sun, "Deep Residual
     Learning for Image Recognition", CVPR 2016, section 3.4, for one).
 
@@ -120,7 +120,7 @@ def step_decay(initial_rate: float, factor: float, every: int | tuple[int, ...])
     [1.0, 0.5, 0.5, 0.5, 0.25, 0.25]
     """
     require_range("step_decay", "factor", factor, 0.0, math.nextafter(1.0, 2.0))
-    if isinstance(every, tuple):
+    if not isinstance(every, int):
         return lambda steps: initial_rate * factor ** sum(steps >= fall for fall in every)
     require_range("step_decay", "every", every, 1)
     return lambda steps: initial_rate * factor ** (steps // every)

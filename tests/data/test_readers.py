@@ -139,6 +139,8 @@ def test_open_files_are_read_once():
         assert reader.to_list() == [{"label": 2, "word": "a"}]
     with pytest.raises(ar.ArrowValueError, match="an open file is read once"):
         list(reader)
+    with pytest.raises(ar.ArrowTypeError, match=r"read_trees: the file is open as text; .*'rb'"):
+        read_trees(io.StringIO("(2 a)"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ ALL = [
     warmup_cosine(0.5, 3, 20, 0.01),
     step_decay(0.5, 0.9, 7),
     step_decay(0.5, 0.1, (3, 50)),
+    step_decay(0.5, 0.1, [3, 50]),
     one_cycle(1.0, 20),
 ]
 

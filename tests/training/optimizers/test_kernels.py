@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +10,11 @@ import pytest
 from arrows.engine.device import Device, get_device
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
-from arrows.engine.device.kernel import PRELUDE
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from tests.training.optimizers.test_optimizers import Model
 
 needs_compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
-NVCC = shutil.which("nvcc")
 OPTIMIZERS: list[Any] = [
     lambda **more: SGD(0.1, momentum=0.9, weight_decay=0.01, **more),
     lambda **more: Adam(0.01, weight_decay=0.01, **more),
@@ -131,21 +126,3 @@ def test_what_kernels_cannot_read_runs_on_arrays() -> None:
     turned = model.device.to_device(np.arange(6.0).reshape(3, 2)).T
     optimizer.step(model, {"w": turned})
     assert model.numpy("w").tolist() == [[0, -2, -4], [-1, -3, -5]]
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
-@needs_compiler
-def test_the_compiler_of_the_gpu_takes_all_kernels(tmp_path: Path) -> None:
-    assert NVCC is not None
-    device = FakeKernelsDevice()
-    for make in OPTIMIZERS:
-        trained(mixed(device), make(clip_norm=1.0))
-        trained(mixed(device), make(dense=True))
-    texts = {kernel.source.name: kernel.source.text for kernel in device.compile([]).values()}
-    unit, out = tmp_path / "kernels.cu", tmp_path / "kernels.ptx"
-    unit.write_text(PRELUDE + "".join(texts.values()))
-    command = [NVCC, "-ptx", "-arch=compute_90", "-o", str(out), str(unit)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    assert out.read_text().count(".entry") == len(texts) > 10
