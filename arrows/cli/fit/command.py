@@ -72,7 +72,8 @@ def run(options: argparse.Namespace) -> int:
     folder.mkdir(exist_ok=True)
     # What the columns of tables hold that the model reads.
     rows, columns = fit.proposal.decisions, data.columns.items()
-    kept = {name: kind for name, kind in columns if rows[label_path([name])]["kind"] != LEFT_OUT}
+    left_out = {path for path, row in rows.items() if row["kind"] == LEFT_OUT}
+    kept = {name: kind for name, kind in columns if label_path([name]) not in left_out}
     texts = {METADATA: json.dumps(kept)} if data.columns else {}
     results, folds = dict[str, Result](), list[History]()
     if options.folds is None:

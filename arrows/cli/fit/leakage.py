@@ -42,8 +42,10 @@ def revealing_fields(examples: Sequence[Example], label: str) -> list[str]:
     columns: dict[str, list[list[Leaf]]] = {}
     for number, example in enumerate(examples):
         for path, leaf in _leaves(example.document, ROOT, DEEPEST):
+            if path not in columns and path != label:
+                columns[path] = [[] for _ in examples]
             if path != label:
-                columns.setdefault(path, [[] for _ in examples])[number].append(leaf)
+                columns[path][number].append(leaf)
     return [path for path, column in columns.items() if _reveals(column, labels)]
 
 
