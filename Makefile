@@ -4,6 +4,8 @@
 # make test-extras  the test suite again, with every optional package: PyTorch, Dask, Arrow, RDKit, ... (a download of 1 GB)
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
 # make nightly   the tests marked nightly, then the long profile of the random checks: make nightly SEED=7 (about half an hour)
+# make check-op  what a new operation has to pass, pages included; so check-block, -layer, -form, -pass, -schedule,
+#                -metric, -optimizer: what is missing is named with its file (a quarter of a minute)
 # make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
 # make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
 # make gpu       on a machine with a GPU: the tests marked gpu, then the benchmarks beside PyTorch, whose
@@ -63,6 +65,9 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(PY) -m mypy --strict arrows benchmarks examples tests/typing
+
+check-%: $(VENV)/.installed-test
+	$(PY) .ci/check.py '$*'
 
 coverage: $(VENV)/.installed-coverage
 	$(PY) -m pytest -n 2 -m '' --cov --cov-report term

@@ -128,7 +128,10 @@ def page() -> str:
     wrong = sorted({*placed} ^ ({*arrows.__all__} - rooms - {"__version__"}))
     twice = sorted({name for name in placed if placed.count(name) > 1})
     if wrong or twice:
-        raise LookupError(f"names that stand in no chapter, in two, or in a chapter alone: {wrong + twice}")
+        raise LookupError(
+            f"names that stand in no chapter, in two, or in a chapter alone: {wrong + twice}; "
+            "see CHAPTERS in docs/make_reference.py"
+        )
     parts = [HEAD]
     for heading, names in CHAPTERS.items():
         parts.append(f"## {heading}\n\n" + "".join(lines("ar", arrows, name) for name in names.split()))

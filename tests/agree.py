@@ -7,6 +7,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.engine import reference
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.program import Program
 from arrows.engine.program.instructions import equations_of
 from arrows.engine.scheduling import merge
@@ -15,9 +16,7 @@ from arrows.testing.schedules import verify
 from tests.compare import close, dense
 from tests.profile import NIGHTLY
 
-EVERY = [
-    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
-]
+EVERY = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
 SETTINGS = EVERY if NIGHTLY else [("cpu", "strata"), ("fake", "depth"), ("cpu", "agenda")]
 TOLERANCE = 1e-9
 

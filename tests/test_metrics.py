@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -43,18 +44,21 @@ def same(left: dict[str, float], right: dict[str, float]) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    ("make", "data"),
-    [
-        (Accuracy, pairs),
-        (lambda: ConfusionMatrix(CLASSES), pairs),
-        (MeanSquaredError, reals),
-        (MeanAbsoluteError, reals),
-        (AttachmentScores, pairs),
-    ],
-    ids=["accuracy", "confusion", "squared", "absolute", "attachment"],
-)
-def test_batches_do_not_matter(make, data):
+# By name: what makes a metric, and the rows that it counts.
+METRICS: dict[str, tuple[Callable[[], StreamingMetric], Any]] = {
+    "Accuracy": (Accuracy, pairs),
+    "AttachmentScores": (AttachmentScores, pairs),
+    "ConfusionMatrix": (lambda: ConfusionMatrix(CLASSES), pairs),
+    "MeanAbsoluteError": (MeanAbsoluteError, reals),
+    "MeanSquaredError": (MeanSquaredError, reals),
+    "SpanF1": (lambda: SpanF1(TAGS), sentences.map(lambda rows: [columns(row) for row in rows])),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_batches_do_not_matter(name):
+    make, data = METRICS[name]
+
     @given(data, st.integers(0, 12), st.randoms())
     def check(rows: Any, cut: int, random: Any) -> None:
         whole, parts = make(), make()

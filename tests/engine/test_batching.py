@@ -15,6 +15,7 @@ from arrows.engine import reference
 from arrows.engine.device import Device
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.reference.evaluation import ReferenceResult
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
@@ -25,7 +26,7 @@ from tests.generate import PRODUCTIONS, RESULTS, Case, cases
 from tests.profile import NIGHTLY, counted, draws
 
 SETTINGS: list[tuple[str | Device, str]] = [
-    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
+    (device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES
 ]
 
 STEP = 5
@@ -180,7 +181,7 @@ def test_batched_is_one_by_one_in_float64(device: str, schedule: str, record_pro
     compare(record_property, f"{device} {schedule}", (10, 1500), [(device, schedule)])
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -> None:
     sizes = (8, 600)
     with counted(record_property, sizes[NIGHTLY] * 9 // 10) as count:
@@ -197,7 +198,7 @@ def test_batched_is_one_by_one_in_float32(schedule: str, record_property: Any) -
 
 
 @pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_batched_is_one_by_one_with_kernels(schedule: str, record_property: Any) -> None:
     compare(record_property, f"kernels {schedule}", (6, 500), [("fake-kernels", schedule)])
 
@@ -210,7 +211,7 @@ def test_batched_is_one_by_one_with_kernels_backwards(record_property: Any) -> N
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @given(data=st.data())
 def test_batched_is_one_by_one_on_cuda(data: st.DataObject, schedule: str) -> None:
     case = data.draw(cases())

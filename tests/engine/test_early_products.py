@@ -9,6 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import SCHEDULES
 from arrows.layers import initializers
 from arrows.ops import Parameter
 from tests.agree import agrees, equation_names, programs
@@ -44,7 +45,7 @@ SEQUENCES = [np.random.default_rng(n).normal(size=(n, 2)).tolist() for n in (4, 
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_product_of_a_word_runs_early(device: str, schedule: str) -> None:
     model = ar.compile(recurrent(DENSE), device=device, float_type="float64", schedule=schedule)
     agrees(model, SEQUENCES)

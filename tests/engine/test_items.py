@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.values import Labelled
-
-SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 @dataclass

@@ -11,13 +11,12 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import FakeArray
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import Batch
 from arrows.ops import RowSparse
 from tests.profile import sampled
 
-SETTINGS = [
-    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
-]
+SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
 everywhere = pytest.mark.parametrize(("device", "schedule"), sampled(SETTINGS, 3))
 
 total = ar.Map(ar.Scalar(name="x")) >> ar.Sum()

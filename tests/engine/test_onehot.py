@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from tests.profile import sampled
 
-SETTINGS = [
-    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
-]
+SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
 everywhere = pytest.mark.parametrize(("device", "schedule"), sampled(SETTINGS, 3))
 TAGS = ["noun", None, ("compound", "noun"), 3.5]
 

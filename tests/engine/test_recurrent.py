@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import merge
 from arrows.typesys import types as T
 from tests.combinators.kit import Embedding
@@ -17,7 +18,6 @@ from tests.combinators.kit import Embedding
 TOTAL = ar.Function(lambda x, total: (total, total + x))
 NUMBERS = ar.Map(ar.Scalar())
 LENGTHS = [3, 0, 1, 5]
-SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 def floats(values: Any) -> list[float]:

@@ -10,6 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import SCHEDULES
 from arrows.ops import Parameter
 from arrows.training import SGD, train
 from tests.agree import agree
@@ -23,7 +24,7 @@ FIRST = ar.Map(INT) >> ar.GetItem(0) >> ar.Embedding(3, 2)
 FIRST_TWO = ar.Map(INT) >> ar.GetItem(slice(0, 2)) >> ar.Map(ar.Embedding(3, 2)) >> ar.Sum()
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("block", "example"), [(CHOICE, {"table": 1, "i": 7}), (FIRST, [1, 99]), (FIRST_TWO, [1, 1, 99])]
 )

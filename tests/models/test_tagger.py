@@ -10,6 +10,7 @@ import pytest
 import arrows as ar
 from arrows.data import TAGS
 from arrows.engine import reference
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import merge
 from arrows.models import TagExamination, tagger, tagger_vocabularies
 from arrows.testing.schedules import verify
@@ -43,7 +44,7 @@ def test_words_count_without_case_and_from_twice_on() -> None:
     assert not np.array_equal(town, the)
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_batched_is_one_by_one(schedule: str) -> None:
     blocks = tagger(WORDS, CHARACTERS, **SIZES)
     model = ar.compile(blocks.learn, loss="loss", schedule=schedule, float_type="float64")

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows.engine import planning
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.jit import available
 from arrows.engine.program import make_code
@@ -23,7 +24,7 @@ from tests.profile import draws
 
 # Each new function is compiled by the host's compiler: few draws in the suite.
 KERNELS = ["fake-kernels"] if host_compiler() is not None else []
-SCHEDULES = (None, "strata", "depth", "agenda", "none")
+SCHEDULES = (None, *planning.SCHEDULES)
 TOLERANCE = 1e-9
 
 

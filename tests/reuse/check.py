@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.reference import ArraySemantics, unwrap
 from arrows.engine.values import collate
 from arrows.training import SGD
@@ -19,7 +20,6 @@ from tests.compare import close, tape_meets_kink
 from tests.reuse.program import Draw, Program
 
 Setting = tuple[str, bool]  # schedule, whether element-wise chains are fused
-SCHEDULES = ("strata", "depth", "agenda", "none")
 KINDS = ("gradients", "results", "gradients", "training", "optimizer", "refused", "step")
 RATE = 0.05
 

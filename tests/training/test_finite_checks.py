@@ -12,13 +12,13 @@ import pytest
 import arrows as ar
 from arrows.cli import exit_status
 from arrows.data import generate
+from arrows.engine.planning import SCHEDULES
 from arrows.models import sentiment
 from arrows.storage import read_arrays as read_file
 from arrows.training import SGD, Adam, Checkpoint, NotFiniteError, save, train
 from tests.profile import NIGHTLY
 from tests.training.test_train import Bookkeeper
 
-SCHEDULES = ["strata", "depth", "agenda", "none"]
 EXP = [[[1.0]], [[0.0]], [[1.0], [300.0]], []]
 NAN = [[[1.0]], [[2.0], [np.nan]]]
 SQUARE = [[[1.0]], [[1e19], [1e19], [1e19], [1.3e19]]]

@@ -15,6 +15,7 @@ import arrows as ar
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.device.host_kernels import HostKernel
+from arrows.engine.planning import SCHEDULES
 from arrows.training import Adam, train
 from benchmarks.networks import bilstm_tagger
 
@@ -52,7 +53,7 @@ def parts(model: Any) -> list[weakref.ref[Any]]:
     return [weakref.ref(part) for part in [*arrays, *others]]
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("jit", [False, None])
 def test_a_model_is_freed_at_once(schedule: str, jit: bool | None, no_collector: None) -> None:
     model = ar.compile(scalar(tree()), schedule=schedule, jit=jit)

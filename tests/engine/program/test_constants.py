@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from tests.agree import agree
 
 ROWS = [[[1, 2], [3, -4]], [], [[0.5, 0.25]]]
@@ -92,6 +93,6 @@ def test_zeros_of_an_empty_tuple_are_an_empty_tuple() -> None:
     block = ar.Optional(ar.Record({}))
     assert ar.infer(block).output == ar.types.Tuple(())
     assert block.eval(None) == block.eval({}) == ()
-    for schedule in ("strata", "depth", "agenda", "none"):
+    for schedule in SCHEDULES:
         assert ar.compile(block, schedule=schedule)([None, {}]) == ()
     assert ar.compile(ar.Map(ar.Zeros(())))([[1, 2], []]).tolist() == [[(), ()], []]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
+from arrows.engine.planning import SCHEDULES, ApplyOperation, Plan, ReadOperation
 from arrows.engine.program.slab_memory import shared_memory
 from arrows.engine.scheduling import Merged, merge
 from benchmarks.networks import bilstm_tagger
@@ -49,7 +49,7 @@ def meet(a: list[float], b: list[float]) -> bool:
     return bool(a and b) and max(min(a), min(b)) <= min(max(a), max(b))
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @draws(10, 1000, "slabs")
 @given(case=cases(), data=st.data())
 def test_what_shares_memory_is_never_needed_at_once(schedule: str, case: Case, data: st.DataObject) -> None:

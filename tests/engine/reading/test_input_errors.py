@@ -12,11 +12,10 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import SCHEDULES
 from tests.profile import sampled
 
-SETTINGS = [
-    (device, schedule) for device in ("cpu", "fake") for schedule in ("strata", "depth", "agenda", "none")
-]
+SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
 everywhere = pytest.mark.parametrize(("device", "schedule"), sampled(SETTINGS, 2))
 
 table = ar.Embedding(5, 2, name="embed")
@@ -238,7 +237,7 @@ def shifted(by: int) -> Any:
     return ar.Scalar("int32") >> ar.Function(index) >> table >> ar.Function(lambda v: v.sum())
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_computed_index_out_of_range(schedule: str) -> None:
     model = Untouched(shifted(3), [0, 1], schedule=schedule)
     match = r"^example {}: .*index {} is out of range for an axis of size 5\n  in  .*embed.*errors.py:\d+"
@@ -255,7 +254,7 @@ def test_a_computed_index_out_of_range(schedule: str) -> None:
         model.model.eval(2)
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_computed_index_in_a_sequence(schedule: str) -> None:
     """Several rows an example, in one operation."""
     block = ar.Map(ar.Scalar("int64")) >> ar.Function(
@@ -267,7 +266,7 @@ def test_a_computed_index_in_a_sequence(schedule: str) -> None:
         model.model(model.model.prepare([[1], [4]]))
 
 
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda", "none"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_largest_of_no_elements(schedule: str) -> None:
     block = ar.Map(ar.Scalar()) >> ar.Function(lambda rows: ops.segment_max(rows))
     model = Untouched(block, [[1], [2, 3]], schedule=schedule)

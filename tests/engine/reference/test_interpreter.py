@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.combinators import CORE_FORMS
-from arrows.engine.reference import MEANINGS, interpret
+from arrows.engine.reference import interpret
 from arrows.engine.values import ExamplePath, LeafError
 from arrows.typesys.errors import InputError
 
@@ -227,7 +226,3 @@ def test_example_path() -> None:
     assert str(both.child(1)) == "tree > a > [0] > y"
     assert str(both.child("k")) == "tree > a > [0] > k"
     assert str(both.child(2)) == "tree > a > [0] > [2]"
-
-
-def test_every_core_form_has_a_meaning() -> None:
-    assert set(MEANINGS) == set(CORE_FORMS)

@@ -7,8 +7,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-
-SCHEDULES = ["strata", "depth", "agenda", "none"]
+from arrows.engine.planning import SCHEDULES
 
 
 def block(rate: float = 0.5):

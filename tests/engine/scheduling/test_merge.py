@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.planning import ApplyOperation, Plan
+from arrows.engine.planning import SCHEDULES, ApplyOperation, Plan
 from arrows.engine.reading import Column
 from arrows.engine.scheduling import Merged, OperationRows, PortRows, merge
 from arrows.testing.schedules import ScheduleError, verify
 from tests.generate import Case, cases
-
-SCHEDULES = ["strata", "depth", "agenda", "none"]
 
 
 @ar.fix

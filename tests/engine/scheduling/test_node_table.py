@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import structural_hash
 from arrows.engine.scheduling import WiredBatch, merge
 from arrows.engine.scheduling.node_table import node_table
@@ -48,7 +49,7 @@ def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: s
 
 
 @settings(max_examples=40)
-@given(case=cases(), schedule=st.sampled_from(["strata", "depth", "agenda", "none"]), data=st.data())
+@given(case=cases(), schedule=st.sampled_from(SCHEDULES), data=st.data())
 def test_a_batch_is_scheduled_alike_whatever_set_it_is_chosen_from(
     case: Case, schedule: str, data: st.DataObject
 ) -> None:

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import example_reader, structural_hash
 from arrows.engine.scheduling import merge, set_cache
 from arrows.storage import ColumnWriter, map_columns, read_texts
@@ -28,8 +29,6 @@ from arrows.testing.schedules import verify
 from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
 from tests.generate import Case, cases
-
-SCHEDULES = ("strata", "depth", "agenda", "none")
 
 
 @pytest.fixture(autouse=True, scope="module")

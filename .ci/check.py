@@ -1,0 +1,60 @@
+"""Runs what a change of one kind has to pass, pages written anew: `make check-op`, `make check-layer`, ...
+
+That is a part of `make test`, chosen for the kind, and the examples of the files that changed since the last
+commit, and new files of tests. A missing piece is reported as what to add to which file.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PASSES = "arrows/engine/program/passes"
+MISSING = "tests/test_additions.py::test_{}"
+# Kind -> the scripts that write its pages, and its tests besides `MISSING`.
+KINDS: dict[str, tuple[list[str], list[str]]] = {
+    "op": (["ops", "reference"], ["tests/ops/test_primitives.py"]),
+    "block": (["reference"], ["tests/generation/test_coverage.py"]),
+    "layer": (["reference"], ["tests/generation/test_coverage.py", "tests/layers/test_layers.py"]),
+    "form": (["reference"], ["tests/generation/test_coverage.py", "tests/combinators/test_core_forms.py"]),
+    "pass": (["program"], [f"tests/{PASSES.removeprefix('arrows/')}/test_passes.py"]),
+    "schedule": (["reference"], ["tests/engine/scheduling"]),
+    "metric": (["reference"], ["tests/test_metrics.py"]),
+    "optimizer": (["reference"], ["tests/training/optimizers/test_optimizers.py"]),
+}
+
+
+def listed(command: str) -> list[str]:
+    """The Python files that a command of git lists, and that are there."""
+    done = subprocess.run(["git", *command.split()], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    return [name for name in done.stdout.splitlines() if name.endswith(".py") and (ROOT / name).is_file()]
+
+
+def main(kind: str) -> int:
+    """Lints, writes the pages, and runs the tests; the exit status is 1 where anything fails."""
+    if kind not in KINDS:
+        print(f"no kind of change {kind!r}; there are: {', '.join(KINDS)}", file=sys.stderr)
+        return 2
+    pages, tests = KINDS[kind]
+    new = listed("ls-files --others --exclude-standard")
+    files = [name for name in (*new, *listed("diff --name-only HEAD")) if name.startswith("arrows/")]
+    tests = [MISSING.format(kind), *tests, "tests/docs/test_pages.py"]
+    tests += files + [name for name in new if Path(name).name.startswith("test_")]
+    options = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
+    commands = [["-m", "ruff", "check", "--quiet", "--output-format", "concise", "."]]
+    commands += [[f"docs/make_{page}.py"] for page in pages]
+    commands += [["-m", "pytest", *options, *dict.fromkeys(tests)]]
+    if passes := [Path(name).stem for name in files if name.startswith(PASSES)]:
+        # Results must not change where a pass is left out.
+        switched_off = ["tests/engine/test_switched_off.py", "-k", " or ".join(passes)]
+        commands.append(["-m", "pytest", *options, *switched_off])
+    failed = False
+    for command in commands:
+        failed |= bool(subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
