@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from arrows.combinators import Apply, Transform, Unfit
-from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.reference.walk import Located, Walk
 from arrows.engine.values import ExamplePath, LeafError, describe_error
 from arrows.inference import Typed
@@ -73,7 +72,7 @@ def _fits_each(form: Transform[Any, Any], value: object) -> bool:
 def transform(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     form = typed.form
     assert isinstance(form, Transform)
-    walk.require_unspent(form.function, value)
+    walk.require_unspent(value)
     try:
         result = form.function(value)
     except Unfit as error:
@@ -81,11 +80,6 @@ def transform(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Loc
         walk.fail(typed, path, str(error), error, hint)
     except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
         walk.fail(typed, path, describe_error(error), error)
-    fields = walk.fields_read.get(id(form))
-    if fields is None:
-        fields = walk.fields_read[id(form)] = fields_of(form.function)
-    for key in fields:
-        path = path.child(key)
     return result, path
 
 

@@ -52,7 +52,7 @@ def choice(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recurs
         selector = cases.pop(0)
         key, _ = yield walk.visit(selector, value, path)
     else:
-        walk.require_unspent(form.key, value)
+        walk.require_unspent(value)
         try:
             key = form.key(value)
         except Unfit as error:

@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from arrows.combinators import AnyBlock, InputTransform, core_form
-from arrows.engine.reference.field_reads import fields_of
 from arrows.engine.values import (
     OPTIONAL,
     ExamplePath,
@@ -116,7 +115,6 @@ class Walk:
             What runs again (an element, a call) has results of its own.
         shared_results: for each `Shared`, type and object, the object and the result; None while it runs.
         case_numbers: by identity of a `Choice`, the number of the case of each key.
-        fields_read: by identity of a `Transform`, the fields that its function reads.
     """
 
     def __init__(
@@ -141,7 +139,6 @@ class Walk:
         self.repeated: dict[int, Located] = {}
         self.shared_results: dict[tuple[int, T.Type, int], tuple[object, Located | None]] = {}
         self.case_numbers: dict[int, dict[Hashable, int]] = {}
-        self.fields_read: dict[int, tuple[Any, ...]] = {}
         self.read_before, self.spent = replay is not None, False
         self.replay = IteratorReplay() if replay is None else replay
 
@@ -213,13 +210,13 @@ class Walk:
                 self._too_long(typed, path)
             yield element
 
-    def require_unspent(self, function: object, value: Any) -> None:
+    def require_unspent(self, value: Any) -> None:
         """Stops a walk where a function of the user could read an iterator that is used up.
 
         Raises:
             UsedUp: it could, and would give something else than it gave the reader.
         """
-        if self.spent and iterators_in(value) and not fields_of(function):  # to take fields uses nothing up
+        if self.spent and iterators_in(value):
             raise UsedUp
 
     def fail(
@@ -243,15 +240,14 @@ class Walk:
     def _ambiguous_occurrence(self, typed: Typed) -> str:
         """Where a block stands in the expression, if its place in the data tells too little.
 
-        That is so where a function takes fields out of objects in ways that cannot be followed, and one line
-        of the source makes several blocks.
+        That is so where functions take parts out of objects, and one line of the source makes several blocks.
         """
         occurrences = list(self.root.walk())
         same = [x for x in occurrences if (x.form.site, x.form.label) == (typed.form.site, typed.form.label)]
         if len(same) == 1:
             return ""
         forms = (x.form for x in occurrences)
-        opaque = any(isinstance(form, InputTransform) and not fields_of(form.function) for form in forms)
+        opaque = any(isinstance(form, InputTransform) for form in forms)
         return str(typed.path) if opaque else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -85,22 +85,17 @@ class Order:
     notes: dict[str, Any]
 
 
-def test_functions_that_read_fields_are_steps_of_the_path() -> None:
+def test_functions_are_no_steps_of_the_path() -> None:
     order, item = ar.Input(Order), ar.Input(Item)
     prices = ar.Map(item >> item.get(lambda x: x.price) >> ar.Vector(1)) >> ar.Sum()
     block = order >> ar.AllOf(
         order.get(lambda o: o.items) >> prices,
-        ar.InputTransform(lambda o: o.notes["weight"]) >> ar.Scalar(),
-        ar.InputTransform(attrgetter("notes")) >> ar.InputTransform(itemgetter("size")) >> ar.Scalar(),
-        ar.InputTransform(lambda o: list(o.notes)) >> ar.GetItem(0) >> ar.InputTransform(len) >> ar.Scalar(),
+        ar.InputTransform(attrgetter("notes")) >> ar.GetItem("size") >> ar.Scalar(),
     )
     model = ar.compile(block)
-    good = {"weight": 1, "size": 2}
-    model([Order([Item("a", [1])], good)])
     for bad, text in [
-        (Order([Item("a", ["1"])], good), "items > [0] > price: expected a number at [0], got '1'"),
-        (Order([], good | {"weight": "1"}), "notes > weight: expected a number, got '1'"),
-        (Order([], good | {"size": None}), "notes > size: expected a number, got None"),
+        (Order([Item("a", ["1"])], {"size": 2}), "[0]: expected a number at [0], got '1'"),
+        (Order([], {"size": None}), "size: expected a number, got None"),
     ]:
         with pytest.raises(ar.InputError) as caught:
             model([bad])
