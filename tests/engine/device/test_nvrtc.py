@@ -18,9 +18,7 @@ from arrows.training import Adam
 from arrows.training.optimizers.kernel_steps import ADD_SQUARES, ADD_SUMS, count_source
 from benchmarks.networks import attention_tagger
 from tests.engine.device import nvrtc
-from tests.engine.program.emitters.c.batches import kernels_of
-from tests.engine.program.emitters.c.test_primitives import cases
-from tests.engine.program.emitters.c.test_programs import of_layers
+from tests.engine.program.emitters.test_kernels import of_layers, of_primitives
 from tests.layers.test_tied import language_model
 from tests.networks import networks
 from tests.training.optimizers.test_kernels import OPTIMIZERS, mixed, trained
@@ -60,6 +58,10 @@ def sources() -> dict[str, KernelSource]:
                 model = ar.compile(with_loss(block), loss="loss", device="fake-kernels", **options)
                 model(examples[:2])
                 model.train_step(examples[:3], Adam(0.1, clip_norm=1.0))
+            model, examples = of_primitives(options["float_type"], "fake-kernels")
+            model(examples)
+        model, examples = of_layers("fake-kernels")
+        model.value_and_grad(examples)
         for make in OPTIMIZERS:
             for more in ({"clip_norm": 1.0}, {"dense": True, "average": 0.9}):
                 trained(mixed("fake-kernels"), make(**more))
@@ -88,27 +90,13 @@ def test_all_families_are_compiled() -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_of_models(architecture: str) -> None:
-    assert len(sources()) > 20
+    assert len(sources()) > 100
     assert all(8 * source.words <= 4096 for source in sources().values())  # what a launch takes everywhere
     text = PRELUDE + "".join(source.text for source in sources().values())
     code = nvrtc.compile_kernels(text, architecture)
     assert code[:4] == b"\x7fELF"
     for name in sources():
         assert name.encode() in code
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("float_type", ["float32", "float64"])
-def test_kernels_of_primitives(float_type: str, architecture: str) -> None:
-    kernels = [kernel for _, program, _ in cases(float_type) for kernel in kernels_of(program).values()]
-    found = {kernel.source.name: kernel.source.text for kernel in kernels}
-    if float_type == "float32":
-        programs, _ = of_layers()
-        kernels = [kernel for program in programs.values() for kernel in kernels_of(program).values()]
-        found |= {kernel.source.name: kernel.source.text for kernel in kernels}
-    assert len(found) > 100
-    code = nvrtc.compile_kernels(PRELUDE + "".join(found.values()), architecture)
-    assert all(name.encode() in code for name in found)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -1,0 +1,388 @@
+"""Kernels in C, run through the host's compiler, compute what NumPy does: every primitive, fused layers, and
+scores that are infinite.
+
+All functions of a test are one model, so that their kernels are compiled at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import arrows as ar
+from arrows import ops
+from arrows.engine.device import cuda, host_kernels
+from arrows.engine.device.host_compiler import HostLibrary, host_compiler
+from arrows.engine.device.kernel import PRELUDE
+from arrows.engine.program import Program
+from arrows.engine.program.emitters.c.lanes import WARP
+from arrows.engine.program.emitters.products import is_launched
+from arrows.engine.program.instructions import Call, RowMap
+from arrows.ops.bind import bind
+from arrows.typesys import types as T
+from tests.ops.table import CASES
+from tests.profile import at_night
+
+pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+
+Entry = tuple[Any, Sequence[T.Type]]
+"""A function of tensors, and the types that it is called on."""
+
+
+def read(type: T.Type) -> Any:
+    """The block that reads a value of a type; an input of floats has the name of its type."""
+    if isinstance(type, T.Tuple):
+        return ar.AllOf(*(ar.GetItem(n) >> read(item) for n, item in enumerate(type.items)))
+    if isinstance(type, T.Sequence):
+        return ar.Map(read(type.element))
+    assert isinstance(type, T.Tensor)
+    return ar.Tensor(list(type.shape), type.dtype, name=str(type) if type.floating else None)
+
+
+def values(rng: np.random.Generator, type: T.Type) -> Any:
+    if isinstance(type, T.Tuple):
+        return tuple(values(rng, item) for item in type.items)
+    if isinstance(type, T.Sequence):
+        return [values(rng, type.element) for _ in range(rng.integers(0, 4))]
+    assert isinstance(type, T.Tensor)
+    return rng.normal(size=type.shape) if type.floating else rng.integers(0, 3, type.shape)
+
+
+def blocks(entries: Mapping[Any, Entry]) -> list[Any]:
+    return [
+        ar.GetItem(key)
+        >> (read(T.Tuple(types)) if len(types) > 1 else ar.GetItem(0) >> read(types[0]))
+        >> ar.Function(function)
+        for key, (function, types) in entries.items()
+    ]
+
+
+def programs(model: ar.Model, **options: Any) -> list[Program]:
+    return [code.code.program for code in model.executors.get(**options).codes.values()]
+
+
+def close(found: Any, wanted: Any, tolerance: float) -> None:
+    if isinstance(wanted, tuple):
+        for one, other in zip(found, wanted, strict=True):
+            close(one, other, tolerance)
+        return
+    found, wanted = (ar.to_numpy(getattr(value, "values", value)) for value in (found, wanted))
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, tolerance, tolerance * max(1, np.abs(wanted).max(initial=0)))
+
+
+# ---------------------------------------------------------------------------------------------- primitives
+
+
+def primitives(float_type: str) -> Iterator[tuple[Entry, Callable[[np.random.Generator], Any]]]:
+    """Each row of the table of primitives, and what makes an example of its operands' numbers."""
+    for name, operands, attributes in CASES:
+        primitive = ops.get(name)
+        attributes = {k: float_type if v == "float64" else v for k, v in attributes.items()}
+        if attributes.get("default", 0) is None:
+            attributes["default"] = 0.5  # some sequence is empty
+        arrays = [x.astype(float_type) if x.dtype.kind == "f" else x for x in operands]
+        sequences = 0 if not primitive.segmented else 1 if primitive.collapses else len(arrays)
+        if name == "segment_broadcast":
+            arrays, sequences = [np.zeros(5, "float32"), *arrays], 1
+        types: list[T.Type] = [T.Tensor(x.shape[n < sequences :], x.dtype.name) for n, x in enumerate(arrays)]
+        if sequences:  # their elements stand side by side
+            inside = types[:sequences]
+            types[:sequences] = [T.Sequence(inside[0] if sequences == 1 else T.Tuple(inside))]
+
+        def run(*xs: Any, name: str = name, attributes: Any = attributes, sequences: int = sequences) -> Any:
+            if name == "segment_broadcast":
+                return ops.segment_broadcast(xs[1], xs[0])
+            flat = (*xs[0], *xs[1:]) if sequences > 1 else xs
+            return bind(ops.get(name), *flat, **attributes)
+
+        def example(rng: np.random.Generator, arrays: Any = arrays, sequences: int = sequences) -> Any:
+            mixed = [rng.permutation(x.reshape(-1)).reshape(x.shape) for x in arrays]
+            if not sequences:
+                return mixed
+            length = int(rng.integers(0, 6))
+            first = [x[:length] for x in mixed[:sequences]]
+            return [list(zip(*first, strict=True)) if sequences > 1 else first[0], *mixed[sequences:]]
+
+        yield (run, types), example
+
+
+def of_primitives(float_type: str, device: str) -> tuple[ar.Model, list[Any]]:
+    """A model of all primitives, and examples."""
+    made = dict(enumerate(primitives(float_type)))
+    block = ar.AllOf(*blocks({number: entry for number, (entry, _) in made.items()}))
+    rng = np.random.default_rng(0)
+    examples = [{number: example(rng) for number, (_, example) in made.items()} for _ in range(4)]
+    return ar.compile(block, device=device), examples
+
+
+@pytest.mark.parametrize("float_type", ["float32", at_night("float64")])
+def test_every_primitive(float_type: str) -> None:
+    (kernels, examples), (cpu, _) = (of_primitives(float_type, device) for device in ("fake-kernels", "cpu"))
+    for row, found, wanted in zip(CASES, kernels(examples), cpu(examples), strict=True):
+        try:
+            close(found, wanted, 2e-6 if float_type == "float32" else 1e-14)
+        except AssertionError as error:
+            raise AssertionError(f"{row[0]} {row[2]}") from error
+    for program in programs(kernels):
+        for each in program.region("step"):
+            if isinstance(each, (Call, RowMap)) and all(var.type.size for var in each.writes):
+                assert is_launched(program, each), f"left to the array module:\n{program}"
+
+
+# -------------------------------------------------------------------------------------------------- layers
+
+
+def vector(size: int, dtype: str = "float32") -> T.Tensor:
+    return T.Tensor((size,), dtype)
+
+
+def matrix(rows: int, columns: int) -> T.Tensor:
+    return T.Tensor((rows, columns), "float32")
+
+
+def lstm(z: Any, c: Any) -> Any:
+    i, f, o, u = (z[8 * n : 8 * n + 8] for n in range(4))
+    new = ops.sigmoid(i) * ops.tanh(u) + ops.sigmoid(f) * c
+    return ops.sigmoid(o) * ops.tanh(new), new
+
+
+def attention(q: Any, keys: Any) -> Any:
+    weights = ops.softmax((keys @ q) / 3.0)
+    return (keys * ops.reshape(weights, (-1, 1))).sum(axis=0)
+
+
+def attend(xs: Any, q: Any) -> Any:
+    weights = ops.segment_softmax((xs * ops.segment_broadcast(q, xs)).sum())
+    return ops.segment_sum(xs * ops.reshape(weights, (1,)))
+
+
+WORD, WORDS, QUERY = T.Tensor((), "int32"), T.Sequence(vector(5)), vector(5)
+HEADS = T.Sequence(T.Tuple([vector(6), vector(6), vector(9)]))
+LAYERS: list[Entry] = [
+    (lstm, (vector(32), vector(8))),
+    (lambda x, i: -ops.pick(ops.log_softmax(x), i), (vector(200), WORD)),
+    (lambda x: ops.standardize(x) * 2.0 + 0.5, (vector(300),)),
+    (ops.normalize, (vector(100),)),
+    (attention, (vector(6), matrix(4, 6))),
+    (lambda x: ops.softmax(ops.transpose(x.reshape((3, 4, 2)), (1, 0, 2)), -1).reshape((24,)), (vector(24),)),
+    (lambda x: ops.drop(ops.drop(x, 0.5) * 2.0, 0.25), (vector(40),)),
+    (lambda x: ops.gelu(x) + ops.silu(x) + ops.mish(x) + ops.selu(x) + ops.hard_swish(x), (vector(9),)),
+    (lambda x, y: ops.tanh(ops.concat([x, y * 2.0], 1)[:, 1:4]).sum(axis=0), (matrix(3, 2), matrix(3, 3))),
+    (lambda xs: (ops.segment_max(ops.tanh(xs), default=0.0), ops.segment_mean(xs * 2.0)), (WORDS,)),
+    (attend, (WORDS, QUERY)),
+    (lambda xs: ops.segment_softmax(xs - ops.segment_softmax(xs * 3.0)), (WORDS,)),
+    (lambda xs: ops.concat([ops.segment_softmax(ops.exp(xs)), xs])[1:-1] * 2.0, (WORDS,)),
+    (lambda x: x.T @ ops.segment_softmax(x.T * 0.5), (T.Sequence(matrix(3, 3)),)),
+    (lambda xs: ops.tanh(xs * 2.0 - ops.segment_broadcast(ops.segment_mean(xs * 2.0), xs)), (WORDS,)),
+    (lambda xs: xs * ops.segment_broadcast(ops.segment_sum(ops.tanh(xs[0])), xs), (WORDS,)),
+    (lambda xs, q: q * ops.segment_sum(ops.tanh(xs[0]) * 2.0), (WORDS, vector(70))),
+    (lambda xs, ys: ops.segment_broadcast(ops.segment_sum(ops.tanh(xs)), ys) * ys, (WORDS, WORDS)),
+    (lambda xs: ops.segment_sum(xs * ops.cast(ops.segment_position(xs), "float32")), (WORDS,)),
+    (lambda xs: ops.segment_attention(ops.tanh(xs), xs, xs * 2.0, 2, True) * xs, (T.Sequence(vector(6)),)),
+    (lambda qkv: ops.segment_attention(*qkv, 3), (HEADS,)),
+    (lambda xs: ops.segment_attention(xs, xs, xs), (T.Sequence(vector(1)),)),
+    (lambda xs, y: ops.segment_sum(-ops.log_softmax(xs * ops.segment_broadcast(y, xs))[2]), (WORDS, QUERY)),
+]
+
+
+def scored(type: T.Type) -> Any:
+    """The sum of the squares of all numbers of a value."""
+    if isinstance(type, T.Tuple):
+        return ar.AllOf(*(ar.GetItem(n) >> scored(item) for n, item in enumerate(type.items))) >> ar.Sum()
+    if isinstance(type, T.Sequence):
+        return ar.Map(scored(type.element)) >> ar.Sum()
+    return ar.Function(lambda x: ops.sum(x * x))
+
+
+def of_layers(device: str) -> tuple[ar.Model, list[Any]]:
+    """A model of all layers, and examples."""
+    entries = dict(enumerate(LAYERS))
+    parts = [block >> scored(ar.infer(block).output) for block in blocks(entries)]
+    rng = np.random.default_rng(0)
+    examples = [{n: [values(rng, t) for t in types] for n, (_, types) in entries.items()} for _ in range(6)]
+    return ar.compile(ar.AllOf(*parts) >> ar.Sum(), device=device), examples
+
+
+def test_layers_and_their_gradients() -> None:
+    (kernels, examples), (cpu, _) = map(of_layers, ("fake-kernels", "cpu"))
+    names = sorted({str(t) for _, types in LAYERS for t in types if getattr(t, "floating", False)})
+    names.append("float32[5]")  # of words
+    found, wanted = (model.value_and_grad(examples, inputs=names) for model in (kernels, cpu))
+    assert float(ar.to_numpy(found[0])) == pytest.approx(float(wanted[0]), 1e-5)
+    for name in names:
+        assert wanted[1][name].values.any()
+        close(found[1][name], wanted[1][name], 1e-5)
+    # A thread goes over a sequence once for each sum, and not again for each element.
+    codes = kernels.executors.get(training=True, gradients=True).codes.values()
+    for code in codes:
+        for source in () if "attention" in str(code.code.program) else code.code.sources:
+            around: list[bool] = []  # of each open block, whether it is a loop over elements
+            for line in source.text.partition("KERNEL(")[2].splitlines():
+                loops = "for (long long v" in line
+                assert not (loops and any(around)), line
+                around += [loops] * line.count("{")
+                del around[len(around) - line.count("}") :]
+
+
+# ---------------------------------------------------------------------------------------- infinite scores
+
+
+def reduction(name: str, width: int) -> Entry:
+    return (lambda x: getattr(ops, name)(x), (vector(width),))
+
+
+TRIPLES = T.Sequence(T.Tuple([vector(2)] * 3))
+# The widths are those of a thread, of a line of one, and of the lanes of a warp.
+RUNNING: list[Entry] = [
+    *(reduction(name, width) for name in ("softmax", "log_softmax", "logsumexp") for width in (1, 3, 80)),
+    *(reduction(name, 80) for name in ("max", "min")),
+    *(
+        (lambda x, name=name: getattr(ops, name)(x * 1.0) + 0.0, (vector(80),))
+        for name in ("softmax", "logsumexp")
+    ),
+    (lambda x: ops.softmax(x, axis=0), (matrix(3, 2),)),
+    (lambda xs: ops.segment_softmax(xs), (T.Sequence(vector(2)),)),
+    *(
+        (
+            lambda qkv, causal=causal: ops.segment_attention(*qkv, 2, causal),
+            (T.Sequence(T.Tuple([vector(2)] * 3)),),
+        )
+        for causal in (False, True)
+    ),
+]
+SCORES = st.sampled_from([-np.inf, np.inf, np.nan, -3e38, 3e38, 1e20, -1e20, 0.0, 1.0, -2.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def running() -> list[ar.Model]:
+    block = ar.AllOf(*blocks(dict(enumerate(RUNNING))))
+    return [ar.compile(block, device=device) for device in ("fake-kernels", "cpu")]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(few=st.lists(SCORES, min_size=1, max_size=4), seed=st.integers(0, 2**20))
+def test_infinite_and_huge_scores(running: list[ar.Model], few: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def some(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(some(item) for item in value)
+        value = value.astype("float32")
+        special = rng.random(value.shape) < 0.4
+        value[special] = rng.choice(np.array(few, "float32"), value.shape)[special]
+        return value
+
+    examples = [
+        {n: some([values(rng, t) for t in types]) for n, (_, types) in enumerate(RUNNING)} for _ in range(4)
+    ]
+    for found, wanted in zip(*(model(examples) for model in running), strict=True):
+        found, wanted = (ar.to_numpy(getattr(each, "values", each)) for each in (found, wanted))
+        np.testing.assert_allclose(found, wanted, 2e-5, 1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_whose_first_score_is_minus_infinity_is_finite(causal: bool) -> None:
+    scores = ar.Map(ar.Vector(4)) >> ar.MultiHeadAttention(2, causal=causal, name="m")
+    block = scores >> ar.Sum() >> ar.Function(lambda v: ops.sum(v))
+    results = []
+    for device in ("cpu", "fake-kernels"):
+        model = ar.compile(block, seed=1, device=device, jit=False)
+        value, gradients = model.value_and_grad([[[1e20, 1, 1, 1], [1, 1, 1, 1]]])
+        results.append([ar.to_numpy(each) for each in (value, *gradients.values())])
+    for cpu, kernels in zip(*results, strict=True):
+        np.testing.assert_array_equal(np.isfinite(cpu), np.isfinite(kernels))
+        np.testing.assert_allclose(kernels, cpu, 1e-5, 1e-5)
+
+
+# --------------------------------------------------------------------------------------------------- lanes
+
+# Each lane is a thread; an exchange is two barriers around an array of what the lanes hold.  Every number
+# that lanes exchange fits into a double.
+THREADS = """\
+#define _GNU_SOURCE
+#include <pthread.h>
+#define LANES 32
+static pthread_barrier_t barrier;
+static double held[LANES];
+static __thread int lane;
+static double swapped(double x, int s) {
+  held[lane] = x;
+  pthread_barrier_wait(&barrier);
+  const double other = held[lane ^ s];
+  pthread_barrier_wait(&barrier);
+  return other;
+}
+#define LANE_SWAP(x, s) swapped(x, s)
+"""
+ITEMS = "\n#undef ITEMS\n#define ITEMS(i, count) for (long long i = lane; i < (count); i += LANES)\n"
+RUN = """
+static void* run_{name}(void* words) {{
+  lane = (int)((long long*)words)[{words}];
+  {name}((const long long*)words);
+  return 0;
+}}
+void warp_{name}(const long long* words) {{
+  long long own[LANES][{words} + 1];
+  pthread_t threads[LANES];
+  pthread_barrier_init(&barrier, 0, LANES);
+  for (int n = 0; n < LANES; ++n) {{
+    for (int w = 0; w < {words}; ++w) own[n][w] = words[w];
+    own[n][{words}] = n;
+    pthread_create(&threads[n], 0, run_{name}, own[n]);
+  }}
+  for (int n = 0; n < LANES; ++n) pthread_join(threads[n], 0);
+  pthread_barrier_destroy(&barrier);
+}}
+"""
+SHARED: dict[str, Any] = {
+    "sums": lambda x: x * x.sum() + ops.sum(ops.tanh(x)),
+    "extremes": lambda x: (x - ops.max(x)) * ops.min(x),
+    "softmax": lambda x: ops.softmax(x) * ops.logsumexp(x) - ops.log_softmax(x * 2.0),
+    "layer norm": lambda x: ops.standardize(x) * 2.0,
+    "dot": lambda x: ops.tanh(x) * ops.dot(x, x[::-1]),
+    "pieces": lambda x: (ops.tanh(x[:40]) * x.sum(), x[40:] * ops.max(x), x.sum()),
+}
+
+
+class Warps:
+    """A library whose functions run as warps, played by threads of the host."""
+
+    def __init__(self, text: str, defined: Sequence[str]) -> None:
+        kernels = re.findall(r"\nKERNEL\((kernel_\w+), (\d+)\)", text)
+        runs = "".join(RUN.format(name=name, words=words) for name, words in kernels)
+        self.swaps = text.count("LANE_SWAP")
+        self.library = HostLibrary(THREADS + PRELUDE + ITEMS + text.removeprefix(PRELUDE) + runs)
+
+    def function(self, name: str) -> Any:
+        return self.library.function(f"warp_{name}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_lanes_find_together(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that is none reaches all lanes."""
+    block = ar.Tensor([70], dtype) >> ar.AllOf(*map(ar.Function, SHARED.values()))
+    rows = np.random.default_rng(0).normal(size=(5, 70)).astype(dtype)
+    rows[2, 50] = np.nan
+    wanted = ar.compile(block)(list(rows))
+    libraries: list[Warps] = []
+
+    def warps(text: str, defined: Sequence[str]) -> Warps:
+        libraries.append(Warps(text, defined))
+        return libraries[-1]
+
+    monkeypatch.setattr(host_kernels, "HostLibrary", warps)
+    found = ar.compile(block, device="fake-kernels")(list(rows))
+    close(found, wanted, 5e-6 if dtype == "float32" else 1e-13)
+    assert sum(library.swaps for library in libraries) > 10
+
+
+def test_blocks_are_made_of_whole_warps() -> None:
+    """Else the lanes of a warp would work on different rows, and wait for threads that are not there."""
+    assert cuda._THREADS % WARP == 0
