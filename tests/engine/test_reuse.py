@@ -81,11 +81,11 @@ def run_scripts(
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("python_loops")
 def test_whatever_is_used_again_batched_is_one_by_one(part: int, record_property: Any) -> None:
-    run_scripts(record_property, f"part {part}", (20, 1600), (40, 25_000))
+    run_scripts(record_property, f"part {part}", (10, 1600), (20, 25_000))
 
 
 def test_whatever_is_used_again_in_float32(record_property: Any) -> None:
-    sizes, at_least = (25, 400), (60, 5_000)
+    sizes, at_least = (12, 400), (24, 5_000)
     run_scripts(record_property, "float32", sizes, at_least, devices=("cpu",), fused=False, **FLOAT32)
 
 

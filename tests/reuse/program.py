@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,33 +135,229 @@ ENDS: dict[str, tuple[str, tuple[Statement, ...]]] = {
 """How what nobody else reads becomes a vector: the text, and what it names besides."""
 
 
+KIDS = 'ar.GetItem("kids")'
+REVERSE = "reverse=~False|True~"
+START = "~ar.Zeros([3])|ar.Constant([0.5, -0.25, 1.0], trainable=True)~"
+TREE = f"({{vector:8}} & {KIDS} >> ar.Map(me >> {{change:8}}) >> ar.Sum()) >> {{join:8}}"
+IDS = 'ar.GetItem("ids") >> ar.Map(ar.Scalar("int32")'
+OF_ROW = "ar.Function(lambda i: {row})"
+SCANNED = "ar.Identity() >> ({join} & ar.GetItem(1) >> ar.Function(lambda b: b * 0.5))"
+NARROW = "ar.Function(lambda a: to(a, 3))"
+SCORE = "ar.Function(~ops.sum|lambda a: (a * a).mean()~)"
+# The case that ends a recursion gives the type.
+ENDS_IN = 'ar.OneOf(lambda t: ~not t["kids"]|t["j"] == 2~, {{True: {{vector:8}}, False: {}}})'
+
+Production = tuple[str, ...]
+CHANGE: Production = ("change", "ar.Function(lambda a: {f a})")
+LOOKED_UP: Production = (
+    "vector",
+    "{integer} >> ar.Function(lambda i: {row})",
+    "{integer} >> {embedding}",
+    "({integer} & {vector}) >> ar.Function(lambda i, a: {f i a} + {row})",
+    "({integer} & {vector}) >> ar.Function(lambda i, a: {f i a})",
+)
+PRODUCTIONS: tuple[Production, ...] = (
+    ("vector", "{vector} >> {change}"),
+    ("vector", "({vector} & {vector.b}) >> {join}"),
+    LOOKED_UP,
+    CHANGE,
+    (
+        "vector",
+        "{sequence} >> {reduction}",
+        "{sequence} >> ar.Fold({join}, ar.Zeros([3]))",
+        f"{{sequence}} >> ar.RNN({{join}}, {START}, {REVERSE}) >> ~ar.GetItem(1)|ar.GetItem(0) >> ar.Sum()~",
+        "{sequence} >> ar.~Sum()|Max(default=0.5)|Mean(default=0.25)|Min(default=[0.5, 0.0, 1.0])~",
+        f"{{sequence}} >> ar.RNN({{cell}}, {REVERSE}) >> ar.GetItem(1) >> ar.GetItem(0)",
+        "{sequence} >> ar.Reduce({join}, default=ar.Zeros([3]))",
+    ),
+    (  # over the object and all objects in it
+        "vector",
+        f"ar.fix(lambda me: {ENDS_IN.format(TREE)})",
+        'ar.fix(lambda me: ({vector:8} & ar.GetItem("next") >> ar.Optional(me, ar.Zeros([3]))) >> {join:8})',
+        f"ar.fix(lambda me, b: ({ENDS_IN.format(TREE.replace('me', 'b'))}, {TREE}))[0]",
+        f"ar.fix(lambda me: ar.shared({ENDS_IN.format(TREE)}))",
+    ),
+    (  # what a block makes of the objects inside, or a sequence that is changed
+        "sequence",
+        f"{KIDS} >> ar.Map({{vector}})",
+        "{sequence} >> ar.Map({change})",
+        "{sequence} >> {elements}",
+        f"{IDS}~ >> {OF_ROW})|) >> {OF_ROW}~",
+        "({sequence} & {vector} >> ar.Broadcast()) >> ar.ZipWith({join})",
+        f"({{sequence}} & {{vector}}) >> ar.Scan({SCANNED}, start_from_input=True) >> ar.GetItem(0)",
+        "{sequence} >> ar.RNN({join}, ar.Zeros([3])) >> ar.GetItem(0)",
+        "({sequence} & {sequence.b}) >> ar.ZipWith({join}, strict=False)",
+    ),
+    ("join", "ar.Function(lambda a, b: {f a b})"),
+    (
+        "reduction",
+        "ar.Function(lambda a: ops.segment_sum({f a}))",
+        "ar.Function(lambda a: ops.segment_sum(a * ops.segment_softmax({f a})))",
+        "ar.Function(lambda a: (lambda a: {f a})(ops.segment_sum(a)))",
+        "ar.Function(lambda a: (lambda b: {f b})(ops.segment_sum({f a})))",
+        "ar.Function(lambda a: ops.segment_sum(ops.segment_attention(a, {f a}, a, 3, True)))",
+    ),
+    LOOKED_UP,
+    (  # a function of a sequence beside another, or beside a vector, that uses tables at both levels
+        "vector",
+        *(
+            f"({{sequence}} & {other}) >> ar.Function(lambda a, b: {text})"
+            for other, whole in (("{vector}", "{f b}"), ("{sequence.b}", "ops.segment_sum({f b})"))
+            for text in (
+                f"ops.segment_sum({{f a}}) + {whole}",
+                f"{whole} * ops.segment_sum({{f a}} * ops.segment_softmax(a))",
+            )
+        ),
+        "({sequence} & {vector}) >> ar.Function(lambda a, b: ops.segment_sum({f a} * {f b}))",
+    ),
+    (  # over objects, which are read inside of its step
+        "vector",
+        f"{KIDS} >> ar.Fold((ar.GetItem(0) & ar.GetItem(1) >> {{vector:8}}) >> {{join:8}}, ar.Zeros([3]))",
+    ),
+    (  # layers, which are shared as soon as they are picked twice
+        "change",
+        "ar.~FC(3, activation=ops.tanh)|FC(3, bias=False)|LayerNorm(0.25)|FC(3, weight_norm=True)~",
+        f"ar.Dropout({HARDLY})",
+    ),
+    (  # arrow notation: one object, and one result, read several times
+        "vector",
+        "ar.arrow(lambda t: {join}({vector}(t), {vector.b}(t)))",
+        "ar.arrow(lambda t: (lambda u: {join}({change}(u), {join}(u, {vector.b}(t))))({vector}(t)))",
+        "ar.arrow(lambda t: (lambda u: {join}({change}(u), {change}(u)))({vector}(t)))",
+    ),
+    CHANGE,
+    (  # an embedding as a layer inside of a function, twice: as models of pairs of words do
+        "vector",
+        *(
+            f"({{integer}} & {{vector}}) >> ar.Function(lambda i, a: {text})"
+            for text in (
+                "{embedding}(i) * {embedding}(number(a))",
+                "ops.dot({embedding}(i), {embedding}(number(a))) * a",
+                "{embedding}(i) * a",
+            )
+        ),
+    ),
+    (
+        "change",
+        "ar.Function(lambda a: ~{layer}({layer}(a) * 0.5)|{layer}(a) * a|{layer}(a) + {layer}(-a)~)",
+    ),
+    (
+        "elements",
+        "ar.Function(lambda a: {f a})",
+        "ar.MultiHeadAttention(~3|1, causal=True, bias=False~)",
+        'ar.Conv1d(3, ~2, padding="causal"|3, padding="same", activation=ops.tanh~)',
+        "ar.Shift(~1|-1, default=0.5~)",
+    ),
+    ("vector", "({sequence} & {integer}) >> ar.At(default=0.25)"),  # perhaps beyond its end
+    (
+        "join",
+        "ar.Concat() >> ar.FC(3, activation=ops.tanh)",
+        "(ar.GetItem(0) >> {change} & ar.GetItem(1) >> {change}) >> {join}",
+        "ar.GRUCell(3~|, reset_after=True~)",
+        "({join} & ar.GetItem(0) >> {change}) >> {join}",
+    ),
+    (
+        "vector",
+        "ar.Constant([0.5, -0.25, 1.0], trainable=True)",
+        "ar.Constant([1.0, 0.5, -1.0])",
+        "ar.Zeros([3])",
+    ),
+    (
+        "integer",
+        'ar.GetItem("j") >> ar.Scalar("int32")',
+        "{vector} >> ar.Function(number)",
+        f"{IDS}) >> ar.Max(default=0)",
+    ),
+    (
+        "vector",
+        'ar.OneOf(lambda t: t["j"] > 0, {False: {vector}, True: {vector.b}})',
+        'ar.GetItem("next") >> ar.Optional({vector}, ar.Constant([0.5, 1.0, -1.0]))',
+        'ar.OneOf(lambda t: len(t["xs"]), {0: {vector}, 1: {vector.b}, 2: {vector}, 3: {vector.b}})',
+    ),
+    ("vector", f"ar.fix(lambda me: ({{vector:8}} & {KIDS} >> ar.Map(me)) >> {{tree}}) >> ar.GetItem(0)"),
+    (
+        "sequence",
+        f"{{sequence}} >> ar.Bidirectional({{cell}}, {{cell}}) >> ar.GetItem(0) >> ar.Map({NARROW})",
+    ),
+    (
+        "vector",
+        f'{{vector}} >> (ar.Identity() & {SCORE} >> ar.Metric("~m|n~")) >> ar.GetItem(0)',
+    ),
+    ("change", "{change} >> {change.b}"),
+)
+"""What is drawn, some more often than others: the kind of a statement, and the texts that it may have."""
+
+MADE = {
+    "cell": "ar.LSTMCell(3)",
+    "embedding": "ar.Embedding(3, 3)",
+    "elements": CHANGE[1],
+    "tree": "ar.TreeLSTM(3, children=None)",
+    "layer": "ar.FC(3)",
+}
+"""What a statement is of which there is none of its kind yet."""
+
+ROW = "to(ops.lookup({}(ops.cast(i, 'float32')), i), 3)"
+_SLOT = re.compile(r"\{(f|row|[a-z]+)(?:\.b)?(?::(\d+))?((?: [a-z])*)\}")
+_AGAIN = ("ar.Fold(", "ar.RNN(", "ar.Reduce(", "ar.Scan(", "ar.fix(", KIDS)
+"""What runs a part more than once."""
+
+
 @dataclass
 class Draft:
     """A program in the making."""
 
     draw: Draw
     statements: list[Statement] = field(default_factory=lambda: list(READS))
-    metrics: set[str] = field(default_factory=set)
     names: int = 0
 
     def one_of(self, *choices: Any) -> Any:
         """One of several things; it shrinks to the first."""
         return choices[self.draw(st.integers(0, len(choices) - 1))]
 
-    def add(self, kind: str, text: str, *parts: Statement, times: int = 1, shape: Any = (0, 0)) -> Statement:
+    def add(self, kind: str, text: str, *parts: Statement, shape: Any = (0, 0)) -> Statement:
         """A new statement."""
         self.names += 1
         counts = Counter(re.findall(r"\b[a-z]+[0-9]*\b", text))
         parts = tuple(part for part in dict.fromkeys(parts) if counts[part.name])
+        times = 2 if any(word in text for word in _AGAIN) else 1
         weight = 1 + times * sum(counts[part.name] * part.weight for part in parts)
         made = Statement(f"{kind[0]}{self.names}", kind, text, parts, weight, shape)
         self.statements.append(made)
         return made
 
     def pick(self, kind: str, most: int = LARGEST // 4) -> Statement:
-        """A statement of this kind that is there, the latest ones first."""
+        """A statement of this kind that is there, the latest ones first; of some kinds perhaps a new one."""
         there = [s for s in reversed(self.statements) if s.kind == kind and s.weight <= most]
-        return self.one_of(*there)
+        return self.one_of(*there) if there else self.write(kind, MADE[kind])
+
+    def write(self, kind: str, text: str) -> Statement:
+        """A new statement of a production's text."""
+        parts = text.split("~")
+        parts[1::2] = [self.one_of(*part.split("|")) for part in parts[1::2]]
+        taken: dict[str, Statement] = {}
+        named: list[Statement] = []
+
+        def filled(slot: re.Match[str]) -> str:
+            word, most, arguments = slot[1], int(slot[2] or LARGEST // 4), slot[3].split()
+            if word == "f":
+                text, tables = self.function(arguments)
+                named.extend(tables)
+                return f"({text})"
+            if word == "row":
+                named.append(self.table())
+                return ROW.format(named[-1])
+            if slot[0] not in taken:
+                taken[slot[0]] = self.layer() if word == "layer" else self.pick(word, most)
+                named.append(taken[slot[0]])
+            return taken[slot[0]].name
+
+        return self.add(kind, _SLOT.sub(filled, "".join(parts)), *named)
+
+    def layer(self) -> Statement:
+        """A layer from vectors to vectors: what is there, or a new one."""
+        found = self.pick("change")
+        with_parameters = found.text.startswith(("ar.FC", "ar.LayerNorm"))
+        return found if with_parameters else self.write("change", MADE["layer"])
 
     def table(self) -> Statement:
         """A table: one that is there, or a new one."""
@@ -179,9 +375,10 @@ class Draft:
         kind = self.one_of(*USES)
         return use(kind, f"{table}({vector})", table.shape, vector, index, other), table
 
-    def function(self, arguments: str, vector: str, *others: str) -> tuple[str, list[Statement]]:
+    def function(self, arguments: Sequence[str]) -> tuple[str, list[Statement]]:
         """A function of one or two vectors, maybe an integer too, that uses tables up to three times."""
-        index = "i" if "i" in arguments.split(", ") else f"number({vector})"
+        vector, *others = (name for name in arguments if name != "i")
+        index = "i" if "i" in arguments else f"number({vector})"
         other = f"number({others[0] if others else vector})"
         text, tables = vector, []
         for _ in range(self.one_of(0, 1, 1, 2, 2, 3)):
@@ -204,343 +401,9 @@ def one_more(draw: Draw, draft: Draft) -> bool:
     """Draws a statement, or ends the program; as a draw of its own, it can go when hypothesis shrinks."""
     if not draw(st.integers(0, 12)):
         return False
-    draft.one_of(*KINDS)(draft)
+    kind, *texts = draft.one_of(*PRODUCTIONS)
+    draft.write(kind, draft.one_of(*texts))
     return True
-
-
-def change(draft: Draft) -> Statement:
-    text, tables = draft.function("a", "a")
-    return draft.add("change", f"ar.Function(lambda a: {text})", *tables)
-
-
-def join(draft: Draft) -> Statement:
-    text, tables = draft.function("a, b", "a", "b")
-    return draft.add("join", f"ar.Function(lambda a, b: {text})", *tables)
-
-
-def reduction(draft: Draft) -> Statement:
-    text, tables = draft.function("a", "a")
-    kind = draft.one_of("sum", "softmax", "after", "both", "attention")
-    if kind == "sum":
-        text = f"ops.segment_sum({text})"
-    elif kind == "softmax":
-        text = f"ops.segment_sum(a * ops.segment_softmax({text}))"
-    elif kind == "attention":
-        text = f"ops.segment_sum(ops.segment_attention(a, {text}, a, 3, True))"
-    elif kind == "after":
-        text = f"(lambda a: {text})(ops.segment_sum(a))"
-    else:
-        after, more = draft.function("b", "b")
-        text = f"(lambda b: {after})(ops.segment_sum({text}))"
-        tables = list(dict.fromkeys([*tables, *more]))
-    return draft.add("reduction", f"ar.Function(lambda a: {text})", *tables)
-
-
-def two_levels(draft: Draft) -> Statement:
-    """One function of a sequence beside another, or beside a vector, that uses tables at both levels."""
-    s, other = draft.pick("sequence"), draft.pick(draft.one_of("vector", "sequence"))
-    each, tables = draft.function("a", "a")
-    after, more = draft.function("b", "b")
-    whole = after if other.kind == "vector" else f"ops.segment_sum({after})"
-    text = draft.one_of("ops.segment_sum({0}) + {1}", "{1} * ops.segment_sum({0} * ops.segment_softmax(a))")
-    if other.kind == "vector":
-        text = draft.one_of(text, "ops.segment_sum({0} * ({1}))")
-    block = f"({s} & {other}) >> ar.Function(lambda a, b: {text.format(f'({each})', f'({whole})')})"
-    return draft.add("vector", block, s, other, *tables, *more)
-
-
-def elements(draft: Draft) -> Statement:
-    text, tables = draft.function("a", "a")
-    return draft.add("elements", f"ar.Function(lambda a: {text})", *tables)
-
-
-def layer(draft: Draft) -> Statement:
-    """A layer from vectors to vectors; it is shared as soon as it is picked twice."""
-    text = draft.one_of(
-        "ar.FC(3, activation=ops.tanh)",
-        "ar.FC(3, bias=False)",
-        "ar.LayerNorm(0.25)",
-        "ar.FC(3, weight_norm=True)",
-        f"ar.Dropout({HARDLY})",
-    )
-    return draft.add("change", text)
-
-
-def layer_of_sequences(draft: Draft) -> Statement:
-    """A layer from a sequence to one as long; it is shared as soon as it is picked twice."""
-    text = draft.one_of(
-        "ar.MultiHeadAttention(3)",
-        "ar.MultiHeadAttention(1, causal=True, bias=False)",
-        'ar.Conv1d(3, 2, padding="causal")',
-        'ar.Conv1d(3, 3, padding="same", activation=ops.tanh)',
-        "ar.Shift(1)",
-        "ar.Shift(-1, default=0.5)",
-    )
-    return draft.add("elements", text)
-
-
-def element_at(draft: Draft) -> Statement:
-    """The element of a sequence at a computed place, which may lie beyond its end."""
-    s, index = draft.pick("sequence"), draft.pick("integer")
-    return draft.add("vector", f"({s} & {index}) >> ar.At(default=0.25)", s, index)
-
-
-def layer_in_function(draft: Draft) -> Statement:
-    """A layer inside of a function, once or twice."""
-    fc = draft.pick("change")
-    if not fc.text.startswith(("ar.FC", "ar.Lin", "ar.Lay")):
-        fc = draft.add("change", "ar.FC(3)")
-    text = draft.one_of("{f}({f}(a) * 0.5)", "{f}(a) * a", "{f}(a) + {f}(-a)").format(f=fc)
-    return draft.add("change", f"ar.Function(lambda a: {text})", fc)
-
-
-def chained(draft: Draft) -> Statement:
-    a, b = draft.pick("change"), draft.pick("change")
-    return draft.add("change", f"{a} >> {b}", a, b)
-
-
-def join_of_layers(draft: Draft) -> Statement:
-    kind = draft.one_of("concat", "twice", "gru", "attention")
-    if kind == "concat":
-        return draft.add("join", "ar.Concat() >> ar.FC(3, activation=ops.tanh)")
-    if kind == "gru":
-        return draft.add("join", draft.one_of("ar.GRUCell(3)", "ar.GRUCell(3, reset_after=True)"))
-    a, b = draft.pick("change"), draft.pick("join")
-    if kind == "twice":
-        return draft.add("join", f"(ar.GetItem(0) >> {a} & ar.GetItem(1) >> {a}) >> {b}", a, a, b)
-    return draft.add("join", f"({b} & ar.GetItem(0) >> {a}) >> {b}", a, b, b)
-
-
-def constant(draft: Draft) -> Statement:
-    text = draft.one_of(
-        "ar.Constant([0.5, -0.25, 1.0], trainable=True)", "ar.Constant([1.0, 0.5, -1.0])", "ar.Zeros([3])"
-    )
-    return draft.add("vector", text)
-
-
-def looked_up(draft: Draft) -> Statement:
-    """What a function or a layer makes of an integer."""
-    index = draft.pick("integer")
-    kind = draft.one_of("table", "embedding", "both", "with")
-    table = draft.table()
-    row = f"to(ops.lookup({table}(ops.cast(i, 'float32')), i), 3)"
-    if kind == "table":
-        return draft.add("vector", f"{index} >> ar.Function(lambda i: {row})", index, table)
-    if kind == "embedding":
-        there = [s for s in draft.statements if s.kind == "embedding"]
-        e = draft.one_of(*there) if there else draft.add("embedding", "ar.Embedding(3, 3)")
-        return draft.add("vector", f"{index} >> {e}", index, e)
-    vector = draft.pick("vector")
-    text, tables = draft.function("i, a", "a")
-    if kind == "both":
-        text, tables = f"({text}) + {row}", [*tables, table]
-    block = f"({index} & {vector}) >> ar.Function(lambda i, a: {text})"
-    return draft.add("vector", block, index, vector, *dict.fromkeys(tables))
-
-
-def embedded_in_function(draft: Draft) -> Statement:
-    """An embedding used as a layer inside of a function, twice: as models of pairs of words do."""
-    index, vector = draft.pick("integer"), draft.pick("vector")
-    there = [s for s in draft.statements if s.kind == "embedding"]
-    e = draft.one_of(*there) if there else draft.add("embedding", "ar.Embedding(3, 3)")
-    text = draft.one_of("{e}(i) * {e}(number(a))", "ops.dot({e}(i), {e}(number(a))) * a", "{e}(i) * a")
-    block = f"({index} & {vector}) >> ar.Function(lambda i, a: {text.format(e=e)})"
-    return draft.add("vector", block, index, vector, e)
-
-
-def other_integer(draft: Draft) -> Statement:
-    kind = draft.one_of("j", "number", "sum")
-    if kind == "j":
-        return draft.add("integer", 'ar.GetItem("j") >> ar.Scalar("int32")')
-    if kind == "number":
-        vector = draft.pick("vector")
-        return draft.add("integer", f"{vector} >> ar.Function(number)", vector)
-    text = 'ar.GetItem("ids") >> ar.Map(ar.Scalar("int32")) >> ar.Max(default=0)'
-    return draft.add("integer", text)
-
-
-def changed(draft: Draft) -> Statement:
-    a, b = draft.pick("vector"), draft.pick("change")
-    return draft.add("vector", f"{a} >> {b}", a, b)
-
-
-def joined(draft: Draft) -> Statement:
-    a, b, j = draft.pick("vector"), draft.pick("vector"), draft.pick("join")
-    return draft.add("vector", f"({a} & {b}) >> {j}", a, b, j)
-
-
-def wired(draft: Draft) -> Statement:
-    """Arrow notation: one object, and one result, read several times."""
-    a, b = draft.pick("vector"), draft.pick("vector")
-    c, j = draft.pick("change"), draft.pick("join")
-    last = draft.one_of("{j}({a}(t), {b}(t))", "{j}({c}(u), {j}(u, {b}(t)))", "{j}({c}(u), {c}(u))")
-    call = last.format(a=a, b=b, c=c, j=j)
-    text = (
-        f"ar.arrow(lambda t: (lambda u: {call})({a}(t)))" if "(u" in call else f"ar.arrow(lambda t: {call})"
-    )
-    return draft.add("vector", text, a, b, c, c, j, j)
-
-
-def reduced(draft: Draft) -> Statement:
-    """A sequence, as one vector."""
-    s = draft.pick("sequence")
-    kind = draft.one_of("reduction", "fold", "network", "built in", "cell", "pairs")
-    if kind == "reduction":
-        r = draft.pick("reduction")
-        return draft.add("vector", f"{s} >> {r}", s, r)
-    if kind == "built in":
-        last = draft.one_of(
-            "ar.Sum()", "ar.Max(default=0.5)", "ar.Mean(default=0.25)", "ar.Min(default=[0.5, 0.0, 1.0])"
-        )
-        return draft.add("vector", f"{s} >> {last}", s)
-    j = draft.pick("join")
-    if kind == "fold":
-        return draft.add("vector", f"{s} >> ar.Fold({j}, ar.Zeros([3]))", s, j, times=2)
-    reverse = draft.one_of(False, True)
-    if kind == "network":
-        start = draft.one_of("ar.Zeros([3])", "ar.Constant([0.5, -0.25, 1.0], trainable=True)")
-        text = f"{s} >> ar.RNN({j}, {start}, reverse={reverse}) >> ar.GetItem({draft.one_of(1, 0)})"
-        return draft.add("vector", text if text.endswith("(1)") else f"{text} >> ar.Sum()", s, j, times=2)
-    if kind == "pairs":
-        return draft.add("vector", f"{s} >> ar.Reduce({j}, default=ar.Zeros([3]))", s, j, times=2)
-    there = [c for c in draft.statements if c.kind == "cell"]
-    cell = draft.one_of(*there) if there else draft.add("cell", "ar.LSTMCell(3)")
-    text = f"{s} >> ar.RNN({cell}, reverse={reverse}) >> ar.GetItem(1) >> ar.GetItem(0)"
-    return draft.add("vector", text, s, cell)
-
-
-def folded(draft: Draft) -> Statement:
-    """A fold over objects, which are read inside of its step."""
-    v, j = draft.pick("vector", 8), draft.pick("join", 8)
-    text = f'ar.GetItem("kids") >> ar.Fold((ar.GetItem(0) & ar.GetItem(1) >> {v}) >> {j}, ar.Zeros([3]))'
-    return draft.add("vector", text, v, j, times=2)
-
-
-def recursive(draft: Draft) -> Statement:
-    """A block over the object and all objects in it."""
-    v, j, c = draft.pick("vector", 8), draft.pick("join", 8), draft.pick("change", 8)
-    kind = draft.one_of("tree", "chain", "two", "graph")
-    if kind == "chain":
-        body = f'({v} & ar.GetItem("next") >> ar.Optional(me, ar.Zeros([3]))) >> {j}'
-        return draft.add("vector", f"ar.fix(lambda me: {body})", v, j, times=2)
-    # the case that ends it gives the type
-    key = draft.one_of('lambda t: not t["kids"]', 'lambda t: t["j"] == 2')
-    ends = f"ar.OneOf({key}, {{{{True: {v}, False: {{}}}}}})"
-    kids = 'ar.GetItem("kids") >> ar.Map({}) >> ar.Sum()'
-    if kind == "two":
-        first, second = (f"({v} & {kids.format(of)}) >> {j}" for of in (f"b >> {c}", "a"))
-        text = f"ar.fix(lambda a, b: ({ends.format(first)}, {second}))[0]"
-        return draft.add("vector", text, v, v, v, j, j, c, times=2)
-    body = ends.format(f"({v} & {kids.format(f'me >> {c}')}) >> {j}")
-    if kind == "graph":
-        body = f"ar.shared({body})"
-    return draft.add("vector", f"ar.fix(lambda me: {body})", v, j, c, times=2)
-
-
-def choice(draft: Draft) -> Statement:
-    a, b = draft.pick("vector"), draft.pick("vector")
-    kind = draft.one_of("cases", "optional", "nth")
-    if kind == "cases":
-        return draft.add("vector", f'ar.OneOf(lambda t: t["j"] > 0, {{False: {a}, True: {b}}})', a, b)
-    if kind == "nth":
-        return draft.add(
-            "vector", f'ar.OneOf(lambda t: len(t["xs"]), {{0: {a}, 1: {b}, 2: {a}, 3: {b}}})', a, a, b, b
-        )
-    return draft.add("vector", f'ar.GetItem("next") >> ar.Optional({a}, ar.Constant([0.5, 1.0, -1.0]))', a)
-
-
-def mapped(draft: Draft) -> Statement:
-    """A sequence: of what a block makes of the objects inside, or changed element by element."""
-    kind = draft.one_of("kids", "changed", "elements", "ids", "broadcast", "scan", "outputs", "zip")
-    if kind == "kids":
-        v = draft.pick("vector")
-        return draft.add("sequence", f'ar.GetItem("kids") >> ar.Map({v})', v, times=2)
-    if kind == "ids":
-        table = draft.table()
-        row = f"to(ops.lookup({table}(ops.cast(i, 'float32')), i), 3)"
-        how = draft.one_of(
-            "ar.Map(ar.Scalar('int32') >> ar.Function(lambda i: {}))",
-            "ar.Map(ar.Scalar('int32')) >> ar.Function(lambda i: {})",
-        )
-        return draft.add("sequence", 'ar.GetItem("ids") >> ' + how.format(row), table)
-    s = draft.pick("sequence")
-    if kind == "changed":
-        c = draft.pick("change")
-        return draft.add("sequence", f"{s} >> ar.Map({c})", s, c)
-    if kind == "elements":
-        there = [e for e in draft.statements if e.kind == "elements"]
-        e = draft.one_of(*there) if there else elements(draft)
-        return draft.add("sequence", f"{s} >> {e}", s, e)
-    j = draft.pick("join")
-    if kind == "zip":
-        other = draft.pick("sequence")
-        return draft.add("sequence", f"({s} & {other}) >> ar.ZipWith({j}, strict=False)", s, other, j)
-    if kind == "broadcast":
-        v = draft.pick("vector")
-        return draft.add("sequence", f"({s} & {v} >> ar.Broadcast()) >> ar.ZipWith({j})", s, v, j)
-    if kind == "outputs":
-        return draft.add("sequence", f"{s} >> ar.RNN({j}, ar.Zeros([3])) >> ar.GetItem(0)", s, j, times=2)
-    v = draft.pick("vector")
-    step = f"{j} & ar.GetItem(1) >> ar.Function(lambda b: b * 0.5)"
-    scan = f"ar.Scan(ar.Identity() >> ({step}), start_from_input=True)"
-    return draft.add("sequence", f"({s} & {v}) >> {scan} >> ar.GetItem(0)", s, v, j, times=2)
-
-
-def cells(draft: Draft) -> Statement:
-    """A recursive cell at the leaves and at the nodes of a tree, or two places of a recurrent one."""
-    v = draft.pick("vector", 8)
-    if draft.one_of(True, False):
-        cell = draft.add("tree", "ar.TreeLSTM(3, children=None)")
-        text = f'ar.fix(lambda me: ({v} & ar.GetItem("kids") >> ar.Map(me)) >> {cell}) >> ar.GetItem(0)'
-        return draft.add("vector", text, v, cell, times=2)
-    there = [c for c in draft.statements if c.kind == "cell"]
-    cell = draft.one_of(*there) if there else draft.add("cell", "ar.LSTMCell(3)")
-    s = draft.pick("sequence")
-    text = (
-        f"{s} >> ar.Bidirectional({cell}, {cell}) >> ar.GetItem(0) >> ar.Map(ar.Function(lambda a: to(a, 3)))"
-    )
-    return draft.add("sequence", text, s, cell)
-
-
-def measured(draft: Draft) -> Statement:
-    """A metric on the way."""
-    v = draft.pick("vector")
-    metric = draft.one_of("m", "n")
-    draft.metrics.add(metric)
-    score = draft.one_of("ops.sum", "lambda a: (a * a).mean()")
-    text = f'(ar.Identity() & ar.Function({score}) >> ar.Metric("{metric}")) >> ar.GetItem(0)'
-    return draft.add("vector", f"{v} >> {text}", v)
-
-
-KINDS: tuple[Callable[[Draft], Statement], ...] = (
-    changed,
-    joined,
-    looked_up,
-    change,
-    reduced,
-    recursive,
-    mapped,
-    join,
-    reduction,
-    looked_up,
-    two_levels,
-    folded,
-    layer,
-    wired,
-    change,
-    embedded_in_function,
-    layer_in_function,
-    layer_of_sequences,
-    element_at,
-    join_of_layers,
-    constant,
-    other_integer,
-    choice,
-    cells,
-    measured,
-    chained,
-)
-"""What is drawn, some more often than others."""
 
 
 @st.composite
