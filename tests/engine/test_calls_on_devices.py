@@ -46,7 +46,7 @@ def same(block: Any, examples: Any, device: str, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", sampled(["float32", "float64", "int32", "int64", "uint8"], 2))
 @pytest.mark.parametrize("name", sampled(ALONE, 4))
 def test_an_operation_that_stands_alone(name: str, dtype: str, device: str) -> None:
     """Rows that lie together are copied nowhere, so that a call must read them where they lie."""

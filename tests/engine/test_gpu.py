@@ -24,14 +24,10 @@ from benchmarks.networks import bilstm_tagger
 from tests.profile import at_night
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
-devices = pytest.mark.parametrize(
-    "device",
-    [
-        pytest.param("fake-kernels", marks=compiler),
-        pytest.param(FakeKernelsDevice(backwards=True), marks=compiler, id="backwards"),
-        pytest.param("cuda", marks=pytest.mark.gpu),
-    ],
-)
+HERE = pytest.param("fake-kernels", marks=compiler)
+BACKWARDS = pytest.param(FakeKernelsDevice(backwards=True), marks=compiler, id="backwards")
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+devices = pytest.mark.parametrize("device", [HERE, at_night(BACKWARDS), CUDA])
 
 
 def trees() -> tuple[Any, Sequence[Any]]:
@@ -67,7 +63,7 @@ def close(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(ar.to_numpy(found), ar.to_numpy(wanted), rtol=1e-8, atol=1e-10)
 
 
-@devices
+@pytest.mark.parametrize("device", [HERE, BACKWARDS, CUDA])
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 @pytest.mark.parametrize("schedule", ["strata", at_night("depth")])
 def test_training_is_that_of_the_cpu(

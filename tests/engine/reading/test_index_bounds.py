@@ -14,6 +14,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.training import Adagrad
+from tests.profile import NIGHTLY
 
 DEVICES = ["cpu", "fake", *(["fake-kernels"] if host_compiler() is not None else [])]
 ROWS, WIDE = 4, 2
@@ -191,7 +192,7 @@ def test_an_index_out_of_range_is_the_same_error_on_every_device(
 ID = st.sampled_from([0, 0, 1, 1, 2, 2, 3, 3, 3, -1, -4, 4, 5, 2**31 - 1, -(2**31)])
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=200 if NIGHTLY else 15)
 @given(
     way=st.sampled_from(sorted(WAYS)),
     table=st.sampled_from(TABLES),
