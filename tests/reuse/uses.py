@@ -1,4 +1,4 @@
-"""Ways to use a table inside of a function, as the text of an expression.
+"""Ways to use a table inside of a function, and what a function makes of a vector, as text.
 
 In each, `{w}` is the table, [{r}, {c}] with both sizes at least 3; `{a}` is a vector of `WIDTH` numbers;
 `{i}` and `{j}` are integers, 0 to 2. Each gives a vector, and `to` makes it one of `WIDTH` numbers.
@@ -105,6 +105,21 @@ USES: dict[str, str] = {
     "quotient": "{a} / (1.5 + to(ops.square({w}[1]), 3))",
     "outer": "ops.outer({a}, {w}[0]).sum(axis=0)",
     "norm": "ops.norm({w}) * {a}",
+    # of the vector alone: views, what is made of views, and what may be written in place
+    "turned": "{a}[::-1]",
+    "turned round": "ops.concat([{a}[1:], {a}[:1]])",
+    "joined of parts": "ops.concat([ops.tanh({a}[:1]), {a}[1:] * {a}[:2]])",
+    "joined and cut": "ops.concat([{a}, ops.tanh({a}) + {a}])[2:5]",
+    "joined twice": "ops.concat([{a}[:1] + 1.0, {a}[:1] + 1.0, {a}[2:]])",
+    "reshaped vector": "ops.reshape(ops.reshape({a}, (3, 1)).T, (3,))[::-1]",
+    "softmax of the vector": "ops.softmax({a})",
+    "times its sum": "{a} * {a}.sum()",
+    "less an element": "{a} - {a}[1]",
+    "times an element": "{a}[:1] * {a}",
+    "negative": "-{a}",
+    "square": "{a} * {a}",
+    "exponential": "ops.exp(ops.tanh({a}))",
+    "of its own exponential": "{a} / (ops.exp(ops.tanh({a})) + 1.0)",
 }  # fmt: skip
 
 
