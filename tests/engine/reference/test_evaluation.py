@@ -80,7 +80,7 @@ class Nudged(reference.ArraySemantics):
         return value
 
 
-@settings(max_examples=1000 if NIGHTLY else 60)
+@settings(max_examples=1000 if NIGHTLY else 20)
 @given(cases(), st.integers(0, 3))
 def test_gradients_are_slopes(case: Case, seed: int) -> None:
     assume(case.loss != "")

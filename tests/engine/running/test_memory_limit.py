@@ -122,7 +122,7 @@ def calls(model: ar.Model, prepared: Any) -> dict[str, tuple[Callable[[], Any], 
     }
 
 
-@pytest.mark.parametrize("name", sampled(MODELS, 5))
+@pytest.mark.parametrize("name", sampled(MODELS, 3))
 def test_the_peak_of_a_call_stays_below_the_limit(name: str) -> None:
     block, examples, loss = MODELS[name]()
     ran = 0
@@ -181,7 +181,7 @@ class DeviceMemory:
 
 
 @pytest.mark.skipif(host_compiler() is None, reason="kernels need a C compiler")
-@pytest.mark.parametrize("name", sampled(MODELS, 4))
+@pytest.mark.parametrize("name", sampled(MODELS, 2))
 def test_a_device_takes_no_more_memory_than_the_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = DeviceMemory(monkeypatch)
     block, examples, loss = MODELS[name]()

@@ -19,6 +19,7 @@ from arrows.engine.reading import Column
 from arrows.engine.scheduling import Merged, OperationRows, PortRows, merge
 from arrows.testing.schedules import ScheduleError, verify
 from tests.generate import Case, cases
+from tests.profile import NIGHTLY
 
 
 @ar.fix
@@ -53,7 +54,7 @@ def merged_batch(schedule: str, block: Any = tree, examples: Any = EXAMPLES) -> 
     return model.plan, merge(model.plan, model.prepare(examples)[:].wired)
 
 
-@settings(max_examples=30)
+@settings(max_examples=200 if NIGHTLY else 12)
 @given(case=cases(), schedule=st.sampled_from(SCHEDULES), data=st.data())
 def test_every_batch_of_random_blocks_passes(case: Case, schedule: str, data: st.DataObject) -> None:
     model = ar.compile(case.block, schedule=schedule)
