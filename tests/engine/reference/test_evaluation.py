@@ -81,7 +81,7 @@ class Nudged(reference.ArraySemantics):
 
 
 @settings(max_examples=1000 if NIGHTLY else 20)
-@given(cases(), st.integers(0, 3))
+@given(cases(noise=False), st.integers(0, 3))  # what an example draws depends on its place in the batch
 def test_gradients_are_slopes(case: Case, seed: int) -> None:
     assume(case.loss != "")
     assume(case.examples)
