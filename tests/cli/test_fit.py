@@ -377,6 +377,7 @@ MISTAKES = [
         "",
         "data.jsonl:1: the label 'y' is array; it should be a text, a number or a truth value",
     ),
+    ("null\nnull\n", "", "data.jsonl:1: expected an object with fields, got null"),
     ('[{"y": 1}]\n', "", "got array; each line is a document of its own"),
     ('[\n {"y": 1},\n {"y": 2}\n]\n', "", "data.jsonl:1:.*of one array, `jq -c"),
     ('{"y": 1}\n{"y"\n', "", "data.jsonl:2:"),

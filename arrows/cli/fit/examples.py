@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arrows.cli.table_columns import column_notes, column_types, separator_of, typed_row
-from arrows.data import FileExamples, read_csv, read_json_lines
+from arrows.data import FileExamples, FileReader, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
 from arrows.documents import category_name, infer_block
 from arrows.documents.blocks import json_type
@@ -96,13 +96,14 @@ def read_examples(
         OSError: the file cannot be read.
     """
     separator, errors = separator_of(path), "skip" if skip else "stop"
-    lines: FileExamples[Any]
+    reader: FileReader[Any]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of what is left out, which is said below
         if separator is None:
-            lines = read_json_lines(path, errors=errors).to_list()
+            reader = read_json_lines(path, errors=errors)
         else:
-            lines = read_csv(path, separator=separator, errors=errors).to_list()
+            reader = read_csv(path, separator=separator, errors=errors)
+        lines = reader.to_list()
     if not lines:
         raise lines.skipped[0] if lines.skipped else InputError(f"{path}: there are no examples in this file")
     types = {} if separator is None else column_types(lines) if columns is None else columns
@@ -111,7 +112,7 @@ def read_examples(
     plain = any(isinstance(line, dict) and label in line for line in lines)
     keys = (label,) if plain else tuple(label.split("."))
     examples, wrong = list[Example](), list[InputError]()
-    for line, place in zip(lines, lines.places, strict=True):
+    for line, place in zip(lines, reader.places, strict=True):
         try:
             examples.append(Example.of(typed_row(line, types, place) if types else line, keys, place))
         except InputError as error:
