@@ -267,6 +267,9 @@ class AttachmentScores(StreamingMetric):
         if relations is not None:
             columns |= {"predicted relations": relations, "correct relations": correct_relations}
         arrays = dict(zip(columns, _columns(columns)[0], strict=True))
+        for name, array in arrays.items():
+            if array.ndim > 1:
+                raise ArrowTypeError(f"{name} should be one number for each word, not {list(array.shape)}")
         for name in ("predicted heads", "correct heads"):
             if len(arrays[name]) and arrays[name].dtype.kind not in "iu":
                 raise ArrowTypeError(

@@ -254,6 +254,9 @@ def test_attachment_scores_are_their_definition_in_every_container(sentences, ma
         (([1, 2], [1, 2], ["a"], ["a"]), "2 correct heads and 1 predicted relations"),
         (([1], [1], [1], ["a"]), "all numbers or all names"),
         (([1], [1], [b"a"], ["a"]), "texts or bytes"),
+        ((np.ones((2, 3), int), np.ones((2, 3), int)), r"one number for each word, not \[2, 3\]"),
+        (([np.ones((2, 3), int)], [np.ones((2, 3), int)]), r"one number for each word, not \[2, 3\]"),
+        (([[1, 2]], [[1, 2]], np.ones((2, 1), int), [[1, 1]]), r"predicted relations.*not \[2, 1\]"),
     ],
 )
 def test_attachment_scores_refuse_columns_that_do_not_fit(columns, words):
