@@ -92,3 +92,14 @@ def test_odd_things_beside_operators(x: Any) -> None:
         leak = attempt(operate)
         theirs = any(x is f for f in (int, len, str))  # `fix` and `arrow` call them
         assert leak == "" or theirs or "unsupported operand" in leak, leak
+
+
+CLASSES = {name for name, each in constructors().items() if isinstance(each, type)}
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_wrong_arguments_are_those_of_the_class_that_the_user_called(name: str) -> None:
+    for args, keywords in ((range(20), {}), ((), {"no_such_argument": 1})):
+        with pytest.raises(TypeError) as refused:
+            getattr(ar, name)(*args, **keywords)
+        assert name in str(refused.value).splitlines()[0]

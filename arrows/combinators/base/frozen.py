@@ -82,7 +82,8 @@ def _sealing(init: Callable[..., None], owner: str) -> Callable[..., None]:
         except TypeError as error:
             walk = error.__traceback__
             if walk is not None and walk.tb_next is None:  # Python could not call it with these arguments
-                refuse_arguments(owner, init, args, kwargs, BLOCK)
+                own = type(self).__init__ is sealed  # else a subclass calls it, whose code is wrong
+                refuse_arguments(type(self).__name__ if own else owner, init, args, kwargs, BLOCK)
             raise
         if type(self).__init__ is sealed:
             self.__dict__["_sealed"] = True
