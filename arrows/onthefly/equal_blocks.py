@@ -71,6 +71,8 @@ def content_of(block: object) -> Content | None:
     >>> keys(times(2), times(2)), keys(times(2), times(3))
     (1, 2)
     """
+    if not _is_constant(block.__class__):
+        return None  # what its methods read may change
     if isinstance(block, core.Apply) and block.token is None:
         # Most blocks that a loop makes are reductions and losses of plain arguments: 2 us here, 10 below.
         key: list[Any] = [block.__class__]

@@ -152,6 +152,27 @@ def test_a_function_reads_whatever_it_names_as_it_is_now(name: str) -> None:
         assert value(lambda x: ar.Function(function)(x), net) == [new, 2 * new]
 
 
+class Scaled(ar.Layer[Any, Any]):
+    factor = 1.0
+
+    def parameters(self, input: Any) -> tuple[()]:
+        return ()
+
+    def forward(self, parameters: Any, a: Any) -> Any:
+        return a * SCALE * self.factor
+
+
+@pytest.mark.parametrize("make", [Scaled, lambda: ar.Map(Scaled()) >> ar.Sum()])
+def test_a_layer_of_the_users_reads_whatever_it_names_as_it_is_now(
+    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = ar.OnTheFly()
+    for new in (1.0, 2.0, 3.0, 2.0):
+        monkeypatch.setattr(f"{__name__}.SCALE", new)
+        monkeypatch.setattr(Scaled, "factor", new)
+        assert value(lambda x: make()(x if make is Scaled else [x]), net) == [new**2, 2 * new**2]
+
+
 @pytest.mark.parametrize(
     "reader",
     [
