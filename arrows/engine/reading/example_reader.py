@@ -19,6 +19,7 @@ from arrows.engine.reading.index_bounds import index_sites
 from arrows.engine.reading.process_pool import chunk_size, map_chunks
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
+from arrows.ops import IndexOutOfRange
 from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
 from arrows.typesys.runtime import cached_property
@@ -130,7 +131,8 @@ class ExampleReader:
 
         Other errors, and those of examples that are in no list, stay as they are.
         """
-        if error.details.example != 0 or not isinstance(examples, (list, tuple, np.ndarray)):
+        fits = isinstance(error.__cause__, IndexOutOfRange)  # all that is wrong is a number
+        if error.details.example != 0 or fits or not isinstance(examples, (list, tuple, np.ndarray)):
             return error
         if self._is_one_example(examples):
             hint = "the list itself is an example, and a batch is a list of these: [example]"
@@ -143,18 +145,13 @@ class ExampleReader:
         return hinted
 
     def _is_list_of_batches(self, examples: Sequence[object] | HostArray) -> bool:
-        """Whether the first example is none, but a list of examples."""
+        """Whether the first example, which is none, is a list of examples."""
         first = examples[0] if _is_small(examples) else None
-        return (
-            isinstance(first, (list, tuple))
-            and len(first) > 0
-            and all(map(self._fits, first))
-            and not self._fits(first)
-        )
+        return isinstance(first, (list, tuple)) and len(first) > 0 and all(map(self._fits, first))
 
     def _is_one_example(self, examples: Sequence[object] | HostArray) -> bool:
-        """Whether the batch itself would be an example, and already its first item is none."""
-        return _is_small(examples) and not self._fits(examples[0]) and self._fits(examples)
+        """Whether the batch itself, whose first item is none, would be an example."""
+        return _is_small(examples) and self._fits(examples)
 
     def _fits(self, example: object) -> bool:
         """Whether an object is an example."""

@@ -261,6 +261,23 @@ def test_a_computed_index_in_a_sequence(schedule: str) -> None:
         model.model(model.model.prepare([[1], [4]]))
 
 
+@pytest.mark.parametrize("examples", [[2], [1, 2], [[2]], ([2, 1],)])
+def test_a_function_runs_on_an_example_that_it_refuses_to_read_it_and_to_say_where(examples: Any) -> None:
+    ran: list[object] = []
+
+    def half(x: object) -> float:
+        ran.append(x)
+        if x != 1:
+            raise KeyError(x)
+        return 0.5
+
+    model = ar.compile(ar.InputTransform(half) >> ar.Scalar())
+    with pytest.raises(ar.InputError, match="KeyError"):
+        model(examples)
+    (refused,) = [x for x in examples if x != 1]
+    assert sum(x is refused for x in ran) == 2
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_largest_of_no_elements(schedule: str) -> None:
     block = ar.Map(ar.Scalar()) >> ar.Function(lambda rows: ops.segment_max(rows))
