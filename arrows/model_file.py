@@ -250,10 +250,8 @@ def save_model(
     """
     value: object = model
     if not isinstance(value, Model):
-        raise ArrowTypeError(
-            f"save_model(model, path): model must be what ar.compile returns, not {described(value)}; "
-            "arrows.training.save keeps the parameters of others"
-        )
+        use = f"not {described(value)}; arrows.training.save keeps the parameters of others"
+        raise ArrowTypeError(f"save_model(model, path): model must be what ar.compile returns, {use}")
     target = require_path("save_model(model, path): path", path)
     recipe = _recipes.get(
         model.typed.form,
@@ -433,9 +431,7 @@ def load_model(
         settings = {"device": place, "memory_limit": memory_limit, **saved.settings}
         settings["jit"] = jit if jit is not None or settings["jit"] else False
         model = compile_block(block, **settings)
-        now, then, warning = model.batches.fingerprint(), saved.reading, None
-        if now.refusal is then.refusal is None and (now.python, __version__) == (then.python, saved.version):
-            warning = now.difference(then)
+        warning = _changed_reading(saved, model.batches.fingerprint())
     except (ArrowTypeError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ArrowValueError(f"{path} cannot be compiled: {message_of(error)}") from error
     set_parameters(path, model, arrays, texts)
@@ -454,28 +450,19 @@ def load_model(
     return model
 
 
-def is_trusted(module: str, trust: Sequence[str] = ()) -> bool:
-    """Whether a module belongs to one of these packages, or to those of this package that need no trust.
-
-    >>> is_trusted("mine.blocks", ["mine"]), is_trusted("mine_too", ["mine"]), is_trusted("arrows.models")
-    (True, False, True)
-    """
-    return any(module == name or module.startswith(f"{name}.") for name in (*_SHIPPED, *trust))
-
-
-def _named_builder(path: Path, name: str, trust: Sequence[str]) -> Callable[..., object]:
+def _named_builder(path: Path, builder: str, trust: Sequence[str]) -> Callable[..., object]:
     """The function of a name that stands in a file.
 
     Raises:
         ArrowValueError: the name belongs to none of the trusted packages, the module cannot be imported, or
             it defines no such function that is marked by `@ar.builder`.
     """
-    module, _, function = name.partition(":")
-    where = f"{path}: its builder is {escaped(name, 200)!r}"
+    module, _, function = builder.partition(":")
+    where = f"{path}: its builder is {escaped(builder, 200)!r}"
     give = "give the function: load_model(path, builder=function)"
     if module.rpartition(".")[2] == "__main__":  # to import it would run the program
         raise ArrowValueError(f"{where}, which stood in the program that saved it; {give}")
-    if not is_trusted(module, trust):
+    if not any(f"{module}.".startswith(f"{name}.") for name in (*_SHIPPED, *trust)):
         raise ArrowValueError(
             f"{where}, and nothing is imported by a name from a file; {give}, or trust its package: "
             f"trust=[{escaped(module.partition('.')[0], 100)!r}]"
@@ -485,12 +472,12 @@ def _named_builder(path: Path, name: str, trust: Sequence[str]) -> Callable[...,
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {message_of(error)}"
         raise ArrowValueError(f"{where}, whose module cannot be imported: {reason}") from error
-    if name not in _builders:  # what a module has imported from elsewhere is not trusted with it
+    if builder not in _builders:  # what a module has imported from elsewhere is not trusted with it
         function = escaped(function, 100)
         raise ArrowValueError(
             f"{where}, and {module} has no function {function} marked by @ar.builder; {give}"
         )
-    return _builders[name]
+    return _builders[builder]
 
 
 def _built(path: Path, saved: SavedModel, build: Callable[..., object]) -> AnyBlock:
@@ -517,3 +504,19 @@ def _changed_lines(then: str, now: str) -> str:
         if pair[0] != pair[1]:
             return f"then  {escaped(pair[0], 160)}\n  now   {escaped(pair[1], 160)}"
     return ""
+
+
+def _changed_reading(saved: SavedModel, now: Fingerprint) -> str:
+    """What has changed in how examples are read, as far as that shows."""
+    then = saved.reading
+    if (now.refusal, now.python, __version__) != (
+        None,
+        then.python,
+        saved.version,
+    ) or then.stated != now.stated:
+        return ""
+    digests = {digest for _, digest in then.functions}
+    changed = [name for name, digest in now.functions if digest not in digests]
+    if changed and then.refusal is None:
+        return f"functions that read examples have changed since it was saved: {', '.join(changed)}"
+    return "" if then.block == now.block else "its block reads examples otherwise than when it was saved"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -48,8 +47,6 @@ def run(options: argparse.Namespace) -> int:
         return 0
     found = [(each, _typed(each, options.input)) for each in named]
     well = {each.name: typed for each, typed in found if isinstance(typed, Typed)}
-    private = [value for key, value in vars(module).items() if key.startswith("_")]
-    around = [*(each.block for each in named), *(value for value in private if isinstance(value, ar.Block))]
     ill: list[str] = []
     for each, typed in found:
         block, hint = each.block, ""
@@ -59,8 +56,10 @@ def run(options: argparse.Namespace) -> int:
             _print(f"{head}\n{_indented(typed_tree(typed))}\n{_sizes(typed)}\n")
             continue
         if options.input is None and _is_open(block):
-            if name is None and (isinstance(block, Apply) or _is_part(block, around)):
-                _print(f"{head}\n  note: {_note(block, well)}\n")
+            use = _use(block, well)
+            if name is None and (use or isinstance(block, Apply)):
+                unknown = ", which this file does not show; assume an input with --input TYPE"
+                _print(f"{head}\n  note: its types depend on its use{use or unknown}\n")
                 continue
             hint = "\n  note: it may be well-typed with another input; try one with --input TYPE"
         ill.append(each.name)
@@ -99,27 +98,17 @@ def _is_open(block: AnyBlock) -> bool:
     return True
 
 
-def _is_part(block: AnyBlock, around: Iterable[AnyBlock]) -> bool:
-    """Whether a block is part of another; of a chain in a longer one, only the steps are."""
-    inside: set[int] = set()
-    stack, steps = [other for other in around if other is not block], block.parts
-    while stack:
-        other = stack.pop()
-        row, starts = other.parts, range(len(other.parts) - len(steps) + 1)
-        if 0 < len(steps) < len(row) and any(row[start : start + len(steps)] == steps for start in starts):
-            return True
-        parts = [*row, *filter(None, [getattr(other, "definition", None)])]
-        stack.extend(part for part in parts if id(part) not in inside)
-        inside.update(map(id, parts))
-    return id(block) in inside
-
-
-def _note(block: AnyBlock, well: dict[str, Typed]) -> str:
+def _use(block: AnyBlock, well: dict[str, Typed]) -> str:
+    """Where a block is used, with its types there; of a chain in a longer one, only the steps are."""
+    steps = block.parts
     for name, typed in well.items():
         for occurrence in typed.walk():
+            row = occurrence.form.parts
             if occurrence.form is block:
-                return f"its types depend on its use: {occurrence.input} -> {occurrence.output} in {name}"
-    return "its types depend on its use, which this file does not show; assume an input with --input TYPE"
+                return f": {occurrence.input} -> {occurrence.output} in {name}"
+            if 0 < len(steps) < len(row) and any(row[k : k + len(steps)] == steps for k in range(len(row))):
+                return f" in {name}"
+    return ""
 
 
 def _sizes(typed: Typed) -> str:

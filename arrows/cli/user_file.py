@@ -141,8 +141,6 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
 
 def _others(module: ModuleType, name: str) -> str:
     names = [named.name for named in blocks_of(module)]
-    near = difflib.get_close_matches(name, names, 3)
-    if near:
+    if near := difflib.get_close_matches(name, names, 3):
         return f"; did you mean {' or '.join(near)}?"
-    listed = f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
-    return f"; its blocks are {listed}" if names else ", and no blocks at all"
+    return f"; its blocks are {', '.join(names[:10])}" if names else ", and no blocks at all"

@@ -69,31 +69,3 @@ def test_what_is_no_file_is_no_model(model, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/null"), Path("/dev/zero"), tmp_path / "nowhere"):
         refused(capsys, *predict(path, tmp_path))
-
-
-@posix
-def test_pictures_are_written_whole_or_not_at_all(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("block.py").write_text("import arrows as ar\nm = ar.Vector(3) >> ar.FC(2)\n", encoding="utf-8")
-    Path("there").mkdir()
-    os.mkfifo("pipe")
-    words = {
-        "there": "this is a folder",
-        "pipe": "a device, a pipe or a socket",
-        "nowhere/m": "no such folder",
-    }
-    for path, why in words.items():
-        assert why in refused(capsys, "show", "block.py", "--format", "text", "--output", path)
-    Path("m.txt").write_text("old", encoding="utf-8")
-    Path("link.txt").symlink_to("m.txt")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        assert "No space left on device" in refused(capsys, "show", "block.py", "--output", "link.txt")
-    assert Path("m.txt").read_text(encoding="utf-8") == "old"
-    assert cli.main(["show", "block.py", "--output", "link.txt"]) == 0
-    assert Path("link.txt").is_symlink() and "FC(2)" in Path("m.txt").read_text(encoding="utf-8")
-    assert sorted({*os.listdir()} - {"__pycache__"}) == ["block.py", "link.txt", "m.txt", "pipe", "there"]

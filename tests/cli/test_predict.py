@@ -183,15 +183,6 @@ def test_sentences_are_read_as_words_and_in_conllu(folder, capsys, monkeypatch):
     assert "s.conllu:1:7: expected 10 columns" in predict(capsys, "tags", "s.conllu")[2]
 
 
-@pytest.mark.parametrize("text", ["[", "3", '{"a": 1}', "[" * 100_000, '["\x1b[31m"]'])
-def test_class_names_of_strangers(text, folder, capsys):
-    ar.save_model(ar.compile(sentiment(ar.Vocabulary([]), size=2).judge), "s", metadata={"classes": text})
-    (folder / "t.trees").write_text("(so good)\n", encoding="utf-8")
-    status, out, err = told(capsys, "s", "t.trees", "--show")
-    assert (status, err) == (0, "") and "\x1b" not in out
-    assert len(predict(capsys, "s", "t.trees")[1][0]) == 5
-
-
 def test_deep_trees_are_drawn_in_lines_of_bounded_length():
     depth = 3000
     tree = parse_tree("(a " * depth + "b" + ")" * depth)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.training import SGD, Adam, Callback, Checkpoint, save, save_state, schedules, train
+from arrows.training import SGD, Adam, Callback, Checkpoint, save, schedules, train
 from arrows.training.content import content_of
 from arrows.typesys import ArrowValueError
 from tests.profile import draws
@@ -153,20 +153,6 @@ def test_a_state_that_was_kept_is_not_lost_either(tmp_path):
     before = contents(tmp_path)
     with pytest.raises(ArrowValueError, match=r"run\.1\s+is\s+the\s+state\s+of\s+a\s+run"):
         states(tmp_path)
-    assert contents(tmp_path) == before
-
-
-def test_parameters_and_states_do_not_replace_one_another(tmp_path):
-    """`save` replaces parameters, `save_state` a state, as `np.save` replaces an array; not another kind."""
-    model, _ = states(tmp_path)
-    save(model, tmp_path / "model")
-    save(model, tmp_path / "model")
-    save_state(tmp_path / "run", model, Adam(0.1))
-    before = contents(tmp_path)
-    with pytest.raises(ArrowValueError, match=r"cannot save a model at .*run"):
-        save(model, tmp_path / "run")
-    with pytest.raises(ArrowValueError, match=r"cannot save the state of a run at .*model"):
-        save_state(tmp_path / "model", model, Adam(0.1))
     assert contents(tmp_path) == before
 
 
