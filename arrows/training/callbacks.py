@@ -166,27 +166,27 @@ class JsonLines(Log):
 class _Watch(Callback):
     """What watches whether a figure improves; see `EarlyStopping`."""
 
-    figure: str
+    monitor: str
     patience: int
-    least: float
+    min_delta: float
     lower: bool | None
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
         whole_number(f"{owner}: patience", self.patience, 0)
-        require_range(owner, "least", self.least, 0.0)
-        object.__setattr__(self, "lower", lower_is_better(owner, self.figure, self.lower))
+        require_range(owner, "min_delta", self.min_delta, 0.0)
+        object.__setattr__(self, "lower", lower_is_better(owner, self.monitor, self.lower))
 
     def after_evaluation(self, evaluation: Evaluation, /) -> None:
-        value_of(self.figure, evaluation.figures, lower=bool(self.lower))  # refuses a misspelt name
+        value_of(self.monitor, evaluation.figures, lower=bool(self.lower))  # refuses a misspelt name
 
     def waited(self, evaluations: Sequence[Evaluation]) -> list[int]:
         """For each evaluation, how many in a row, itself the last, have brought no improvement."""
         best, counts = -math.inf, [0]
         for evaluation in evaluations:
-            value = value_of(self.figure, evaluation.figures, lower=bool(self.lower))
-            # NaN is no improvement.  The first number is one whatever `least` says.
-            improved = value > best + self.least or (best == -math.inf and value > best)
+            value = value_of(self.monitor, evaluation.figures, lower=bool(self.lower))
+            # NaN is no improvement.  The first number is one whatever `min_delta` says.
+            improved = value > best + self.min_delta or (best == -math.inf and value > best)
             counts.append(0 if improved else counts[-1] + 1)
             best = max(best, value) if improved else best
         return counts[1:]
@@ -197,9 +197,9 @@ class EarlyStopping(_Watch):
     """Stops a run whose figure no longer improves: a callback of `train`.
 
     Args:
-        figure: the name of a figure that `train(evaluate=)` gives.
+        monitor: the name of a figure that `train(evaluate=)` gives.
         patience: so many evaluations in a row may bring no improvement; the next one stops the run.
-        least: by how much a figure must improve on the best one before it to count as an improvement.
+        min_delta: by how much a figure must improve on the best one before it to count as an improvement.
         lower: whether lower is better; None: as the figure's name says.  A loss, an error, a perplexity
             should be low, an accuracy, a precision high; with other names, say which.
 
@@ -216,9 +216,9 @@ class EarlyStopping(_Watch):
     (False, True)
     """
 
-    figure: str
+    monitor: str
     patience: int
-    least: float = 0.0
+    min_delta: float = 0.0
     lower: bool | None = None
 
     def stops(self, evaluations: Sequence[Evaluation], /) -> bool:
@@ -230,11 +230,11 @@ class Plateau(_Watch):
     """Lowers the learning rates when a figure no longer improves: a callback of `train`.
 
     Args:
-        figure: the name of a figure that `train(evaluate=)` gives.
+        monitor: the name of a figure that `train(evaluate=)` gives.
         factor: what all learning rates are multiplied by each time, above 0 and below 1.
         patience: so many evaluations in a row may bring no improvement; the next one lowers the rates, and
             the count begins anew.
-        least: by how much a figure must improve on the best one before it to count as an improvement.
+        min_delta: by how much a figure must improve on the best one before it to count as an improvement.
         lower: whether lower is better; None: as the figure's name says (`EarlyStopping`).
         floor: the product of all factors does not fall below this.
 
@@ -248,10 +248,10 @@ class Plateau(_Watch):
     0.25
     """
 
-    figure: str
+    monitor: str
     factor: float = 0.1
     patience: int = 10
-    least: float = 0.0
+    min_delta: float = 0.0
     lower: bool | None = None
     floor: float = 0.0
 

@@ -194,8 +194,8 @@ def test_when_figures_do_not_improve(values, patience, lower, counts):
 
 def test_small_improvements_do_not_count():
     evaluations = [Evaluation(1, n, {"f": value}) for n, value in enumerate([1.0, 1.05, 1.1, 1.15])]
-    assert EarlyStopping("f", 2, least=0.2, lower=False).stops(evaluations)
-    assert not EarlyStopping("f", 2, least=0.1, lower=False).stops(evaluations)
+    assert EarlyStopping("f", 2, min_delta=0.2, lower=False).stops(evaluations)
+    assert not EarlyStopping("f", 2, min_delta=0.1, lower=False).stops(evaluations)
 
 
 LOW = ["loss", "dev/Loss", "validation_error", "rootMeanSquaredError", "perplexity", "logloss", "loss1"]
@@ -342,7 +342,7 @@ def test_what_is_refused(arguments, words):
     [
         lambda: EarlyStopping(1, 2),
         lambda: EarlyStopping("loss", -1),
-        lambda: EarlyStopping("loss", 1, least=-1),
+        lambda: EarlyStopping("loss", 1, min_delta=-1),
         lambda: Plateau("loss", factor=1.5),
         lambda: Plateau("loss", floor=2),
         lambda: JsonLines(""),
