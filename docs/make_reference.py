@@ -91,7 +91,6 @@ MEMBERS = {
     "Callback": "after_step after_evaluation after_epoch stops rate_factor",
     "History": "best",
     "Optimizer": "use_averages step",
-    "RateSearch": "suggestion",
     "StreamingMetric": "update figures",
     "Proposal": "table",
 }
@@ -99,7 +98,7 @@ MEMBERS = {
 # Classes whose objects a function or a method gives, and those of which users write subclasses.
 NOT_MADE = {
     "Block", "Callback", "DocumentModel", "Epoch", "Evaluation", "Examination", "History", "LazyBatch",
-    "LazyTensor", "Model", "Optimizer", "Prepared", "Progress", "Proposal", "Ragged", "RateSearch",
+    "LazyTensor", "Model", "Optimizer", "Prepared", "Progress", "Proposal", "Ragged",
     "RowSparse", "Sentiment", "StepLoss", "StreamingMetric", "TagExamination", "Tagger", "TensorLike",
     "Type", "Wire",
 }  # fmt: skip

@@ -21,7 +21,6 @@ from arrows.training.optimizers import (
 )
 from arrows.training.parallel import world
 from arrows.training.progress import Epoch, Evaluation, History, Progress
-from arrows.training.rate_finder import RateSearch, find_learning_rate
 from arrows.training.saving import load, load_state, read_metadata, save, save_state
 from arrows.training.schedules import Rate, Schedule
 from arrows.typesys.did_you_mean import likely_name, missing_name
@@ -53,10 +52,8 @@ __all__ = [
     "Progress",
     "RMSprop",
     "Rate",
-    "RateSearch",
     "Schedule",
     "StepLoss",
-    "find_learning_rate",
     "load",
     "load_state",
     "read_metadata",

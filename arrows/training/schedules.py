@@ -139,7 +139,7 @@ def one_cycle(
     2019, section 4).
 
     Args:
-        max_rate: at the top; `find_learning_rate` helps to find it.
+        max_rate: at the top.
         total_steps: of the whole.
         pct_start: the share of the steps in which the rate rises; it falls back in as many.
         div_factor: max_rate / div_factor is where the cycle begins and ends.

@@ -284,16 +284,6 @@ class GrowingParams(Params):
         if name in self._loaded:
             self._loaded = {other: array for other, array in self._loaded.items() if other != name}
 
-    def begin_anew(self, names: Iterable[str]) -> None:
-        """Gives parameters that were not loaded, nor shared, the values again with which they were made."""
-        for name in names:
-            owner, spec = self._grown[name]
-            array = self.of(owner, spec)
-            first = self._maker.make(name, owner, spec)
-            self.shared.arrays[id(owner), spec.name] = array
-            array[...] = first
-        self.lock.updates += 1
-
     def _check_loaded(self, name: str, spec: Parameter) -> None:
         """Refuses a new parameter that is not as it was loaded."""
         values, file = self._loaded.get(name), self._only_from
