@@ -12,8 +12,8 @@ from arrows.engine.program import Program
 from arrows.engine.program.instructions import equations_of
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
-from arrows.testing.schedules import verify
 from tests.compare import close, dense
+from tests.engine.scheduling.specification import verify
 from tests.profile import NIGHTLY
 
 EVERY = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]

@@ -1,10 +1,10 @@
-"""Checks for those who extend the package: of gradients, primitives, schedules and programs.
+"""Checks for those who extend the package: of gradients, primitives and programs.
 
 `check_grads` compares the gradients of any function on tensors, layers included, with finite differences.
 `check_primitive` checks that the parts of a primitive agree: on NumPy, or with `device="fake"` on the strict
-fake device.  `verify` checks that the schedule of a batch can be executed, `verify_program` that what passes
-have made of an operation can: `checked_passes` has it do so after each pass, and `without_passes` leaves some
-out, with the same numbers.  Nothing else in the package imports this room.
+fake device.  `verify_program` checks that what passes have made of an operation can be executed:
+`checked_passes` has it do so after each pass, and `without_passes` leaves some out, with the same numbers.
+Nothing else in the package imports this room.
 """
 
 from arrows.engine.program.pipeline import checked_passes as checked_passes
@@ -13,10 +13,7 @@ from arrows.engine.program.verify import ProgramError as ProgramError
 from arrows.engine.program.verify import verify_program as verify_program
 from arrows.testing.gradients import Elements, check_grads
 from arrows.testing.gradients import check_close as check_close
-from arrows.testing.gradients import run_lifted as run_lifted
 from arrows.testing.primitives import check_primitive
-from arrows.testing.schedules import ScheduleError as ScheduleError
-from arrows.testing.schedules import verify as verify
 
 __all__ = [
     "Elements",

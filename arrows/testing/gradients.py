@@ -1,19 +1,18 @@
-"""`check_grads` and helpers: compares derivatives with finite differences, and runs traces over many rows.
+"""`check_grads`: compares derivatives with finite differences.
 
 For the tests of this package, and for anyone who registers a primitive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device import get_device
-from arrows.ops import INVARIANT, ROW, EagerEvaluation, Parameter, Segments, Trace, Value, Var
-from arrows.ops.arrays import Array, HostArray
+from arrows.ops import ROW, EagerEvaluation, Parameter, Value
+from arrows.ops.arrays import HostArray
 from arrows.ops.evaluate import Lookup
 from arrows.ops.structure import collect
 
@@ -122,47 +121,6 @@ def check_grads(
             wanted = _differences(objective, array, step)
             got = np.zeros_like(array) if gradient is None else gradient
             check_close(got, wanted, tolerance, f"gradient of {name}")
-
-
-def run_lifted(
-    trace: Trace,
-    inputs: Sequence[Array],
-    parameters: Mapping[tuple[Any, str], Array] | None = None,
-    segments: Mapping[int, Segments] | None = None,
-    device: str = "cpu",
-) -> list[Array]:
-    """Runs a trace over many rows at once, equation by equation; the engine's code must give the same.
-
-    Args:
-        trace: what to run.
-        inputs: arrays on the device, each with its rows in front.
-        parameters: by (owner, name), on the device.
-        segments: of each sequence, by its number.
-        device: the name of the device where the kernels run, as in `arrows.compile`.
-
-    Returns:
-        The results; one that does not depend on the example has no row axis.
-
-    >>> from arrows.ops import trace
-    >>> from arrows.typesys.types import Tensor
-    >>> run_lifted(trace(lambda x: x.sum(), Tensor((2,), "float64")), [np.ones((3, 2))])[0].tolist()
-    [2.0, 2.0, 2.0]
-    """
-    on = get_device(device)
-    values: dict[Var, Array] = dict(zip(trace.inputs, inputs, strict=True))
-    values |= {var: on.to_device(np.asarray(array)) for array, var in trace.constants}
-    values |= {var: (parameters or {})[owner, spec.name] for owner, spec, var in trace.parameters}
-    for equation in trace.equations:
-        has_rows = tuple(var.rows != INVARIANT for var in equation.operands)
-        types = tuple(var.type for var in equation.operands)
-        attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
-        run = equation.primitive.kernel(on.xp, **attributes)
-        extra = {}
-        if equation.primitive.segmented:
-            domain = max(var.rows for var in (*equation.operands, equation.result))
-            extra["segments"] = (segments or {})[domain]
-        values[equation.result] = run(*(values[var] for var in equation.operands), **extra)
-    return [values[var] for var in trace.results]
 
 
 def _flat(arguments: tuple[Any, ...]) -> list[HostArray]:

@@ -19,9 +19,9 @@ from arrows.engine.planning import SCHEDULES
 from arrows.engine.reference.evaluation import ReferenceResult
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
-from arrows.testing.schedules import verify
 from arrows.typesys import types as T
 from tests.compare import close, meets_kink
+from tests.engine.scheduling.specification import verify
 from tests.generate import PRODUCTIONS, RESULTS, Case, cases
 from tests.profile import NIGHTLY, counted, draws
 

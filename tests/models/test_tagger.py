@@ -13,9 +13,9 @@ from arrows.engine import reference
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import merge
 from arrows.models import TagExamination, tagger, tagger_vocabularies
-from arrows.testing.schedules import verify
 from arrows.training import Adam, train
 from tests.compare import close
+from tests.engine.scheduling.specification import verify
 
 SIZES: dict[str, Any] = {"size": 6, "embedding": 5, "character_size": 4, "character_embedding": 3}
 

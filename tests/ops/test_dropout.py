@@ -10,8 +10,8 @@ import pytest
 from arrows import ops
 from arrows.ops import EagerEvaluation, ShapeError, trace
 from arrows.ops.dropout import dropout_by_key
-from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
+from tests.ops.lifted import run_lifted
 
 KEY = T.Tensor((), "uint64")
 

@@ -13,8 +13,8 @@ import pytest
 
 from arrows import ops
 from arrows.ops import Parameter, ShapeError, parameter, trace
-from arrows.testing.gradients import run_lifted
 from arrows.typesys import types as T
+from tests.ops.lifted import run_lifted
 
 V3, V4, S = T.Tensor((3,)), T.Tensor((4,)), T.Tensor(())
 I32 = T.Tensor((), "int32")

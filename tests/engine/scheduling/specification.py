@@ -12,12 +12,7 @@ from arrows.engine.scheduling import Merged
 
 
 class ScheduleError(AssertionError):
-    """A merged batch that cannot be executed correctly.
-
-    Example:
-        >>> str(ScheduleError("a row of 'FC' is written twice"))
-        "a row of 'FC' is written twice"
-    """
+    """A merged batch that cannot be executed correctly."""
 
 
 def verify(plan: Plan, merged: Merged) -> None:
@@ -34,12 +29,6 @@ def verify(plan: Plan, merged: Merged) -> None:
 
     Raises:
         ScheduleError: one of these does not hold; the message says which, and where.
-
-    Example:
-        >>> import arrows as ar
-        >>> from arrows.engine.scheduling import merge
-        >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
-        >>> verify(model.plan, merge(model.plan, model.prepare([[1, 2], []])[:].wired))
     """
     written = [np.zeros(rows, bool) for rows in merged.slab_rows]
     for slab_written, slab in zip(written, plan.slabs, strict=True):

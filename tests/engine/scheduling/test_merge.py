@@ -17,7 +17,7 @@ from arrows import ops
 from arrows.engine.planning import SCHEDULES, ApplyOperation, Plan
 from arrows.engine.reading import Column
 from arrows.engine.scheduling import Merged, OperationRows, PortRows, merge
-from arrows.testing.schedules import ScheduleError, verify
+from tests.engine.scheduling.specification import ScheduleError, verify
 from tests.generate import Case, cases
 from tests.profile import NIGHTLY
 

@@ -15,7 +15,7 @@ from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import structural_hash
 from arrows.engine.scheduling import WiredBatch, merge
 from arrows.engine.scheduling.node_table import node_table
-from arrows.testing.schedules import verify
+from tests.engine.scheduling.specification import verify
 from tests.generate import Case, cases
 
 

@@ -25,9 +25,9 @@ from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import example_reader, structural_hash
 from arrows.engine.scheduling import merge, set_cache
 from arrows.storage import ColumnWriter, map_columns, read_texts
-from arrows.testing.schedules import verify
 from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
+from tests.engine.scheduling.specification import verify
 from tests.generate import Case, cases
 
 
