@@ -83,12 +83,12 @@ class RowSparse:
         order = xp.argsort(self.rows)
         rows = self.rows[order]
         if _rises(xp, rows):
-            return RowSparse(rows, self.values[order], self.shape)
+            return RowSparse(rows, self.values[order], self.shape, distinct=True)
         starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), rows[1:] != rows[:-1]]))
         offsets = xp.concatenate([starts, xp.full(1, total, starts.dtype)])
         segments = Segments.of(xp, offsets, total)
         sums = reduce_segments(xp, "add", self.values, segments, 0, order=order)
-        return RowSparse(rows[starts], sums, self.shape)
+        return RowSparse(rows[starts], sums, self.shape, distinct=True)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, RowSparse):

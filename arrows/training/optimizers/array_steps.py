@@ -27,7 +27,7 @@ class Change:
 
     Attributes:
         rule: how it changes.
-        gradient: stays as it is; of a row-sparse one, each row stands once.
+        gradient: stays as it is; a row-sparse one is as `merge` gives it.
         targets: the parameter, and the arrays of the optimizer for it; they change in place.
         rate: its learning rate.
         count: how many steps have changed it, this one included; for a row-sparse gradient an array of how
@@ -104,6 +104,7 @@ class ArraySteps:
 
     def _change_rows(self, change: Change, gradient: RowSparse, factor: Array | None) -> None:
         device, targets, count = self.device, change.targets, change.count
+        gradient = gradient.coalesce(device.xp)  # kernels, which could not read a target, merge otherwise
         assert not isinstance(count, int)  # a parameter whose rows are updated counts them by row
         step, scratches = self.code(change.rule)
         device.scatter_add_unique(count, gradient.rows, device.xp.ones(gradient.rows.shape, "float64"))

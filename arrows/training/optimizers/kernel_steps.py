@@ -17,7 +17,7 @@ from arrows.engine.program import ELEMENT_FUNCTIONS, are_in_c, element_lines
 from arrows.ops import RowSparse, Var
 from arrows.ops.arrays import Array
 from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
-from arrows.training.optimizers.rule import Rule
+from arrows.training.optimizers.rule import Gradient, Rule
 
 _TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
 # A launch takes 4 kB of words.
@@ -40,6 +40,20 @@ FUNCTION double optimizer_number(long long bits) {{
 
 class KernelSteps(ArraySteps):
     """Takes steps on a device that has kernels; those that these cannot take, on arrays."""
+
+    def merge(self, gradient: RowSparse, *, dense: bool) -> Gradient:
+        """Equal rows stand side by side, the first with all of the sum, the others with zeros.
+
+        So the host waits for no count of rows.
+        """
+        rows, values = gradient.rows, gradient.values
+        if dense or gradient.distinct or not values.size or not _fits(values):
+            return super().merge(gradient, dense=dense)
+        count, order = rows.shape[0], self.device.xp.argsort(rows)
+        rows, sums = rows[order], self.device.empty(values.shape, values.dtype)
+        types = (_TYPES[array.dtype.name] for array in (values, rows, order))
+        self._launch(merge_source(*types, values.size // count), [count, order, rows, values, sums])
+        return RowSparse(rows, sums, gradient.shape)
 
     def clip_scale(self, arrays: Sequence[Array], clip_norm: float) -> Array:
         if not all(map(_fits, arrays)):
@@ -66,16 +80,16 @@ class KernelSteps(ArraySteps):
             if not in_c or not all(map(_fits, [numbers_of(gradient), *change.targets])):
                 others.append(change)
             elif isinstance(gradient, RowSparse):
-                self._change_rows(change, gradient, scale)
+                self._launch_rows(change, gradient, scale)
             elif isinstance(change.count, int):
                 together.setdefault(rule, []).append(change)
             else:
                 others.append(change)  # a dense gradient of a table whose rows have counts of their own
         for rule, dense in together.items():
-            self._change(rule, dense, scale)
+            self._launch_dense(rule, dense, scale)
         super().apply(others, scale)
 
-    def _change(self, rule: Rule, changes: Sequence[Change], scale: Array | None) -> None:
+    def _launch_dense(self, rule: Rule, changes: Sequence[Change], scale: Array | None) -> None:
         tensors: list[list[Any]] = []
         for change in changes:
             assert isinstance(change.count, int)
@@ -88,7 +102,7 @@ class KernelSteps(ArraySteps):
             largest = max(tensor[0] for tensor in part)
             self._launch(_dense_source(rule, most), [largest, len(part), scale, *words])
 
-    def _change_rows(self, change: Change, gradient: RowSparse, scale: Array | None) -> None:
+    def _launch_rows(self, change: Change, gradient: RowSparse, scale: Array | None) -> None:
         rows, values, counts = gradient.rows, gradient.values, change.count
         if not values.size:
             return
@@ -151,7 +165,7 @@ def _dense_source(rule: Rule, most: int) -> KernelSource:
 @lru_cache(maxsize=64)
 def _rows_source(rule: Rule, width: int, index: str) -> KernelSource:
     """Words: rows, their list, values, counts, scale, rows of the table, rate,
-    targets. A row that the table lacks is left out."""
+    targets. A row that the table lacks is left out; where a row stands again there is nothing to add."""
     type = _TYPES[rule.gradient.type.dtype]
     arrays = [f"(({type}*)WORD({7 + n}))[at]" for n in range(len(rule.targets))]
     numbers = {rule.rate: "OPTIMIZER_NUMBER(6)", rule.step: "(((const double*)WORD(3))[row] + 1.0)"}
@@ -160,8 +174,8 @@ def _rows_source(rule: Rule, width: int, index: str) -> KernelSource:
   const {index}* rows = (const {index}*)WORD(1);
   (void)scale;
   ITEMS(i, WORD(0) * {width}) {{
-      const long long row = rows[i / {width}], at = row * {width} + i % {width};
-      if (row < 0 || row >= WORD(5)) continue;
+      const long long r = i / {width}, row = rows[r], at = row * {width} + i % {width};
+      if (row < 0 || row >= WORD(5) || (r && rows[r - 1] == row)) continue;
 {_lines(rule, numbers, arrays, f"((const {type}*)WORD(2))[i]")}
   }}"""
     return _source(body, 7 + len(arrays), width)
@@ -175,8 +189,25 @@ def count_source(index: str) -> KernelSource:
     body = f"""\
   const {index}* rows = (const {index}*)WORD(1);
   ITEMS(i, WORD(0))
-    if (rows[i] >= 0 && rows[i] < WORD(3)) ((double*)WORD(2))[rows[i]] += 1.0;"""
+    if (rows[i] >= 0 && rows[i] < WORD(3) && (!i || rows[i - 1] != rows[i]))
+      ((double*)WORD(2))[rows[i]] += 1.0;"""
     return _source(body, 4)
+
+
+@lru_cache(maxsize=64)
+def merge_source(type: str, index: str, order: str, width: int) -> KernelSource:
+    """Words: rows, the order of the values, the rows in that order, values, sums."""
+    body = f"""\
+  const {index}* rows = (const {index}*)WORD(2);
+  ITEMS(i, WORD(0) * {width}) {{
+    const long long first = i / {width}, row = rows[first];
+    double sum = 0.0;
+    if (!first || rows[first - 1] != row)
+      for (long long r = first; r < WORD(0) && rows[r] == row; ++r)
+        sum += ((const {type}*)WORD(3))[((const {order}*)WORD(1))[r] * {width} + i % {width}];
+    (({type}*)WORD(4))[i] = sum;
+  }}"""
+    return _source(body, 5, width)
 
 
 ADD_SQUARES = _source(

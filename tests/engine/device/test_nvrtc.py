@@ -15,7 +15,7 @@ from arrows.engine.device.host_kernels import HostKernels
 from arrows.engine.device.writes import WRITE_RANGES
 from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
-from arrows.training.optimizers.kernel_steps import ADD_SQUARES, ADD_SUMS, count_source
+from arrows.training.optimizers.kernel_steps import ADD_SQUARES, ADD_SUMS, count_source, merge_source
 from benchmarks.networks import attention_tagger
 from tests.engine.device import nvrtc
 from tests.engine.program.emitters.test_kernels import of_layers, of_primitives
@@ -66,7 +66,8 @@ def sources() -> dict[str, KernelSource]:
             for more in ({"clip_norm": 1.0}, {"dense": True, "average": 0.9}):
                 trained(mixed("fake-kernels"), make(**more))
     # The indices of the fake device are as wide as NumPy's, those of a GPU are not.
-    found[count_source("int").name] = count_source("int")
+    merge = merge_source("float", "int", "long long", 6)
+    found.update({source.name: source for source in (count_source("int"), merge)})
     return found
 
 

@@ -126,3 +126,13 @@ def test_what_kernels_cannot_read_runs_on_arrays() -> None:
     turned = model.device.to_device(np.arange(6.0).reshape(3, 2)).T
     optimizer.step(model, {"w": turned})
     assert model.numpy("w").tolist() == [[0, -2, -4], [-1, -3, -5]]
+
+
+@needs_compiler
+def test_rows_of_a_table_that_kernels_cannot_read_are_added_up_too() -> None:
+    model, optimizer = Model.of("fake-kernels"), Adagrad(1.0, initial_accumulator=0.0, epsilon=1e-30)
+    model.params["w"] = model.device.to_device(np.zeros((3, 2))).T
+    values = np.array([[3.0, -3.0, 0.0], [1.0, 1.0, 1.0], [1.0, -1.0, 2.0]])
+    optimizer.step(model, {"w": model.sparse([1, 0, 1], values, (2, 3))})
+    np.testing.assert_allclose(model.numpy("w"), [[-1, -1, -1], [-1, 1, -1]])
+    assert model.device.to_numpy(optimizer.counts["w"]).tolist() == [1, 1]
