@@ -17,21 +17,22 @@ S = TypeVar("S")
 
 
 class Fold(Block[Sequence[A], S]):
-    """A left fold: `state = step(state, element)` for every element, from the start on.
+    """A left fold: `state = step(state, element)` for every element, from the initial state on.
 
     Args:
         step: from the pair (state, element) to the next state.
-        start: the first state; it gets no input (`Zeros`, `Constant`).
-        start_from_input: the input is the pair (elements, first state), and `start` is not given.
+        initial_state: the first state; it gets no input (`Zeros`, `Constant`).
+        initial_state_from_input: the input is the pair (elements, initial state), and
+            `initial_state` is not given.
         name: the name in messages.
 
     Attributes:
-        start_from_input: as given.
+        initial_state_from_input: as given.
 
     Raises:
-        ArrowTypeError: an argument is no block, or there is no start; at `compile`, an input without elements
-            or without end, or a step that gives another type than the start.
-        ArrowValueError: a start, and `start_from_input`.
+        ArrowTypeError: an argument is no block, or there is no initial state; at `compile`, an input without
+            elements or without end, or a step that gives another type than the initial state.
+        ArrowValueError: `initial_state`, and `initial_state_from_input`.
 
     Source: TensorFlow Fold, `td.Fold`.
 
@@ -42,19 +43,19 @@ class Fold(Block[Sequence[A], S]):
         6.0
         >>> both = ar.GetItem(0) >> ar.Map(ar.Scalar()) & ar.GetItem(1) >> ar.Scalar()
         >>> add = ar.Function(lambda state, x: state + x)
-        >>> float((both >> ar.Fold(add, start_from_input=True)).eval(([1, 2, 3], 10)))
+        >>> float((both >> ar.Fold(add, initial_state_from_input=True)).eval(([1, 2, 3], 10)))
         16.0
     """
 
-    start_from_input: bool
+    initial_state_from_input: bool
 
     @overload
     def __init__(
         self,
         step: Callable[[Wire[tuple[S, A]]], Wire[S]],
-        start: Callable[[Wire[None]], Wire[S]],
+        initial_state: Callable[[Wire[None]], Wire[S]],
         *,
-        start_from_input: Literal[False] = False,
+        initial_state_from_input: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -62,32 +63,34 @@ class Fold(Block[Sequence[A], S]):
         self: Fold[Any, S],
         step: Callable[[Wire[tuple[S, Any]]], Wire[S]],
         *,
-        start_from_input: Literal[True],
+        initial_state_from_input: Literal[True],
         name: str | None = None,
     ) -> None: ...
     def __init__(
         self,
         step: object,
-        start: object = None,
+        initial_state: object = None,
         *,
-        start_from_input: bool = False,
+        initial_state_from_input: bool = False,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        if not isinstance(start_from_input, bool):
+        if not isinstance(initial_state_from_input, bool):
             raise wrong_argument(
-                "a Fold", f"start_from_input must be True or False, not {start_from_input!r}"
+                "a Fold", f"initial_state_from_input must be True or False, not {initial_state_from_input!r}"
             )
-        if start_from_input and start is not None:
+        if initial_state_from_input and initial_state is not None:
             raise wrong_value(
-                "a Fold", "start_from_input takes the first state from the input, but a start is given too"
+                "a Fold", "initial_state is given, and initial_state_from_input says that the input gives it"
             )
-        if start is None and not start_from_input:
-            hint = "ar.Fold(step, ar.Zeros(type)), or start_from_input=True"
-            raise wrong_argument("a Fold", "there is no first state to start from", hint=hint)
-        first = Identity() if start_from_input else as_block(start, "the start of a Fold")
+        if initial_state is None and not initial_state_from_input:
+            hint = "ar.Fold(step, ar.Zeros(type)), or initial_state_from_input=True"
+            raise wrong_argument("a Fold", "there is no initial state", hint=hint)
+        first = (
+            Identity() if initial_state_from_input else as_block(initial_state, "the initial state of a Fold")
+        )
         self._parts = (as_block(step, "the step of a Fold"), first)
-        self.start_from_input = start_from_input
+        self.initial_state_from_input = initial_state_from_input
 
     @property
     def step(self) -> AnyBlock:
@@ -95,13 +98,15 @@ class Fold(Block[Sequence[A], S]):
         return self.parts[0]
 
     @property
-    def start(self) -> AnyBlock:
-        """The first state."""
+    def initial_state(self) -> AnyBlock:
+        """The block that gives the first state."""
         return self.parts[1]
 
     def written(self) -> Pieces:
         return (
-            [self.step, ", start_from_input=True"] if self.start_from_input else [self.step, ", ", self.start]
+            [self.step, ", initial_state_from_input=True"]
+            if self.initial_state_from_input
+            else [self.step, ", ", self.initial_state]
         )
 
 

@@ -25,24 +25,25 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
     """A fold with an output at every element: `output, state = step(element, state)`.
 
     The input is a Python container, a sequence, or a tuple whose items have one type; the result is the pair
-    of the sequence of outputs and the last state. An empty container gives no outputs and the start.
+    of the sequence of outputs and the last state. An empty container gives no outputs and the initial state.
 
     Args:
         step: from the pair (element, state) to the pair (output, next state).
-        start: the first state; it gets no input (`Zeros`, `Constant`).
+        initial_state: the first state; it gets no input (`Zeros`, `Constant`).
         reverse: go from the last element to the first. The outputs stay in the order of their elements, and
             the last state is that after the first element.
-        start_from_input: the input is the pair (elements, first state), and `start` is not given.
+        initial_state_from_input: the input is the pair (elements, initial state), and
+            `initial_state` is not given.
         name: the name in messages.
 
     Attributes:
-        reverse, start_from_input: as given.
+        reverse, initial_state_from_input: as given.
         by_state: whether the step gives the next state alone, as the cell of an `RNN` does.
 
     Raises:
-        ArrowTypeError: an argument is no block, or there is no start; at `compile`, an input without elements
-            or without end, or a step that gives no pair or another state than the start.
-        ArrowValueError: a start, and `start_from_input`.
+        ArrowTypeError: an argument is no block, or there is no initial state; at `compile`, an input without
+            elements or without end, or a step that gives no pair or another state than the initial one.
+        ArrowValueError: `initial_state`, and `initial_state_from_input`.
 
     Source: TensorFlow Fold, `td.RNN`; Bird, "An introduction to the theory of lists" (1987), section 3
         (accumulations).
@@ -57,16 +58,16 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
 
     by_state: ClassVar[bool] = False
     reverse: bool
-    start_from_input: bool
+    initial_state_from_input: bool
 
     @overload
     def __init__(
         self,
         step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
-        start: Callable[[Wire[None]], Wire[S]],
+        initial_state: Callable[[Wire[None]], Wire[S]],
         *,
         reverse: bool = False,
-        start_from_input: Literal[False] = False,
+        initial_state_from_input: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -75,21 +76,21 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         step: Callable[[Wire[tuple[Any, S]]], Wire[tuple[B, S]]],
         *,
         reverse: bool = False,
-        start_from_input: Literal[True],
+        initial_state_from_input: Literal[True],
         name: str | None = None,
     ) -> None: ...
     def __init__(
         self,
         step: object,
-        start: object = None,
+        initial_state: object = None,
         *,
         reverse: bool = False,
-        start_from_input: bool = False,
+        initial_state_from_input: bool = False,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        self._parts = _step_and_start(self, step, start, reverse, start_from_input)
-        self.reverse, self.start_from_input = reverse, start_from_input
+        self._parts = _step_and_state(self, step, initial_state, reverse, initial_state_from_input)
+        self.reverse, self.initial_state_from_input = reverse, initial_state_from_input
 
     @property
     def step(self) -> AnyBlock:
@@ -97,43 +98,43 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         return self.parts[0]
 
     @property
-    def start(self) -> AnyBlock:
-        """The first state."""
+    def initial_state(self) -> AnyBlock:
+        """The block that gives the first state."""
         return self.parts[1]
 
     def written(self) -> Pieces:
         pieces: Pieces = [self.step]
-        if self.start_from_input:
-            pieces.append(", start_from_input=True")
-        elif not isinstance(self.start, InferredZeros):
-            pieces += [", ", self.start]
+        if self.initial_state_from_input:
+            pieces.append(", initial_state_from_input=True")
+        elif not isinstance(self.initial_state, InferredZeros):
+            pieces += [", ", self.initial_state]
         return [*pieces, ", reverse=True"] if self.reverse else pieces
 
 
-def _step_and_start(
-    block: Scan[Any, Any, Any], step: object, start: object, reverse: object, from_input: object
+def _step_and_state(
+    block: Scan[Any, Any, Any], step: object, initial_state: object, reverse: object, from_input: object
 ) -> tuple[AnyBlock, AnyBlock]:
     """Checks the arguments of a `Scan` or an `RNN`, and makes its parts of them."""
     kind = f"an {block.kind}" if block.kind == "RNN" else f"a {block.kind}"
-    for word, flag in (("reverse", reverse), ("start_from_input", from_input)):
+    for word, flag in (("reverse", reverse), ("initial_state_from_input", from_input)):
         if not isinstance(flag, bool):
             raise wrong_argument(kind, f"{word} must be True or False, not {flag!r}")
-    if from_input and start is not None:
+    if from_input and initial_state is not None:
         raise wrong_value(
             kind,
-            "start_from_input takes the first state from the input, but a start is given too",
+            "initial_state is given, and initial_state_from_input says that the input gives it",
             hint="drop one of them",
         )
-    if start is None and not from_input and not block.by_state:
+    if initial_state is None and not from_input and not block.by_state:
         raise wrong_argument(
             kind,
-            "the first state is missing",
-            hint=f"ar.{block.kind}(step, ar.Zeros(type)), or start_from_input=True",
+            "there is no initial state",
+            hint=f"ar.{block.kind}(step, ar.Zeros(type)), or initial_state_from_input=True",
         )
-    if start is None:
-        start = Identity() if from_input else InferredZeros()
+    if initial_state is None:
+        initial_state = Identity() if from_input else InferredZeros()
     word = "cell" if block.by_state else "step"
-    return as_block(step, f"the {word} of {kind}"), as_block(start, f"the start of {kind}")
+    return as_block(step, f"the {word} of {kind}"), as_block(initial_state, f"the initial state of {kind}")
 
 
 class RNN(Scan[A, B, S]):
@@ -145,16 +146,17 @@ class RNN(Scan[A, B, S]):
 
     Args:
         cell: from the pair (element, state) to the next state.
-        start: the first state; it gets no input. Zeros of the cell's state if not given.
+        initial_state: the first state; it gets no input. Zeros of the cell's state if not given.
         reverse: go from the last element to the first. The outputs stay in the order of their elements, and
             the last state is that after the first element.
-        start_from_input: the input is the pair (elements, first state), and `start` is not given.
+        initial_state_from_input: the input is the pair (elements, initial state), and
+            `initial_state` is not given.
         name: the name in messages.
 
     Raises:
         ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, a
             cell that gives another state than it takes, or a state whose type nothing fixes.
-        ArrowValueError: a start, and `start_from_input`.
+        ArrowValueError: `initial_state`, and `initial_state_from_input`.
 
     Source: TensorFlow Fold, `td.RNN`.
 
@@ -171,20 +173,20 @@ class RNN(Scan[A, B, S]):
     def __init__(
         self: RNN[A, H, tuple[H, C]],
         cell: Callable[[Wire[tuple[A, tuple[H, C]]]], Wire[tuple[H, C]]],
-        start: Callable[[Wire[None]], Wire[tuple[H, C]]] | None = None,
+        initial_state: Callable[[Wire[None]], Wire[tuple[H, C]]] | None = None,
         *,
         reverse: bool = False,
-        start_from_input: Literal[False] = False,
+        initial_state_from_input: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
     def __init__(
         self: RNN[A, S, S],
         cell: Callable[[Wire[tuple[A, S]]], Wire[S]],
-        start: Callable[[Wire[None]], Wire[S]] | None = None,
+        initial_state: Callable[[Wire[None]], Wire[S]] | None = None,
         *,
         reverse: bool = False,
-        start_from_input: Literal[False] = False,
+        initial_state_from_input: Literal[False] = False,
         name: str | None = None,
     ) -> None: ...
     @overload
@@ -193,28 +195,28 @@ class RNN(Scan[A, B, S]):
         cell: Callable[[Wire[tuple[Any, S]]], Wire[S]],
         *,
         reverse: bool = False,
-        start_from_input: Literal[True],
+        initial_state_from_input: Literal[True],
         name: str | None = None,
     ) -> None: ...
     def __init__(
         self,
         cell: object,
-        start: object = None,
+        initial_state: object = None,
         *,
         reverse: bool = False,
-        start_from_input: bool = False,
+        initial_state_from_input: bool = False,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        self._parts = _step_and_start(self, cell, start, reverse, start_from_input)
-        self.reverse, self.start_from_input = reverse, start_from_input
+        self._parts = _step_and_state(self, cell, initial_state, reverse, initial_state_from_input)
+        self.reverse, self.initial_state_from_input = reverse, initial_state_from_input
 
 
 class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
     """Two recurrent networks over one sequence, one from each end.
 
     The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of
-    the last states, forward first. States start as zeros; for another start, join two `RNN`s yourself. If
+    the last states, forward first. States begin as zeros; for others, join two `RNN`s yourself. If
     both directions get the same cell, it is one layer, and both batch together.
 
     Args:

@@ -197,12 +197,12 @@ def check_constant(inference: Inference, occurrence: Occurrence) -> None:
 
 def _no_default(occurrence: Occurrence, t: T.Type) -> ArrowTypeError:
     site = occurrence.form.site
-    if occurrence.path.word == "start":
+    if occurrence.path.word == "initial_state":
         return problem(
             "cannot start an RNN from zeros of its state",
             occurrence,
-            "an RNN without a start begins with zeros, and a Python object has no zero",
-            "say what it starts from: ar.RNN(cell, start)",
+            "an RNN without an initial state begins with zeros, and a Python object has no zero",
+            "say what it starts from: ar.RNN(cell, initial_state)",
             Side("state", str(t), site),
         )
     return problem(

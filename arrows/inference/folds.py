@@ -39,7 +39,7 @@ def fold(inference: Inference, fold: Occurrence) -> None:
     inference.run(_elements(inference, fold, container, element), fold)
     pair = tuple_of([fold.output, element])
     stepped = inference.enter(fold, step, pair, Edge(fold, 0, _explain_pair), "step")
-    started = inference.enter(fold, start, first, edge, "start")
+    started = inference.enter(fold, start, first, edge, "initial_state")
     inference.solver.join(started.output, fold.output, Edge(fold, 1, _explain_fold_state))
     inference.solver.join(stepped.output, fold.output, Edge(fold, 0, _explain_fold_state))
 
@@ -65,7 +65,7 @@ def scan(inference: Inference, scan: Occurrence) -> None:
     inference.run(_elements(inference, scan, container, element), scan)
     pair, word = tuple_of([element, state]), "cell" if form.by_state else "step"
     step = inference.enter(scan, form.step, pair, Edge(scan, 0, _explain_pair), word)
-    start = inference.enter(scan, form.start, first, edge, "start")
+    start = inference.enter(scan, form.initial_state, first, edge, "initial_state")
     solver.join(start.output, state, Edge(scan, 1, _explain_scan_state))
     result = state if form.by_state else tuple_of([output, state])
     solver.join(step.output, result, Edge(scan, 0, _explain_scan_state))
@@ -76,7 +76,7 @@ def scan(inference: Inference, scan: Occurrence) -> None:
 def _start(inference: Inference, fold: Occurrence) -> tuple[Var, Var, Edge | None]:
     """Returns what holds the elements, and what the block that gives the first state gets over which edge."""
     assert isinstance(fold.form, (Fold, Scan))
-    if not fold.form.start_from_input:
+    if not fold.form.initial_state_from_input:
         return fold.input, Var(VOID), Edge(fold, 1, _explain_start_input)
     container, start = Var(), Var()
     inference.run(_container_and_start(inference, fold, container, start), fold)
@@ -91,7 +91,7 @@ _WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 
 
 def _container_and_start(inference: Inference, fold: Occurrence, container: Var, start: Var) -> Rule:
-    """`start_from_input`: the input is the pair of a sequence and a start."""
+    """`initial_state_from_input`: the input is the pair of a sequence and an initial state."""
     pair = [container, start]
 
     def decide() -> bool:
@@ -105,9 +105,10 @@ def _container_and_start(inference: Inference, fold: Occurrence, container: Var,
     if kind_of(fold.input) != "tuple" or len(items) != 2:
         actual = f"a tuple of {len(items)}" if kind_of(fold.input) == "tuple" else type_words(fold.input)
         raise Misfit(
-            f"with start_from_input it takes the pair of a sequence and a start, and it gets {actual}",
-            "put them side by side first: (sequence & start) >> "
-            f"ar.{fold.form.kind}(..., start_from_input=True)",
+            "with initial_state_from_input it takes the pair of a sequence and an initial state, "
+            f"and it gets {actual}",
+            "put them side by side first: (sequence & state) >> "
+            f"ar.{fold.form.kind}(..., initial_state_from_input=True)",
         )
     for part, item in zip(pair, items, strict=True):
         inference.solver.unify(part, item)
@@ -139,7 +140,7 @@ def _output(inference: Inference, state: Var, output: Var) -> Rule:
         raise Misfit(
             "the output at an element is the first item of the state, "
             "and the state of its cell is an empty tuple",
-            "for a step with outputs of its own use ar.Scan(step, start)",
+            "for a step with outputs of its own use ar.Scan(step, initial_state)",
         )
     inference.solver.unify(output, items[0])
 
@@ -180,16 +181,18 @@ def _explain_pair(edge: Edge, clash: Clash) -> ArrowTypeError:
 
 
 def _explain_start_input(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why a start that wants an input cannot be used: it gets none."""
+    """Explains why an initial state that wants an input cannot be used: it gets none."""
     fold = edge.owner
     word = "fold" if isinstance(fold.form, Fold) else fold.form.kind
     attempt = f"cannot start {name_of(fold)} from {name_of(first_of(edge.part))}"
-    hint = f"the start of {_with_article(fold)} gets no input: use ar.Zeros(type) or ar.Constant(value)"
-    return refused_by_part(edge, clash, attempt, f"start of the {word}", hint)
+    hint = (
+        f"the initial state of {_with_article(fold)} gets no input: use ar.Zeros(type) or ar.Constant(value)"
+    )
+    return refused_by_part(edge, clash, attempt, f"initial state of the {word}", hint)
 
 
 def _explain_fold_state(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the result of the start or of the step cannot be the state of a `Fold`."""
+    """Explains why the result of the initial state or of the step cannot be the state of a `Fold`."""
     step, start = edge.owner.parts
     return _two_states(edge.owner, "fold", find(start.output), find(step.output))
 
@@ -244,7 +247,7 @@ def _other_than_elements(reduce: Occurrence, element: Var, part: Occurrence) -> 
 
 
 def _two_states(fold: Occurrence, verb: str, start: Var, step: Var) -> ArrowTypeError:
-    """Makes the error for a start and a step whose states differ; each is one side."""
+    """Makes the error for an initial state and a step whose states differ; each is one side."""
     last_step, last_start = last_of(fold.parts[0]), last_of(fold.parts[1])
     return meet(
         f"cannot {verb} with {name_of(last_step)} from {name_of(last_start)}",
@@ -254,12 +257,12 @@ def _two_states(fold: Occurrence, verb: str, start: Var, step: Var) -> ArrowType
         step,
         fold,
         results=True,
-        hint="the start and every step must give a state of the same type",
+        hint="the initial state and every step must be of the same type",
     )
 
 
 def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the result of the start or of the step cannot be the state of a `Scan`."""
+    """Explains why the result of the initial state or of the step cannot be the state of a `Scan`."""
     scan, form = edge.owner, edge.owner.form
     assert isinstance(form, Scan)
     step, start = scan.parts
@@ -277,7 +280,7 @@ def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
             )
         result = items[1]
     if isinstance(start.form, InferredZeros):
-        # Without a start, the first state is zeros of what the cell gives: so the cell contradicts itself.
+        # Without an initial state, the first is zeros of what the cell gives: so the cell contradicts itself.
         return meet(
             f"cannot repeat {name_of(last_of(step))} in {name_of(scan)}",
             None,
@@ -290,7 +293,7 @@ def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
             hint="a cell must give a state of the type that it takes",
         )
     first = find(start.output)
-    if form.start_from_input:
+    if form.initial_state_from_input:
         return meet(
             f"cannot start {name_of(scan)} from item 1 of its input",
             None,
@@ -301,7 +304,7 @@ def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
             results=result.con is not None,
             left_name="item 1",
             left_site=form.site,
-            hint="the start in the input and every step must give a state of the same type",
+            hint="the state in the input and every step must be of the same type",
         )
     if first.con is None or result.con is None:
         first, result = clash.left, clash.right
@@ -320,7 +323,7 @@ def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowT
         f"cannot infer the state of {name_of(scan)}",
         scan,
         f"{name_of(cell)} does not say the type of its state before it is given one, and an RNN without "
-        "a start has none to give",
+        "an initial state has none to give",
         "say what it starts from: ar.RNN(cell, ar.Zeros(type))",
     )
 

@@ -62,7 +62,7 @@ VECTORS = ar.Map(ar.Vector(3))
         (ar.Vector(3) >> TABLE.attend, {"table.attend"}),
         (ar.GetItem("x", default=0) >> ar.Scalar(), {"GetItem('x', default=0)"}),
         (ar.Optional(ar.Scalar(), ar.Constant(1.0)), {"Optional(Scalar('float32'))"}),
-        ((VECTORS & ar.Vector(3)) >> ar.Fold(ar.GetItem(1), start_from_input=True), {"Fold"}),
+        ((VECTORS & ar.Vector(3)) >> ar.Fold(ar.GetItem(1), initial_state_from_input=True), {"Fold"}),
         (
             (ar.Vector(3) & ar.Scalar("int32")) >> ar.SoftmaxCrossEntropy(label_smoothing=0.1, name="loss"),
             {"loss"},

@@ -74,7 +74,7 @@ def test_what_nobody_wrote_is_no_gradient(
 
     start = ar.GetItem(1) >> ar.Vector(3, name="u")
     states = (ar.GetItem(0) >> ar.Map(ar.Scalar("int32") >> ar.Embedding(4, 3)) & start) >> ar.Scan(
-        step, start_from_input=True, reverse=True
+        step, initial_state_from_input=True, reverse=True
     )
     block = states >> ar.GetItem(0) >> ar.Reverse() >> ar.Fold(times, ar.Zeros([3]))
     model = ar.compile(block >> ar.Function(lambda x: x.sum()), schedule=schedule, device=device)

@@ -44,7 +44,7 @@ def folded_input(build: Build, depth: int) -> Piece:
     if build.one_of(False, True):
         first = build.vector(depth)
         both = ar.GetItem(0) & ar.GetItem(1) >> first.block
-        return Piece(both >> ar.Fold(step, start_from_input=True), st.tuples(data, first.data))
+        return Piece(both >> ar.Fold(step, initial_state_from_input=True), st.tuples(data, first.data))
     return Piece(ar.Fold(step, ar.Zeros([WIDTH])), data)
 
 
@@ -93,18 +93,18 @@ def started(build: Build, depth: int) -> Piece:
     start = ar.GetItem(1) >> first.block
     if kind == "cell":
         start = start >> (ar.Identity() & build.change())
-        network = ar.RNN(lstm(build), start_from_input=True, reverse=reverse)
+        network = ar.RNN(lstm(build), initial_state_from_input=True, reverse=reverse)
         return Piece((elements & start) >> network >> reduced(build), data)
     join, change = build.join(2), build.change()
     if kind == "state":
-        network = ar.RNN(join, start_from_input=True, reverse=reverse)
+        network = ar.RNN(join, initial_state_from_input=True, reverse=reverse)
         return Piece((elements & start) >> network >> reduced(build), data)
 
     @ar.arrow
     def step(x: Any, state: Any) -> Any:
         return change(state), join(x if kind == "scan" else element.block(x), state)
 
-    scan = ar.Scan(step, start_from_input=True, reverse=reverse)
+    scan = ar.Scan(step, initial_state_from_input=True, reverse=reverse)
     return Piece((elements & start) >> scan >> reduced(build), data)
 
 

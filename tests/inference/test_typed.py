@@ -36,12 +36,12 @@ def test_cases_and_fields_say_what_they_are_for() -> None:
     ]
 
 
-def test_a_fold_shows_its_step_and_its_start() -> None:
+def test_a_fold_shows_its_step_and_its_initial_state() -> None:
     add = ar.Function(lambda a, b: a + b, name="add")
     assert lines(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])))[3:] == [
         "  Fold(add, Zeros(float32)): Sequence(float32) -> float32",
         "    step = add: (float32, float32) -> float32",
-        "    start = Zeros(float32): Void -> float32",
+        "    initial_state = Zeros(float32): Void -> float32",
     ]
 
 

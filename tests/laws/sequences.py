@@ -171,9 +171,9 @@ def _(s, f, step, c):
     return s >> ar.Map(f) >> ar.Fold(step, c), s >> ar.Fold((FIRST & SECOND >> f) >> step, c)
 
 
-@law("(s & c) >> Fold(step, start_from_input=True) == s >> Fold(step, c)", sequence, join, start)
+@law("(s & c) >> Fold(step, initial_state_from_input=True) == s >> Fold(step, c)", sequence, join, start)
 def _(s, step, c):
-    return (s & c) >> ar.Fold(step, start_from_input=True), s >> ar.Fold(step, c)
+    return (s & c) >> ar.Fold(step, initial_state_from_input=True), s >> ar.Fold(step, c)
 
 
 @law(
@@ -254,22 +254,28 @@ def _(s, j):
     return s >> ar.RNN(j), s >> ar.RNN(j, ar.Zeros([WIDTH]))
 
 
-@law("(s & c) >> RNN(cell, start_from_input=True) == s >> RNN(cell, c)", sequence, join, start)
+@law("(s & c) >> RNN(cell, initial_state_from_input=True) == s >> RNN(cell, c)", sequence, join, start)
 def _(s, j, c):
-    return (s & c) >> ar.RNN(j, start_from_input=True), s >> ar.RNN(j, c)
+    return (s & c) >> ar.RNN(j, initial_state_from_input=True), s >> ar.RNN(j, c)
 
 
-@law("(s & c) >> Scan(step, start_from_input=True) == s >> Scan(step, c)", sequence, join, change, start)
+@law(
+    "(s & c) >> Scan(step, initial_state_from_input=True) == s >> Scan(step, c)",
+    sequence,
+    join,
+    change,
+    start,
+)
 def _(s, j, f, c):
-    return (s & c) >> ar.Scan(j >> (f & ar.Identity()), start_from_input=True, reverse=True), s >> ar.Scan(
-        j >> (f & ar.Identity()), c, reverse=True
-    )
+    return (s & c) >> ar.Scan(
+        j >> (f & ar.Identity()), initial_state_from_input=True, reverse=True
+    ), s >> ar.Scan(j >> (f & ar.Identity()), c, reverse=True)
 
 
 @law("a network goes on where another ended", sequence, join, start)
 def _(s, j, c):
     return (s >> ar.Slice(start=2) & s >> ar.Slice(stop=2) >> ar.RNN(j, c) >> SECOND) >> ar.RNN(
-        j, start_from_input=True
+        j, initial_state_from_input=True
     ) >> SECOND, s >> ar.RNN(j, c) >> SECOND
 
 

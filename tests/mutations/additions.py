@@ -42,7 +42,7 @@ def of_a_fold_that_starts_from_its_input(build, s):
     first = reader(build)
 
     def fold(step: Any) -> Any:
-        return ar.Fold(step, start_from_input=True)
+        return ar.Fold(step, initial_state_from_input=True)
 
     return (s & first) >> fold(SECOND), lambda: (s & first) >> fold(SECOND >> LONGER)
 
@@ -50,17 +50,17 @@ def of_a_fold_that_starts_from_its_input(build, s):
 @mutation("state", "a Fold that starts from its input takes a pair", r"Fold", r"pair|start")
 def of_a_fold_without_its_start(build, s):
     first = reader(build)
-    fold = ar.Fold(SECOND, start_from_input=True)
+    fold = ar.Fold(SECOND, initial_state_from_input=True)
     bad = build.one_of(s, s & first & first, ar.AllOf(s))
     return (s & first) >> fold, lambda: bad >> fold
 
 
-@mutation("argument", "a Fold has one start", r"Fold", r"start")
+@mutation("argument", "a Fold has one initial state", r"Fold", r"initial_state")
 def of_a_fold(build, s):
     bad: Any = build.one_of(
         lambda: ar.Fold(SECOND),  # type: ignore[call-overload]
-        lambda: ar.Fold(SECOND, ar.Zeros([WIDTH]), start_from_input=True),  # type: ignore[call-overload]
-        lambda: ar.Fold(SECOND, start_from_input="yes"),  # type: ignore[call-overload]
+        lambda: ar.Fold(SECOND, ar.Zeros([WIDTH]), initial_state_from_input=True),  # type: ignore[call-overload]
+        lambda: ar.Fold(SECOND, initial_state_from_input="yes"),  # type: ignore[call-overload]
     )
     return s >> ar.Fold(SECOND, ar.Zeros([WIDTH])), lambda: s >> bad()
 

@@ -92,14 +92,14 @@ def that_is_read(build, s):
     first = reader(build)
     kind = build.one_of("rnn", "scan")
     network = (
-        ar.RNN(SECOND, start_from_input=True)
+        ar.RNN(SECOND, initial_state_from_input=True)
         if kind == "rnn"
-        else ar.Scan(FIRST & SECOND, start_from_input=True)
+        else ar.Scan(FIRST & SECOND, initial_state_from_input=True)
     )
     bad = (
-        ar.RNN(SECOND >> LONGER, start_from_input=True)
+        ar.RNN(SECOND >> LONGER, initial_state_from_input=True)
         if kind == "rnn"
-        else ar.Scan(FIRST & SECOND >> LONGER, start_from_input=True)
+        else ar.Scan(FIRST & SECOND >> LONGER, initial_state_from_input=True)
     )
     return (s & first) >> network >> SECOND, lambda: (s & first) >> bad >> SECOND
 
@@ -108,7 +108,7 @@ def that_is_read(build, s):
 def is_not_there(build, s):
     first = reader(build)
     network = build.one_of(
-        ar.RNN(SECOND, start_from_input=True), ar.Scan(FIRST & SECOND, start_from_input=True)
+        ar.RNN(SECOND, initial_state_from_input=True), ar.Scan(FIRST & SECOND, initial_state_from_input=True)
     )
     bad = build.one_of(s, s & first & first, ar.AllOf(s))
     return (s & first) >> network >> SECOND, lambda: bad >> network >> SECOND
@@ -221,7 +221,7 @@ def that_cannot_be_made(build, f):
         lambda: ar.Constant([1, 2, 3], trainable=True),
         lambda: ar.Tap(3),  # type: ignore[arg-type]
         lambda: ar.Reduce(len, "text"),  # type: ignore[arg-type]
-        lambda: ar.RNN(SECOND, ar.Zeros([WIDTH]), start_from_input=True),  # type: ignore[call-overload]
+        lambda: ar.RNN(SECOND, ar.Zeros([WIDTH]), initial_state_from_input=True),  # type: ignore[call-overload]
         lambda: ar.Scan(SECOND),  # type: ignore[call-overload]
         lambda: ar.Attention("text"),  # type: ignore[call-overload]
     )

@@ -84,7 +84,7 @@ def is_table(block: Any) -> bool:
 
 
 def goes_over(block: Any) -> bool:
-    return type(block) in (ar.Fold, ar.RNN, ar.Scan) and not getattr(block, "start_from_input", False)
+    return type(block) in (ar.Fold, ar.RNN, ar.Scan) and not getattr(block, "initial_state_from_input", False)
 
 
 def has(first: Callable[[Any], bool], second: Callable[[Any], bool]) -> Callable[[Any], bool]:

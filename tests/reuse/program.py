@@ -184,7 +184,7 @@ PRODUCTIONS: tuple[Production, ...] = (
         "{sequence} >> {elements}",
         f"{IDS}~ >> {OF_ROW})|) >> {OF_ROW}~",
         "({sequence} & {vector} >> ar.Broadcast()) >> ar.ZipWith({join})",
-        f"({{sequence}} & {{vector}}) >> ar.Scan({SCANNED}, start_from_input=True) >> ar.GetItem(0)",
+        f"({{sequence}} & {{vector}}) >> ar.Scan({SCANNED}, initial_state_from_input=True) >> ar.GetItem(0)",
         "{sequence} >> ar.RNN({join}, ar.Zeros([3])) >> ar.GetItem(0)",
         "({sequence} & {sequence.b}) >> ar.ZipWith({join}, strict=False)",
     ),

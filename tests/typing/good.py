@@ -82,7 +82,9 @@ assert_type(beside >> ar.ZipWith(ar.Function(add)), Block[Any, Sequence[V]])
 
 assert_type(ar.Map(f) >> ar.Reduce(ar.Function(add)), Block[Sequence[int], V])
 started = ar.GetItem("of") >> ar.Map(f) & ar.GetItem("from") >> f
-decoded: Block[Any, tuple[Sequence[Any], V]] = started >> ar.RNN(ar.Function(add), start_from_input=True)
+decoded: Block[Any, tuple[Sequence[Any], V]] = started >> ar.RNN(
+    ar.Function(add), initial_state_from_input=True
+)
 assert_type(ar.Map(f) >> ar.Attention(hid2lab, hid2lab), Block[Sequence[int], L])
 
 # 3 a run of & makes one flat tuple

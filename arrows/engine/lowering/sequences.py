@@ -97,7 +97,7 @@ def emit_fold(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     step, start = typed.parts
     assert isinstance(typed.form, Fold)
     start_input: Symbol = VOID
-    if typed.form.start_from_input:
+    if typed.form.initial_state_from_input:
         assert isinstance(symbol, TupleSymbol)
         symbol, start_input = symbol.items
     state: Symbol = yield _start_state(writer, start, start_input, typed.output)
@@ -118,7 +118,7 @@ def emit_scan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     output_type, state_type = typed.output.items
     assert isinstance(output_type, T.Sequence)
     start_input: Symbol = VOID
-    if form.start_from_input:
+    if form.initial_state_from_input:
         assert isinstance(symbol, TupleSymbol)
         symbol, start_input = symbol.items
     state: Symbol = yield _start_state(writer, start, start_input, state_type)

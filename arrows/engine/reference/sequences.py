@@ -103,7 +103,7 @@ def fold(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[L
     step, start = typed.parts
     assert isinstance(typed.form, Fold)
     container, first, first_path = typed.input, None, path
-    if typed.form.start_from_input:
+    if typed.form.initial_state_from_input:
         assert isinstance(container, T.Tuple)
         container, (value, first) = container.items[0], value
         path, first_path = path.child(0), path.child(1)
@@ -144,7 +144,7 @@ def scan(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[L
     assert isinstance(form, Scan) and isinstance(output_type, T.Tuple)
     step, start = typed.parts
     container, first, first_path = typed.input, None, path
-    if form.start_from_input:
+    if form.initial_state_from_input:
         assert isinstance(container, T.Tuple)
         container, (value, first) = container.items[0], value
         path, first_path = path.child(0), path.child(1)

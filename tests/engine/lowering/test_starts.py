@@ -18,12 +18,12 @@ def floats(values: Any) -> list[float]:
     return [float(value) for value in values]
 
 
-# ------------------------------------------------------------------------------------------ start_from_input
+# --------------------------------------------------------------------------------- initial_state_from_input
 
 
 def test_the_place_in_the_example_is_that_of_the_element() -> None:
     objects = (ar.GetItem("of") & START) >> ar.Scan(
-        (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1)) >> STEP, start_from_input=True
+        (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1)) >> STEP, initial_state_from_input=True
     )
     for call in (objects.eval, lambda x: ar.compile(objects)([x])):
         with pytest.raises(ar.InputError, match=r"of > \[1\]: expected a number, got None"):
@@ -66,8 +66,8 @@ def test_a_choice_says_what_its_blocks_are_for() -> None:
 def test_they_print_as_they_are_written_and_pickle() -> None:
     cell = ar.GRUCell(4)
     texts = {
-        "RNN(GRUCell(4), start_from_input=True, reverse=True)": ar.RNN(
-            cell, start_from_input=True, reverse=True
+        "RNN(GRUCell(4), initial_state_from_input=True, reverse=True)": ar.RNN(
+            cell, initial_state_from_input=True, reverse=True
         ),
         "OneOf(len, {1: Identity(), 2: Zeros(float32)}, pre_block=GetItem(0) >> Scalar('float32'))": ar.OneOf(
             len, {1: ar.Identity(), 2: ar.Zeros([])}, pre_block=ar.GetItem(0) >> ar.Scalar()
