@@ -15,7 +15,7 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import DerivedBlock, Identity
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
-from arrows.combinators.reductions import ReductionWithDefault, each, has_sequence
+from arrows.combinators.reductions import ReductionWithDefault, each
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
@@ -202,7 +202,7 @@ class _Pool(ReductionWithDefault):
                 f"a score must be one floating-point number, and this one is {score}",
                 "end the score with a layer that gives one number: ar.FC(1)",
             )
-        if value.has_input:
+        if T.holds(value, T.Input):
             read = "say what to read: ar.Attention(score, ar.Vector(n))"
             return f"the values are {value}, and only tensors have a mean", read
         for leaf in T.leaves(value):
@@ -211,6 +211,6 @@ class _Pool(ReductionWithDefault):
                 return f"the mean of {leaf.dtype} values would not be {leaf.dtype}", cast
             if leaf.dtype != score.dtype:
                 return f"scores are {score.dtype} and values {leaf.dtype}", cast
-        if has_sequence(value):
+        if T.holds(value, T.Sequence):
             return "the values have sequences in them, and only tensors have a mean", "reduce these first"
         return None if self.default is None else unfit(self.default, value)

@@ -15,7 +15,7 @@ from arrows.combinators.base.printing import Pieces
 from arrows.combinators.compose import DerivedBlock
 from arrows.combinators.default_result import DefaultResult, as_default_result, shown, unfit
 from arrows.combinators.items import Slice
-from arrows.combinators.reductions import each, has_sequence
+from arrows.combinators.reductions import each
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
@@ -334,7 +334,7 @@ class At(Apply[Any, B]):
             hint = "cast it: ar.Function(lambda i: i.cast('int32'))" if place == T.Tensor(()) else ""
             return f"a place is one integer, and item 1 is {place}", hint
         element = sequence.element
-        if element.has_input or has_sequence(element):
+        if T.holds(element, (T.Input, T.Sequence)):
             return f"At takes elements that are tensors or tuples of tensors, not {element}"
         return None if self.default is None else unfit(self.default, element)
 

@@ -81,7 +81,7 @@ class Reduction(Apply[Any, Any]):
         return self._check_element(input.items[0])
 
     def _check_element(self, element: T.Type) -> Misfit:
-        if has_sequence(element):
+        if T.holds(element, T.Sequence):
             words = "are" if isinstance(element, T.Sequence) else "have"
             reason = f"{self.kind} {self.verb} tensors, and the elements {words} sequences: {element}"
             arguments = "(n)" if self.kind == "Stack" else "()"
@@ -317,17 +317,6 @@ class _Stacked(Reduction):
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return ops.stack(items)
-
-
-def has_sequence(t: T.Type) -> bool:
-    """Whether a type contains a sequence."""
-    todo = [t]
-    while todo:
-        t = todo.pop()
-        if isinstance(t, T.Sequence):
-            return True
-        todo.extend(t.children)
-    return False
 
 
 def _is_sequence(x: Tensors) -> bool:

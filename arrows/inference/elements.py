@@ -195,7 +195,7 @@ def _sources(inference: Inference, lost: frozenset[T.Labels]) -> list[str]:
     for occurrence in inference.occurrences:
         form, trace = occurrence.form, occurrence.trace
         given = [form.labels] if isinstance(form, Fan) else []
-        if trace is not None and trace.output.labelled:
+        if trace is not None:
             given = [part.labels for part in parts(trace.output) if isinstance(part, T.Tuple)]
         for labels in given:
             if labels in lost:

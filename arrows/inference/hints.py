@@ -83,7 +83,7 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -
     form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
-    if t.has_input or not around.takes(form, T.Tuple((t.items[1], t.items[0]))):
+    if T.holds(t, T.Input) or not around.takes(form, T.Tuple((t.items[1], t.items[0]))):
         return NOTHING
     name, owner = name_of(occurrence), _owner(occurrence, around)
     if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is occurrence:
@@ -231,7 +231,7 @@ def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
         return NOTHING
     before = outer.parts[place - 1]
     result = ground(before.output)
-    if result is None or result.has_input or not around.takes(occurrence.form, result):
+    if result is None or T.holds(result, T.Input) or not around.takes(occurrence.form, result):
         return NOTHING
     name, other = name_of(occurrence), name_of(before)
     return (
@@ -243,7 +243,7 @@ def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
 def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
     """Guesses which block should read a Python object into a tensor, and where it should stand."""
     form = occurrence.form
-    if not isinstance(form, Apply) or t is None or not t.has_input:
+    if not isinstance(form, Apply) or t is None or not T.holds(t, T.Input):
         return NOTHING
     owner, name = _owner(occurrence, around), name_of(occurrence)
     if (

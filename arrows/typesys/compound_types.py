@@ -6,14 +6,13 @@ from collections.abc import Hashable, Iterator
 from typing import Any, TypeAlias
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
-from arrows.typesys.leaf_types import Input, Tensor, Type, Void, parts_first
+from arrows.typesys.leaf_types import Type, parts_first
 
 Labels: TypeAlias = tuple[Hashable, ...]
 """The keys of a tuple's items."""
 
 Row: TypeAlias = tuple[Any, ...]
-"""One type inside a pickled type: the name of its class, then its fields. A field that is a type is given as
-the number of that type's row."""
+"""One type inside a pickled type: the rows of the types directly inside it, then what makes it of them."""
 
 
 class CompoundType(Type):
@@ -41,6 +40,7 @@ class Tuple(CompoundType):
         ArrowValueError: there are more or fewer labels than items, or a label occurs twice.
 
     Example:
+        >>> from arrows.typesys.types import Input, Tensor
         >>> Tuple((Input(), Tensor(())), labels=("left", "right"))
         (left: Input, right: float32)
     """
@@ -59,16 +59,9 @@ class Tuple(CompoundType):
         lost: frozenset[Labels] = frozenset(),
     ) -> None:
         items = tuple(items)
-        pure, convertible, has_input, width = True, False, False, 0
-        labelled = labels is not None or bool(lost)
         for i, item in enumerate(items):
             if not isinstance(item, Type):
                 raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
-            pure = pure and item.pure_input
-            convertible = convertible or item.convertible
-            labelled = labelled or item.labelled
-            has_input = has_input or item.has_input
-            width += item.width
         if labels is not None:
             labels = tuple(labels)
             if len(labels) != len(items):
@@ -78,7 +71,7 @@ class Tuple(CompoundType):
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "lost", lost)
-        self._seal(("Tuple", items), pure, pure or convertible, labelled, has_input, max(width, 1))
+        self._seal(("Tuple", items))
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -97,6 +90,7 @@ class Tuple(CompoundType):
             KeyError: there is no such item.
 
         Example:
+            >>> from arrows.typesys.types import Input, Void
             >>> Tuple((Input(), Void()), ("a", "b")).index("b"), Tuple((Input(), Void())).index(-1)
             (1, 1)
         """
@@ -109,6 +103,7 @@ class Tuple(CompoundType):
         """As `index`, but None if there is no such item.
 
         Example:
+            >>> from arrows.typesys.types import Input, Void
             >>> Tuple((Input(), Void()), ("a", "b")).place("c") is None
             True
         """
@@ -154,9 +149,7 @@ class ElementType(CompoundType):
         if not isinstance(element, Type):
             raise ArrowTypeError(f"the element of a {kind} type must be a type, not {element!r}")
         object.__setattr__(self, "element", element)
-        pure = element.pure_input and not isinstance(self, Broadcast)
-        inside = element.labelled, element.has_input, element.width
-        self._seal((kind, element), pure, pure or element.convertible, *inside)
+        self._seal((kind, element))
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -173,6 +166,7 @@ class Sequence(ElementType):
         ArrowTypeError: the element is not a type.
 
     Example:
+        >>> from arrows.typesys.types import Tensor
         >>> Sequence(Tensor((300,)))
         Sequence(float32[300])
     """
@@ -187,6 +181,7 @@ class Broadcast(ElementType):
         ArrowTypeError: the element is not a type.
 
     Example:
+        >>> from arrows.typesys.types import Tensor
         >>> Broadcast(Tensor((300,)))
         Broadcast(float32[300])
     """
@@ -228,28 +223,19 @@ def flatten(t: Type) -> list[Row]:
     place: dict[int, int] = {}
     rows: list[Row] = []
     for x in parts_first(t):
-        place[id(x)] = len(rows)
-        if isinstance(x, Tensor):
-            rows.append(("Tensor", x.shape, x.dtype))
-        elif isinstance(x, Tuple):
-            rows.append(("Tuple", tuple(place[id(c)] for c in x.items), x.labels))
-        else:
-            rows.append((type(x).__name__, *(place[id(c)] for c in x.children)))
+        made_by = (Tuple, x.labels, x.lost) if isinstance(x, Tuple) else (type(x) if x.children else x,)
+        rows.append(([place[id(c)] for c in x.children], *made_by))
+        place[id(x)] = len(place)
     return rows
 
 
 def assemble(rows: list[Row]) -> Type:
     """Rebuilds the type that `flatten` took apart."""
     types: list[Type] = []
-    for kind, *rest in rows:
-        if kind == "Tensor":
-            types.append(Tensor(rest[0], rest[1]))
-        elif kind == "Tuple":
-            types.append(Tuple(tuple(types[i] for i in rest[0]), rest[1]))
-        elif kind == "Sequence":
-            types.append(Sequence(types[rest[0]]))
-        elif kind == "Broadcast":
-            types.append(Broadcast(types[rest[0]]))
+    for places, made_by, *rest in rows:
+        inside = [types[i] for i in places]
+        if made_by is Tuple:
+            types.append(Tuple(inside, *rest))
         else:
-            types.append(Input() if kind == "Input" else Void())
+            types.append(made_by(inside[0]) if inside else made_by)
     return types[-1]

@@ -20,11 +20,6 @@ class Type:
     """Base of all types; compare with `==`, print with `str`.
 
     Attributes:
-        pure_input: the type is `Input`, or a tuple or sequence of nothing else, so that it may go where an
-            `Input` is wanted.
-        convertible: some part of the type is a tuple or sequence for which `pure_input` holds.
-        labelled: some tuple inside has labels.
-        has_input: some part of the type is an `Input`.
         width: the number of leaves (parts that have no parts), each counted wherever it occurs.
 
     Example:
@@ -32,13 +27,9 @@ class Type:
         (True, False)
     """
 
-    __slots__ = ("_hash", "convertible", "has_input", "labelled", "pure_input", "width")
+    __slots__ = ("_hash", "width")
 
     _hash: int
-    pure_input: bool
-    convertible: bool
-    labelled: bool
-    has_input: bool
     width: int
 
     @property
@@ -54,22 +45,9 @@ class Type:
         """The notation as a list of texts, with each child in the place of its notation."""
         return [type(self).__name__]
 
-    def _seal(
-        self,
-        key: Hashable,
-        pure_input: bool = False,
-        convertible: bool = False,
-        labelled: bool = False,
-        has_input: bool = False,
-        width: int = 1,
-    ) -> None:
-        put = object.__setattr__
-        put(self, "_hash", hash(key))
-        put(self, "pure_input", pure_input)
-        put(self, "convertible", convertible)
-        put(self, "labelled", labelled)
-        put(self, "has_input", has_input)
-        put(self, "width", width)
+    def _seal(self, key: Hashable) -> None:
+        object.__setattr__(self, "_hash", hash(key))
+        object.__setattr__(self, "width", max(1, sum([part.width for part in self.children])))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
@@ -212,14 +190,14 @@ def _shape(shape: object) -> tuple[int, ...]:
 SingletonType = TypeVar("SingletonType", Input, Void)
 
 
-def _singleton(kind: type[SingletonType], pure_input: bool) -> SingletonType:
+def _singleton(kind: type[SingletonType]) -> SingletonType:
     self = object.__new__(kind)
-    self._seal(kind.__name__, pure_input, has_input=pure_input)
+    self._seal(kind.__name__)
     return self
 
 
-_INPUT: Input = _singleton(Input, True)
-_VOID: Void = _singleton(Void, False)
+_INPUT = _singleton(Input)
+_VOID = _singleton(Void)
 
 
 def equal(a: Type, b: Type) -> bool:

@@ -155,7 +155,7 @@ def test_what_infer_prints_is_what_runs(kind: str, wires: list[str]) -> None:
         assert not text, text
         for occurrence in typed.walk():
             form = occurrence.form
-            if core_form(form) is core.Tap and not occurrence.output.has_input:
+            if core_form(form) is core.Tap and not T.holds(occurrence.output, T.Input):
                 # A tap lists its values by example.
                 text = misfit_of_result(
                     T.Sequence(occurrence.output), model.taps[form.tap], len(case.examples)

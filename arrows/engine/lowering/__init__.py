@@ -21,7 +21,7 @@ from arrows.engine.lowering.sites import (
     ReadSite,
     Site,
 )
-from arrows.engine.lowering.streams import ObjectTap, Taps, ValueStreams, holds_objects
+from arrows.engine.lowering.streams import ObjectTap, Taps, ValueStreams
 
 __all__ = [
     "ApplySite",
@@ -40,7 +40,6 @@ __all__ = [
     "Taps",
     "ValueStreams",
     "compose",
-    "holds_objects",
     "lower",
     "observed_sites",
 ]

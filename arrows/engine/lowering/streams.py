@@ -143,7 +143,7 @@ class StreamList:
             objects = sum(isinstance(stream, ObjectTap) for stream in self._taps.values())
             self._taps[form.tap] = (
                 ObjectTap(form.tap, objects)
-                if holds_objects(type)
+                if T.holds(type, T.Input)
                 else TensorTap(form.tap, self.add_values(type))
             )
         self._tap_sites.append((list(self._taps).index(form.tap), form.show))
@@ -159,12 +159,3 @@ class StreamList:
             result=result,
             taps=Taps(tuple(self._taps.values()), tuple(self._tap_sites)),
         )
-
-
-def holds_objects(type: T.Type) -> bool:
-    """Whether a tap collects values of a type as Python objects: there is an `Input` inside.
-
-    >>> holds_objects(T.Tuple((T.Input(), T.Input()))), holds_objects(T.Tensor(()))
-    (True, False)
-    """
-    return any(isinstance(part, T.Input) for part in parts(type))

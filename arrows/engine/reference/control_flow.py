@@ -9,7 +9,6 @@ from arrows.engine.reference.walk import Located, Walk
 from arrows.engine.values import ExamplePath, Recursion, describe_error, describe_key, each
 from arrows.inference import Typed
 from arrows.typesys import types as T
-from arrows.typesys.walks import parts
 
 
 def pipe(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
@@ -119,7 +118,7 @@ def _identity(type: T.Type, value: Any) -> tuple[int, ...]:
 
 def _explain_cycle(type: T.Type, first: ExamplePath, again: ExamplePath) -> str:
     """Why a recursion that is entered again on the same value of a type has no end."""
-    if not any(isinstance(part, T.Input) for part in parts(type)):
+    if not T.holds(type, T.Input):
         return "endless: the recursion came back to the same lengths, and nothing else could end it"
     if _keys(first) != _keys(again):
         return f"the data is cyclic: this is the object at {str(first) or 'the root'}"

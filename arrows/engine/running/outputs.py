@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.lowering import ObjectTap, Taps, ValueStreams, holds_objects
+from arrows.engine.lowering import ObjectTap, Taps, ValueStreams
 from arrows.engine.planning import Plan
 from arrows.engine.program import RowCounts, row_counts
 from arrows.engine.reading import Outputs, Visits
@@ -201,5 +201,5 @@ def show_tapped(tapped: Sequence[tuple[Any, T.Type, Any]]) -> None:
     for tap, type_tapped, value in tapped:
         show: Callable[[Any], object] | None = tap.show
         if show is not None:
-            objects = holds_objects(type_tapped)
+            objects = T.holds(type_tapped, T.Input)
             show(value if objects else get_row(collate(type_tapped, [value]), 0))
