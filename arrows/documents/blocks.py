@@ -22,7 +22,7 @@ from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
 
 MOST = 1000  # words or characters of a text that are read; the rest is left out
-FARTHEST = 30.0  # deviations from the mean: what lies beyond counts as this far away
+FARTHEST = 30.0  # standard deviations from the mean: what lies beyond counts as this far away
 _JSON_TYPES = {
     type(None): "null",
     bool: "boolean",
@@ -53,7 +53,7 @@ def json_type(value: object) -> str:
     return kind
 
 
-def number(mean: float, deviation: float, *, log: bool = False, written: bool = False) -> AnyBlock:
+def number(mean: float, std: float, *, log: bool = False, written: bool = False) -> AnyBlock:
     """A block that reads a number and gives a vector of two: the standardised number, and 1.
 
     The 1 tells a number from the zeros that `ar.Optional` gives where there is none.  The number is read in
@@ -61,7 +61,7 @@ def number(mean: float, deviation: float, *, log: bool = False, written: bool = 
     mean counts as one at 30.
 
     Args:
-        mean, deviation: of the numbers, or of their logarithms.
+        mean, std: of the numbers, or of their logarithms.
         log: take sign(x) * log(1 + |x|) first, for numbers of many magnitudes.
         written: the number is written as a text.
 
@@ -72,12 +72,12 @@ def number(mean: float, deviation: float, *, log: bool = False, written: bool = 
     >>> number(10.0, 2.0).eval(13)
     array([1.5, 1. ], dtype=float32)
     """
-    value: AnyBlock = ar.Scalar("float64") >> _standardised(mean, deviation, log=log)
+    value: AnyBlock = ar.Scalar("float64") >> _standardised(mean, std, log=log)
     block = (value & ar.Constant(1.0)) >> ar.Concat()
     return ar.InputTransform(float) >> block if written else block
 
 
-def vector(means: Sequence[float], deviations: Sequence[float]) -> AnyBlock:
+def vector(means: Sequence[float], stds: Sequence[float]) -> AnyBlock:
     """A block that reads a list of as many numbers as there are means, each standardised by its own.
 
     Raises:
@@ -87,10 +87,10 @@ def vector(means: Sequence[float], deviations: Sequence[float]) -> AnyBlock:
     >>> vector([0.0, 10.0], [1.0, 5.0]).eval([2, 5])
     array([ 2., -1.], dtype=float32)
     """
-    if len(means) != len(deviations):
-        raise ArrowValueError(f"vector: {len(means)} means, and {len(deviations)} deviations")
+    if len(means) != len(stds):
+        raise ArrowValueError(f"vector: {len(means)} means, and {len(stds)} deviations")
     read: AnyBlock = ar.Vector(len(means), "float64")
-    return read >> _standardised(np.array(means, np.float64), np.array(deviations, np.float64))
+    return read >> _standardised(np.array(means, np.float64), np.array(stds, np.float64))
 
 
 def boolean() -> AnyBlock:
@@ -102,14 +102,14 @@ def boolean() -> AnyBlock:
     return ar.InputTransform(_sign, name="boolean") >> ar.Vector(1)
 
 
-def date(mean: float, deviation: float) -> AnyBlock:
+def date(mean: float, std: float) -> AnyBlock:
     """A block that reads an ISO 8601 date, with or without a time, and gives a vector of seven.
 
     These are its day since 1970, standardised, and the sine and cosine of its place in the year, in the week
     and in the day.  A time without a zone counts as UTC.
 
     Args:
-        mean, deviation: of the days since 1970.
+        mean, std: of the days since 1970.
 
     Raises:
         ArrowValueError: a deviation that is not above 0.
@@ -119,7 +119,7 @@ def date(mean: float, deviation: float) -> AnyBlock:
     0.25
     """
     read = ar.InputTransform(_date_numbers, name="date")
-    return read >> vector([mean, *[0.0] * 6], [deviation, *[1.0] * 6])
+    return read >> vector([mean, *[0.0] * 6], [std, *[1.0] * 6])
 
 
 def category(words: Sequence[str], width: int, *, name: str, texts: bool = True) -> AnyBlock:
@@ -358,17 +358,17 @@ def _date_numbers(text: str) -> list[float]:
     return [day, *(f(2 * math.pi * (turn % 1.0)) for turn in turns for f in (math.sin, math.cos))]
 
 
-def _standardised(mean: float | HostArray, deviation: float | HostArray, *, log: bool = False) -> AnyBlock:
+def _standardised(mean: float | HostArray, std: float | HostArray, *, log: bool = False) -> AnyBlock:
     """A block that standardises numbers and makes them float32."""
-    means, deviations = np.float64(mean), np.float64(deviation)
-    if not (np.isfinite(means).all() and np.isfinite(deviations).all() and (deviations > 0).all()):
+    means, stds = np.float64(mean), np.float64(std)
+    if not (np.isfinite(means).all() and np.isfinite(stds).all() and (stds > 0).all()):
         raise ArrowValueError(
-            f"numbers want a finite mean and a finite deviation above 0, not {mean} and {deviation}"
+            f"numbers want a finite mean and a finite deviation above 0, not {mean} and {std}"
         )
 
     def standardise(x: TensorLike) -> TensorLike:
         value = ops.sign(x) * ops.log1p(ops.abs(x)) if log else x
-        standard = (value - mean) / deviation
+        standard = (value - mean) / std
         return ops.minimum(ops.maximum(standard, -FARTHEST), FARTHEST).cast("float32")
 
     return ar.Function(standardise)

@@ -149,7 +149,7 @@ def _array(node: Node, element: Node, forced: str | None, *, keyed: bool) -> Row
         columns = np.array([*map(float, element.values["number"])]).reshape(-1, most).T
         means, deviations = (list(each) for each in zip(*map(_moments, columns), strict=True))
         because = f"{counted(len(node.lengths), 'array')} of {most} numbers"
-        return _row("vector", because, means=means, deviations=deviations)
+        return _row("vector", because, means=means, stds=deviations)
     if not element.count:
         return _row(LEFT_OUT, "always empty")
     kind = "map" if keyed else "array"
@@ -262,7 +262,7 @@ def _number(written: Sequence[int | float], path: str, forced: str | None) -> Ro
 
 def _standard(values: HostArray) -> dict[str, float]:
     mean, deviation = _moments(values)
-    return {"mean": mean, "deviation": deviation}
+    return {"mean": mean, "std": deviation}
 
 
 def _moments(values: HostArray) -> tuple[float, float]:

@@ -31,7 +31,7 @@ class Proposal:
     >>> proposal.block.eval({"age": 3}).shape
     (32,)
     >>> proposal.decisions["age"]
-    {'kind': 'number', 'because': '1 number from 3 to 3; 1 null', 'mean': 3.0, 'deviation': 1.0, 'null': True}
+    {'kind': 'number', 'because': '1 number from 3 to 3; 1 null', 'mean': 3.0, 'std': 1.0, 'null': True}
     >>> print(proposal)
     path  read as  because the samples have
     $     object   2 objects of 1 field

@@ -46,10 +46,10 @@ class Scaled:
     def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
         inputs, outputs = prod(shape[:-1]), shape[-1] if shape else 1
         n = inputs if self.fan == "in" else (inputs + outputs) / 2
-        deviation = sqrt(self.scale / max(n, 1))
+        std = sqrt(self.scale / max(n, 1))
         if self.law == "normal":
-            return (generator.standard_normal(shape) * deviation).astype(dtype)
-        return generator.uniform(-sqrt(3) * deviation, sqrt(3) * deviation, shape).astype(dtype)
+            return (generator.standard_normal(shape) * std).astype(dtype)
+        return generator.uniform(-sqrt(3) * std, sqrt(3) * std, shape).astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class normal:
     dtype('float32')
     """
 
-    deviation: float = 0.05
+    std: float = 0.05
 
     def __call__(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: str) -> HostArray:
-        return (generator.standard_normal(shape) * self.deviation).astype(dtype)
+        return (generator.standard_normal(shape) * self.std).astype(dtype)
 
 
 @dataclass(frozen=True)

@@ -70,14 +70,14 @@ def document_classifier(
 
 @ar.builder
 def document_regressor(
-    decisions: Rows, label: Sequence[str], mean: float, deviation: float, *, dropout: float = 0.0
+    decisions: Rows, label: Sequence[str], mean: float, std: float, *, dropout: float = 0.0
 ) -> DocumentModel:
     """Predicts a number of a document.
 
     Args:
         decisions: on the block that reads a document, `ar.infer_block(...).decisions`.
         label: the keys that lead to the number: `["review", "stars"]`.
-        mean, deviation: of the numbers; the model learns them standardised.
+        mean, std: of the numbers; the model learns them standardised.
         dropout: dropout rate of the document's vector.
 
     >>> decisions = ar.infer_block([{"age": 3}]).decisions
@@ -88,8 +88,8 @@ def document_regressor(
     vector = build_block(decisions)
     estimate = ar.FC([], name="document estimate")
     answer, drop = reduce(rshift, [*map(ar.GetItem, label), ar.Scalar("float64")]), _drop(dropout)
-    standardise: AnyBlock = ar.Function(lambda y: ((y - mean) / deviation).cast("float32"))
-    restore: AnyBlock = ar.Function(lambda y: y.cast("float64") * deviation + mean)
+    standardise: AnyBlock = ar.Function(lambda y: ((y - mean) / std).cast("float32"))
+    restore: AnyBlock = ar.Function(lambda y: y.cast("float64") * std + mean)
     learn = (vector >> drop >> estimate & answer >> standardise) >> ar.SquaredError()
     scores = vector >> estimate >> restore
 

@@ -173,7 +173,7 @@ def test_each_kind_of_field_is_read_in_its_way():
     assert {path: kind for path, kind, _ in proposal.table()} == expected
     assert {*proposal.decisions["by"]["words"]} == {"ann", "bob", "cy"}
     price, logs = proposal.decisions["price"], np.log1p([post["price"] for post in samples])
-    assert price["log"] and np.allclose([price["mean"], price["deviation"]], [logs.mean(), logs.std()], 1e-3)
+    assert price["log"] and np.allclose([price["mean"], price["std"]], [logs.mean(), logs.std()], 1e-3)
     reasons = {path: because for path, _, because in proposal.table()}
     assert reasons["price"].endswith("of many magnitudes") and "null" in reasons["age"]
     assert "ids" in reasons["key"] and reasons["nothing"] == "always null"
@@ -409,7 +409,7 @@ def test_decisions_from_files_are_read_with_care(data):
     ("change", "message"),
     [
         ({"kind": "os.system"}, "age: there is no kind 'os.system'; there are array, boolean"),
-        ({"deviation": 0}, "age cannot be read as 'number': numbers want .* a finite deviation above 0"),
+        ({"std": 0}, "age cannot be read as 'number': numbers want .* a finite deviation above 0"),
         ({"mean": float("nan")}, "age cannot be read as 'number'"),
         ({"kind": "category"}, "age cannot be read as 'category': .* unexpected keyword argument 'mean'"),
         ({"kind": "again", "path": "elsewhere"}, "age cannot be read as 'again'"),
@@ -418,7 +418,7 @@ def test_decisions_from_files_are_read_with_care(data):
 def test_decisions_changed_by_hand_are_checked(change, message):
     decisions = ar.infer_block([{"age": 3}, {"age": 5}], width=3).decisions
     field = decisions["age"]
-    decisions["age"] = field | {"mean": 0.0, "deviation": 1.0, "because": "I know"}
+    decisions["age"] = field | {"mean": 0.0, "std": 1.0, "because": "I know"}
     assert np.isfinite(build_block(decisions).eval({"age": 4})).all()
     decisions["age"] = field | change
     with pytest.raises(ar.InputError, match=message):

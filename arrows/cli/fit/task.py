@@ -87,18 +87,18 @@ class Quantity:
     """A number.
 
     Attributes:
-        mean, deviation: of the examples to learn from.
+        mean, std: of the examples to learn from.
     """
 
     mean: float
-    deviation: float
+    std: float
     best_by: str = "R squared"
 
     def __str__(self) -> str:
-        return f"a number (mean {self.mean:.4g}, standard deviation {self.deviation:.4g})"
+        return f"a number (mean {self.mean:.4g}, standard deviation {self.std:.4g})"
 
     def model(self, decisions: dict[str, Any], keys: Sequence[str], dropout: float) -> DocumentModel:
-        return document_regressor(decisions, list(keys), self.mean, self.deviation, dropout=dropout)
+        return document_regressor(decisions, list(keys), self.mean, self.std, dropout=dropout)
 
     def answers(self, examples: Sequence[Example]) -> HostArray:
         """The label of each example."""
@@ -114,7 +114,7 @@ class Quantity:
             metric.update(scores, answers)
         error = squared.figures()["mean squared error"]
         # Equal labels have no spread; with that of those to learn from, epochs still compare.
-        r_squared = 1.0 - error / (float(answers.var()) or self.deviation**2)
+        r_squared = 1.0 - error / (float(answers.var()) or self.std**2)
         return {"R squared": r_squared, "root mean squared error": error**0.5, **absolute.figures()}
 
     def misses(self, scores: HostArray, examples: Sequence[Example]) -> list[tuple[Example, str, float]]:
