@@ -78,9 +78,7 @@ MODEL: Mapping[str, str] = {
 """Methods of models, by what is written here instead."""
 
 OPTIMIZER: Mapping[str, str] = {
-    "betas": "beta1= and beta2=",
-    "beta_1": "beta1=",
-    "beta_2": "beta2=",
+    "betas": "beta_1= and beta_2=",
     "clip": "clip_norm=",
     "clipnorm": "clip_norm=",
     "ema_momentum": "average=",

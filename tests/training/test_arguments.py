@@ -115,7 +115,7 @@ def model():
             lambda m: Adam(rates={"*": "0.1"}),
             f"rates['*'] must be {A_RATE}, not '0.1'",
         ),
-        (lambda m: Adam(beta1="0.9"), "Adam: beta1 must be a number, not '0.9'"),
+        (lambda m: Adam(beta_1="0.9"), "Adam: beta_1 must be a number, not '0.9'"),
         (lambda m: Adam(epsilon=None), "Adam: epsilon must be a number, not None"),
         (lambda m: SGD(0.1, momentum=[0.9]), "SGD: momentum must be a number, not a value of the type list"),
         (lambda m: SGD(0.1, clip_norm="5"), "SGD: clip_norm must be a number, not '5'"),
@@ -144,7 +144,7 @@ def test_numbers_of_numpy_are_numbers(model, tmp_path):
     history = train(
         model,
         DATA,
-        Adam(np.float32(0.125), beta1=np.array(0.5), clip_norm=np.float64(1)),
+        Adam(np.float32(0.125), beta_1=np.array(0.5), clip_norm=np.float64(1)),
         epochs=np.int64(2),
         batch_size=np.int32(1),
         seed=np.int64(3),
@@ -153,7 +153,7 @@ def test_numbers_of_numpy_are_numbers(model, tmp_path):
     )
     assert len(history) == 2
     progress, _ = load_state(
-        tmp_path / "run", model, Adam(np.float32(0.125), beta1=np.array(0.5), clip_norm=np.float64(1))
+        tmp_path / "run", model, Adam(np.float32(0.125), beta_1=np.array(0.5), clip_norm=np.float64(1))
     )
     assert (progress.seed, progress.batch_size) == (3, 1)
     assert isinstance(progress, Progress)

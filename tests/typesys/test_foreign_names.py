@@ -112,14 +112,14 @@ def test_methods_on_the_fly(cls: Any, table: Any) -> None:
             assert not hasattr(thing, name)
 
 
-ADAM = "it takes learning_rate, weight_decay, clip_norm, rates, average, dense, beta1, beta2, epsilon"
+ADAM = "it takes learning_rate, weight_decay, clip_norm, rates, average, dense, beta_1, beta_2, epsilon"
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
         (lambda: Adam(lr=0.1), f"Adam has no argument 'lr': {ADAM} hint did you mean learning_rate=?"),
-        (lambda: Adam(betas=(0.9, 0.99)), "did you mean beta1= and beta2=?"),
+        (lambda: Adam(betas=(0.9, 0.99)), "did you mean beta_1= and beta_2=?"),
         (lambda: Adam(leaning_rate=1), "did you mean learning_rate=?"),
         (lambda: RMSprop(eps=1), "did you mean epsilon=?"),
         (lambda: train(MODEL, [], Adam(), lr=0.1), "did you mean the optimizer's learning_rate="),

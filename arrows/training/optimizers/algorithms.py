@@ -52,20 +52,20 @@ class Adagrad(Optimizer):
 
     Args:
         epsilon: above 0, added to the square root of the sum of squares.
-        initial_accumulator: the value from which the sum of squares starts.
+        initial_accumulator_value: the value from which the sum of squares starts.
         learning_rate, weight_decay, clip_norm, rates, average, dense: see `Optimizer`.
 
-    >>> Adagrad(0.05, initial_accumulator=0.1).slots
+    >>> Adagrad(0.05, initial_accumulator_value=0.1).slots
     {'squares': 0.1}
     """
 
     _: KW_ONLY
     epsilon: float = 1e-10
-    initial_accumulator: float = 0.0
+    initial_accumulator_value: float = 0.0
 
     @property
     def slots(self) -> Mapping[str, float]:
-        return {"squares": self.initial_accumulator}
+        return {"squares": self.initial_accumulator_value}
 
     def update(self, parameter: Any, gradient: Any, state: dict[str, Any], *, rate: Any, step: Any) -> Any:
         squares = state["squares"] = state["squares"] + gradient * gradient
@@ -76,13 +76,13 @@ class Adagrad(Optimizer):
 class Adam(Optimizer):
     """Adam: steps of about the learning rate, whatever the scale of the gradient.
 
-    m <- beta1 * m + (1 - beta1) * gradient; v <- beta2 * v + (1 - beta2) * gradient^2; parameter <-
-    parameter - learning_rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon), where t counts
+    m <- beta_1 * m + (1 - beta_1) * gradient; v <- beta_2 * v + (1 - beta_2) * gradient^2; parameter <-
+    parameter - learning_rate * (m / (1 - beta_1^t)) / (sqrt(v / (1 - beta_2^t)) + epsilon), where t counts
     the steps that have changed the parameter or the row (Kingma, Ba, "Adam: A Method for Stochastic
     Optimization", ICLR 2015, algorithm 1).
 
     Args:
-        beta1, beta2: decay of the running averages of the gradient and of its square, in [0, 1).
+        beta_1, beta_2: decay of the running averages of the gradient and of its square, in [0, 1).
         epsilon: above 0, added to the square root.
         learning_rate, weight_decay, clip_norm, rates, average, dense: see `Optimizer`.
 
@@ -92,8 +92,8 @@ class Adam(Optimizer):
 
     learning_rate: Rate = 0.001
     _: KW_ONLY
-    beta1: float = 0.9
-    beta2: float = 0.999
+    beta_1: float = 0.9
+    beta_2: float = 0.999
     epsilon: float = 1e-8
 
     @property
@@ -101,10 +101,12 @@ class Adam(Optimizer):
         return {"mean": 0.0, "squares": 0.0}
 
     def update(self, parameter: Any, gradient: Any, state: dict[str, Any], *, rate: Any, step: Any) -> Any:
-        mean = state["mean"] = self.beta1 * state["mean"] + (1 - self.beta1) * gradient
-        squares = state["squares"] = self.beta2 * state["squares"] + (1 - self.beta2) * (gradient * gradient)
-        root = ops.sqrt(squares / _total_weight(self.beta2, step))
-        return parameter - rate / _total_weight(self.beta1, step) * (mean / (root + self.epsilon))
+        mean = state["mean"] = self.beta_1 * state["mean"] + (1 - self.beta_1) * gradient
+        squares = state["squares"] = self.beta_2 * state["squares"] + (1 - self.beta_2) * (
+            gradient * gradient
+        )
+        root = ops.sqrt(squares / _total_weight(self.beta_2, step))
+        return parameter - rate / _total_weight(self.beta_1, step) * (mean / (root + self.epsilon))
 
 
 @dataclass(eq=False)

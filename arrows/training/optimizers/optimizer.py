@@ -39,10 +39,10 @@ _IN_0_1, _AT_LEAST_0, _ABOVE_0 = (0.0, 1.0), (0.0,), ()
 _RANGES = {
     "momentum": _IN_0_1,
     "rho": _IN_0_1,
-    "beta1": _IN_0_1,
-    "beta2": _IN_0_1,
+    "beta_1": _IN_0_1,
+    "beta_2": _IN_0_1,
     "weight_decay": _AT_LEAST_0,
-    "initial_accumulator": _AT_LEAST_0,
+    "initial_accumulator_value": _AT_LEAST_0,
     "epsilon": _ABOVE_0,  # 0 would divide 0 by 0 where no gradient has come yet
     "clip_norm": _ABOVE_0,
 }

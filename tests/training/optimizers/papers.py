@@ -76,12 +76,12 @@ CASES = [
     ),
     (lambda **k: Adagrad(0.05, **k), lambda w, g: adagrad(w, g, 0.05)),
     (
-        lambda **k: Adagrad(0.05, epsilon=1e-3, initial_accumulator=0.1, weight_decay=0.01, **k),
+        lambda **k: Adagrad(0.05, epsilon=1e-3, initial_accumulator_value=0.1, weight_decay=0.01, **k),
         lambda w, g: adagrad(w, g, 0.05, 1e-3, 0.1, 0.01),
     ),
     (lambda **k: Adam(0.01, **k), lambda w, g: adam(w, g, 0.01)),
     (
-        lambda **k: Adam(0.01, beta1=0.5, beta2=0.9, epsilon=1e-3, weight_decay=0.1, **k),
+        lambda **k: Adam(0.01, beta_1=0.5, beta_2=0.9, epsilon=1e-3, weight_decay=0.1, **k),
         lambda w, g: adam(w, g, 0.01, 0.5, 0.9, 1e-3, 0.1),
     ),
     (lambda **k: AdamW(0.01, weight_decay=0.1, **k), lambda w, g: adam(w, g, 0.01, decoupled=0.1)),

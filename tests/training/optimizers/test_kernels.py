@@ -20,7 +20,7 @@ OPTIMIZERS: list[Any] = [
     lambda **more: Adam(0.01, weight_decay=0.01, **more),
     lambda **more: AdamW(0.01, weight_decay=0.1, **more),
     lambda **more: RMSprop(0.01, **more),
-    lambda **more: Adagrad(0.05, initial_accumulator=0.1, **more),
+    lambda **more: Adagrad(0.05, initial_accumulator_value=0.1, **more),
     lambda **more: Adadelta(1.0, **more),
 ]
 some_optimizers = pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_kernels_cannot_read_runs_on_arrays() -> None:
 
 @needs_compiler
 def test_rows_of_a_table_that_kernels_cannot_read_are_added_up_too() -> None:
-    model, optimizer = Model.of("fake-kernels"), Adagrad(1.0, initial_accumulator=0.0, epsilon=1e-30)
+    model, optimizer = Model.of("fake-kernels"), Adagrad(1.0, initial_accumulator_value=0.0, epsilon=1e-30)
     model.params["w"] = model.device.to_device(np.zeros((3, 2))).T
     values = np.array([[3.0, -3.0, 0.0], [1.0, 1.0, 1.0], [1.0, -1.0, 2.0]])
     optimizer.step(model, {"w": model.sparse([1, 0, 1], values, (2, 3))})

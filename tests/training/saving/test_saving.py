@@ -343,7 +343,7 @@ def test_what_does_not_fit_is_said_and_changes_nothing(tmp_path):
     larger = run_of(seed=1)
     larger.params["a:b/w"] = np.zeros((4, 3), np.float32)
     for m, o, words in [
-        (model, Adam(0.1, beta1=0.8), r"optimizer: Adam.*beta1=0.9.* in the saved state, Adam.*beta1=0.8"),
+        (model, Adam(0.1, beta_1=0.8), r"optimizer: Adam.*beta_1=0.9.* in the saved state, Adam.*beta_1=0.8"),
         (model, SGD(0.1), r"optimizer: Adam\(.* in the saved state, SGD\(.* now"),
         (model, Adam(0.1, average=1.0), r" average=1.0.* now"),
         (larger, same, r"'a:b/w': float32\[4, 2\] in the file, float32\[4, 3\] in the model"),
