@@ -17,7 +17,7 @@ class Metric(Block[Any, None]):
     The input is a tensor, or a pair of a tensor and a Python object (a label). The result is nothing (Void).
 
     Args:
-        metric: the name under which values are collected; it has one tensor type in a model.
+        name: that under which values are collected; it has one tensor type in a model.
 
     Raises:
         ArrowTypeError: the name is not text; at `compile`, another input, or two tensor types under one name.
@@ -33,9 +33,9 @@ class Metric(Block[Any, None]):
     metric: str
     effect = True
 
-    def __init__(self, metric: str) -> None:
-        require_name("Metric", "the name of a metric", metric, "ar.Metric('loss')")
-        self.metric = metric
+    def __init__(self, name: str) -> None:
+        require_name("Metric", "the name of a metric", name, "ar.Metric('loss')")
+        self.metric = name
 
     def arguments(self, depth: int = 2) -> str:
         return repr(self.metric)
@@ -48,7 +48,7 @@ class Tap(AnyBlock):
     tensors, tuples and sequences, or of Python objects.
 
     Args:
-        tap: the name under which values are kept; it has one type in a model.
+        name: that under which values are kept; it has one type in a model.
         show: a function of a value on the host, such as `print`: called for every visit after the batch, in
             the order of the examples and visits. A sequence is shown as an array with its elements in rows.
             The calls come last, after the optimizer's step too. So an exception from `show` leaves the model
@@ -75,15 +75,15 @@ class Tap(AnyBlock):
     show: Callable[[Any], object] | None
     effect = True
 
-    def __init__(self, tap: str, show: Callable[[Any], object] | None = None) -> None:
-        require_name("Tap", "the name of a tap", tap, "ar.Tap('state')")
+    def __init__(self, name: str, show: Callable[[Any], object] | None = None) -> None:
+        require_name("Tap", "the name of a tap", name, "ar.Tap('state')")
         if show is not None and (isinstance(show, Block) or not callable(show)):
             raise wrong_argument(
-                f"the Tap {tap!r}",
+                f"the Tap {name!r}",
                 f"show must be a function of one value, not {show!r}",
                 hint="ar.Tap('state', show=print)",
             )
-        self.tap = tap
+        self.tap = name
         self.show = show
 
     def arguments(self, depth: int = 2) -> str:
