@@ -108,15 +108,15 @@ class Shift(_Moved):
 
 
 class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
-    """Each element with its neighbours: a sequence of tensors [size, ...], the elements in a window.
+    """Each element with its neighbours: a sequence of tensors [kernel_size, ...], the elements in a window.
 
-    Elements are tensors. What lies beyond the ends is the default. A window is `size` elements, each
-    `dilation` places behind the one before it.
+    Elements are tensors. What lies beyond the ends is the default. A window is `kernel_size` elements,
+    each `dilation` places behind the one before it.
 
     Args:
-        size: how many elements a window has, >= 1.
-        padding: where windows may reach over the ends. "same": one window for each element, around it, if the
-            size is even with one element more after it than before; "causal": one for each, which ends with
+        kernel_size: how many elements a window has, >= 1.
+        padding: where windows may reach over the ends. "same": one window for each element, around it, for
+            an even number with one element more after it than before; "causal": one for each, which ends with
             it; "valid": only windows that lie inside; a number: so many places at each end, at most half of
             what a window spans.
         stride: of these windows each `stride`-th is taken, >= 1.
@@ -141,7 +141,7 @@ class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
 
     def __init__(
         self,
-        size: int,
+        kernel_size: int,
         *,
         padding: int | str = "same",
         stride: int = 1,
@@ -151,10 +151,10 @@ class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
     ) -> None:
         set_name(self, name)
         outside = as_default_result(default, "Window")
-        words = [str(size), *options_written("same", padding, stride, dilation)]
+        words = [str(kernel_size), *options_written("same", padding, stride, dilation)]
         self._written = ", ".join(words if outside is None else [*words, f"default={shown(outside)}"])
         self._parts = window_steps(
-            size, padding, stride, dilation, outside, windows=Windows, written=self._written, name=name
+            kernel_size, padding, stride, dilation, outside, windows=Windows, written=self._written, name=name
         )
 
     def written(self) -> Pieces:
@@ -172,7 +172,7 @@ def options_written(usual: int | str, padding: object, stride: object, dilation:
 
 
 def window_steps(
-    size: object,
+    kernel_size: object,
     padding: object,
     stride: object,
     dilation: object,
@@ -180,22 +180,20 @@ def window_steps(
     *,
     windows: type[Windows],
     written: str,
-    size_name: str = "size",
     name: str | None = None,
 ) -> tuple[AnyBlock, ...]:
     """The steps of a `Window`, and the first ones of a block that goes over windows.
 
     Args:
-        size, padding, stride, dilation, default: see `Window`.
+        kernel_size, padding, stride, dilation, default: see `Window`.
         windows: the first step, whose kind messages name.
         written: the arguments that they name.
-        size_name: what the block calls the size.
         name: the name in messages.
     """
     block = f"a {windows.kind}"
     width, step, apart = (
         _count(block, argument, value)
-        for argument, value in ((size_name, size), ("stride", stride), ("dilation", dilation))
+        for argument, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
     )
     span = apart * (width - 1)
     if span > FARTHEST:

@@ -94,7 +94,6 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
             dilation,
             windows=_ReceptiveField,
             written=self._written,
-            size_name="kernel_size",
             name=name,
         )
         self._parts = (*windows, Map(filters))

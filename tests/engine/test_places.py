@@ -106,7 +106,7 @@ def test_inputs_of_a_wrong_type(build: Any, text: str) -> None:
     [
         (lambda: ar.Shift(cast("Any", 1.5)), ar.ArrowTypeError, "the number of places must be an integer"),
         (lambda: ar.Shift(10**30), ar.ArrowValueError, "it moves by at most 2,147,483,647 places"),
-        (lambda: ar.Window(0), ar.ArrowValueError, "the size is at least 1 and at most 10,000, not 0"),
+        (lambda: ar.Window(0), ar.ArrowValueError, "the kernel_size is at least 1 and at most 10,000, not 0"),
         (lambda: ar.Window(3, stride=0), ar.ArrowValueError, "the stride is at least 1"),
         (
             lambda: ar.Window(3, padding=2),
