@@ -45,17 +45,6 @@ def linked(values: Any) -> Any:
     return pair
 
 
-def recurrent(size: int) -> Any:
-    """A chain whose step has parameters, and a loss."""
-    dense = ar.FC(size, ar.ops.tanh)
-
-    def step(me: Any) -> Any:
-        pair = (ar.GetItem(0) >> ar.Vector(size) & ar.GetItem(1) >> me) >> ar.Concat() >> dense
-        return ar.OneOf(lambda pair: pair is None, {True: ar.Zeros([size]), False: pair})
-
-    return ar.fix(step) >> ar.Function(lambda h: (h * h).sum())
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_chain_of_20000_and_its_gradients(device: str) -> None:
     depth = 20_000
@@ -66,31 +55,6 @@ def test_a_chain_of_20000_and_its_gradients(device: str) -> None:
     assert float(ar.to_numpy(value)) == pytest.approx(float(values @ weights))
     # Inputs are numbered as they are visited, from the outside in.
     assert np.allclose(ar.to_numpy(grads["x"])[0], weights, rtol=1e-12, atol=0)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_chain_of_20000_with_parameters(device: str) -> None:
-    """Against the same recurrence and its derivative written out."""
-    depth, size = 20_000, 2
-    model = ar.compile(recurrent(size), float_type="float64", device=device)
-    xs = np.random.default_rng(1).normal(size=(depth, size))
-    value, grads = model.value_and_grad([linked(xs.tolist())])
-    weight, bias = (ar.to_numpy(model.params[f"FC_1/{name}"]) for name in ("weight", "bias"))
-    h, inputs, outputs = np.zeros(size), [], []
-    for x in xs[::-1]:  # from the inside out
-        inputs.append(np.concatenate([x, h]))
-        h = np.tanh(inputs[-1] @ weight + bias)
-        outputs.append(h)
-    assert float(ar.to_numpy(value)) == pytest.approx(float(h @ h), rel=1e-9)
-    g, of_weight, of_bias = 2 * h, np.zeros_like(weight), np.zeros_like(bias)
-    for before, after in zip(reversed(inputs), reversed(outputs), strict=True):
-        g = g * (1 - after * after)
-        of_weight += np.outer(before, g)
-        of_bias += g
-        g = weight[size:] @ g
-    assert np.allclose(ar.to_numpy(grads["FC_1/weight"]), of_weight, rtol=1e-9, atol=1e-12)
-    assert np.allclose(ar.to_numpy(grads["FC_1/bias"]), of_bias, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -181,25 +145,6 @@ def refused(model: ar.Model, example: Any, match: str) -> None:
     with pytest.raises(ar.InputError, match=match.replace("example 1: ", "")):
         model.eval(example)
     assert model([linked([1, 2])]).tolist() == [2.0]  # the model is as it was
-
-
-@pytest.mark.nightly
-def test_cyclic_data() -> None:
-    pair: list[Any] = [1, None]
-    pair[1] = [2, [3, pair]]
-    refused(ar.compile(chain), pair, "example 1: .*cyclic")
-
-
-@pytest.mark.nightly
-def test_cyclic_data_under_shared() -> None:
-    def step(me: Any) -> Any:
-        pair = (ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1) >> me) >> ar.Function(lambda x, h: x + 0.5 * h)
-        return ar.shared(ar.OneOf(lambda pair: pair is None, {True: ar.Zeros([]), False: pair}))
-
-    block = ar.fix(step)
-    pair: list[Any] = [1, None]
-    pair[1] = pair
-    refused(ar.compile(block), pair, "example 1: .*cyclic")
 
 
 @pytest.mark.nightly

@@ -171,26 +171,3 @@ def test_a_default_stands_for_what_is_not_there(schedule: str) -> None:
     assert last([[1, 2], []]).tolist() == [2, 0]
     with pytest.raises(ar.InputError, match="expected something with the item 'word', got None"):
         model([None])
-
-
-# ---------------------------------------------------------------------------- constants among the fields
-
-
-@everywhere
-def test_a_record_mixes_constants_and_fields(schedule: str) -> None:
-    """What ignores its input is not looked for in the record."""
-    bias = ar.Constant([0.5, 0.5])
-    block = ar.Record(
-        {
-            "x": ar.Vector(2, name="x"),
-            "bias": bias,
-            "nothing": ar.Zeros([2]),
-            "made": ar.Zeros([2]) >> ar.Function(lambda z: z + 3.0),
-            "both": bias & ar.Zeros([]),
-        }
-    ) >> ar.Function(lambda x, b, n, m, both: (x * b * m + n).sum() + both[1])
-    model = ar.compile(block, schedule=schedule)
-    examples: list[Any] = [{"x": [1, 2]}, types.SimpleNamespace(x=[3, 4])]
-    assert model(examples).tolist() == [4.5, 10.5] == [float(model.eval(x)) for x in examples]
-    _, grads = model.value_and_grad(examples, inputs=["x"])
-    assert grads["x"].tolist() == [[[0.75, 0.75]], [[0.75, 0.75]]]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import FakeArray
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import Batch
 from arrows.ops import RowSparse
@@ -116,38 +115,6 @@ def block_sum() -> Any:
 # ------------------------------------------------------------------------------------------ batches
 
 
-@pytest.mark.parametrize("call", ["__call__", "value_and_grad", "prepare"])
-@pytest.mark.parametrize("single", ["text", b"bytes", {"a": 1}, 3, None, 2.5])
-def test_a_single_example_is_no_batch(call: str, single: Any) -> None:
-    model = ar.compile(total)
-    with pytest.raises(ar.ArrowTypeError, match=r"expected a list of examples, got .*\n.*\[example\]"):
-        getattr(model, call)(single)
-
-
-def test_any_iterable_is_a_batch() -> None:
-    model = ar.compile(ar.Scalar())
-    for batch in (
-        [1, 2],
-        (1, 2),
-        iter([1, 2]),
-        (i for i in (1, 2)),
-        np.array([1, 2]),
-        {1: 0, 2: 0}.keys(),
-        range(1, 3),
-    ):
-        assert model(batch).tolist() == [1, 2]
-    assert float(model.value_and_grad(i for i in (1, 2))[0]) == 1.5
-    assert len(model.prepare(i for i in (1, 2))) == 2
-
-
-def chained(error: BaseException | None) -> list[str]:
-    found = []
-    while error is not None:
-        found.append(f"{type(error).__name__}: {error}")
-        error = error.__cause__ or error.__context__
-    return found
-
-
 @everywhere
 def test_an_empty_batch(device: str, schedule: str) -> None:
     table, dense = ar.Embedding(5, 2), ar.FC(2)
@@ -180,29 +147,6 @@ def test_an_empty_batch(device: str, schedule: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------ results
-
-
-@everywhere
-def test_results_have_the_shape_of_the_output_type(device: str, schedule: str) -> None:
-    pair = ar.Scalar("int32") & ar.Void()
-    block = ar.GetItem("x") >> ar.Vector(2) & ar.GetItem("rows") >> ar.Map(ar.Map(pair)) & ar.Void()
-    model = ar.compile(block, device=device, schedule=schedule)
-    examples = [
-        {"x": [1, 2], "rows": [[1], [], [2, 3]]},
-        {"x": [3, 4], "rows": []},
-        {"x": [5, 6], "rows": [[4]]},
-    ]
-    for batch in (examples, model.prepare(examples)):
-        x, rows, void = model(batch)
-        assert host(x).tolist() == [[1, 2], [3, 4], [5, 6]] and void is None
-        assert rows.tolist() == [
-            [[(1, None)], [], [(2, None), (3, None)]],
-            [],
-            [[(4, None)]],
-        ]
-        assert isinstance(rows.values.values[0], FakeArray if device == "fake" else np.ndarray)
-        assert len(rows) == 3 and rows.lengths.tolist() == [3, 0, 1]
-    assert model.eval(examples[1])[1] == []
 
 
 @everywhere
@@ -297,28 +241,6 @@ def test_a_block_without_a_loss() -> None:
     model = ar.compile(ar.Map(ar.Scalar()))
     with pytest.raises(ar.ArrowTypeError, match=r"of elements, take the mean: block >> ar\.Mean\(\)"):
         model.value_and_grad([[1, 2]])
-
-
-@everywhere
-def test_losses_by_name_and_by_weight(device: str, schedule: str) -> None:
-    @ar.arrow
-    def block(x: Any) -> Any:
-        v = ar.Scalar(name="v")(x["v"])
-        ar.Metric("a")(v)
-        ar.Metric("b")(ar.Function(lambda v: v * v)(v))
-        return v
-
-    for loss, value, slope in (
-        ("a", 2, [0.5, 0.5]),
-        ("b", 5, [1, 3]),
-        ({"a": 2, "b": 0.5}, 6.5, [1.5, 2.5]),
-        ({"b": 0}, 0, [0, 0]),
-        ({"b": -1}, -5, [-1, -3]),
-    ):
-        model = ar.compile(block, loss=loss, device=device, schedule=schedule)
-        found, grads = model.value_and_grad([{"v": 1}, {"v": 3}], inputs=["v"])
-        assert float(ar.to_numpy(found)) == value
-        assert ar.to_numpy(grads["v"]).values.tolist() == slope
 
 
 # ------------------------------------------------------------------------------------------ metrics
@@ -421,22 +343,7 @@ def test_a_prepared_set_belongs_to_models_that_read_alike() -> None:
         assert two(foreign).tolist() == [1] and len(two.prepare(foreign)) == 1
 
 
-# ------------------------------------------------------------------------------------------ users' functions
-
-
-def test_what_users_functions_raise_is_chained() -> None:
-    def broken(x: Any) -> Any:
-        raise KeyError("inner")
-
-    for block in (
-        ar.InputTransform(broken) >> ar.Scalar(),
-        ar.OneOf(broken, {True: ar.Scalar(), False: ar.Zeros([])}),
-        ar.GetItem(0) >> ar.InputTransform(broken) >> ar.Scalar(),
-    ):
-        model = ar.compile(block)
-        with pytest.raises(ar.InputError, match=r"example 0: .*KeyError: 'inner'") as caught:
-            model([[1]])
-        assert any("KeyError: 'inner'" in line for line in chained(caught.value)[1:])
+# ------------------------------------------------------------------------------------------ training
 
 
 def test_train_step_takes_an_optimizer() -> None:

@@ -123,11 +123,3 @@ def test_bad_arguments(build: Any, error: Any, text: str) -> None:
     with pytest.raises(error) as caught:
         build()
     assert text in " ".join(str(caught.value).split())
-
-
-def test_they_print_as_they_are_written() -> None:
-    assert (
-        ar.Window(3, padding=1, stride=2, default=0.5).label == "Window(3, padding=1, stride=2, default=0.5)"
-    )
-    assert ar.Shift(-2).label == "Shift(-2)"
-    assert ar.At(default=1).label == "At(default=1)"

@@ -20,10 +20,6 @@ NUMBERS = ar.Map(ar.Scalar())
 LENGTHS = [3, 0, 1, 5]
 
 
-def floats(values: Any) -> list[float]:
-    return [float(value) for value in values]
-
-
 def rows(seed: int = 0) -> list[Any]:
     generator = np.random.default_rng(seed)
     return [generator.normal(size=(length, 3)).astype("float32").tolist() for length in LENGTHS]
@@ -31,9 +27,6 @@ def rows(seed: int = 0) -> list[Any]:
 
 def steps(model: ar.Model, examples: Any) -> int:
     return len(merge(model.plan, model.prepare(examples)[:].wired).steps)
-
-
-# ------------------------------------------------------------------------------------------ what they mean
 
 
 # ------------------------------------------------------------------------------------------ errors in data
@@ -69,25 +62,6 @@ def test_what_does_not_fit_is_reported_with_its_place(block: Any, example: Any, 
 
 
 # ------------------------------------------------------------------------------------------ as values
-
-
-def test_they_print_as_they_are_written() -> None:
-    cell = ar.LSTMCell(4)
-    texts = {
-        "RNN(LSTMCell(4))": ar.RNN(cell),
-        "RNN(LSTMCell(4), Zeros((float32[4], float32[4])), reverse=True)": ar.RNN(
-            cell, ar.Zeros(cell.state), reverse=True
-        ),
-        "Scan(Function(lambda), Zeros(float32))": ar.Scan(TOTAL, ar.Zeros([])),
-        "Bidirectional(LSTMCell(4), LSTMCell(4)) >> GetItem(0)": ar.Bidirectional(cell, cell)
-        >> ar.GetItem(0),
-        "Zip() >> Reverse() >> ZipWith(Concat())": ar.Zip() >> ar.Reverse() >> ar.ZipWith(ar.Concat()),
-        "RNN(LSTMCell(4), name='words')": ar.RNN(cell, name="words"),
-    }
-    for text, block in texts.items():
-        assert repr(block) == text
-    assert ar.Bidirectional(cell, cell).label == "Bidirectional(LSTMCell(4), LSTMCell(4))"
-    assert ar.RNN(cell, name="words").label == "words"
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

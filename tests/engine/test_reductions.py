@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -138,18 +137,3 @@ def test_attention_is_a_score_and_one_step_more() -> None:
     (trace,) = (one.trace for one in pool if one.name == "Attention")
     names = [equation.primitive.name for equation in trace.equations if equation.primitive.segmented]
     assert names == ["segment_softmax", "segment_sum"]
-
-
-def test_they_print_as_they_are_written_and_pickle() -> None:
-    texts = {
-        "Max() >> Min(default=0)": ar.Max() >> ar.Min(default=0),
-        "Stack(3) >> Mean(name='mean')": ar.Stack(3) >> ar.Mean(name="mean"),
-        "Reduce(Concat())": ar.Reduce(ar.Concat()),
-        "Reduce(Concat(), Zeros(float32[2]))": ar.Reduce(ar.Concat(), ar.Zeros([2])),
-        "Attention(FC(1), GetItem(0), default=1.5, need_weights=True)": ar.Attention(
-            ar.FC(1), ar.GetItem(0), default=1.5, need_weights=True
-        ),
-    }
-    for text, block in texts.items():
-        assert repr(block) == repr(pickle.loads(pickle.dumps(block))) == text
-    assert ar.Attention(ar.FC(1)).label == "Attention(FC(1))"

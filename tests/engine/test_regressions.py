@@ -92,14 +92,6 @@ def test_zero_and_minus_zero_are_two_attributes() -> None:
         assert [bool(np.signbit(np.asarray(one)).any()) for one in found] == [False, True]
 
 
-def test_an_unknown_metric_is_told_with_those_there_are() -> None:
-    model = ar.compile(ar.Scalar() >> ar.Metric("loss"))
-    with pytest.raises(KeyError, match="no metric 'los'; there are loss"):
-        model.metrics["los"]
-    with pytest.raises(KeyError, match="no tap 'state'; there are none"):
-        model.taps["state"]
-
-
 class _Table(ar.Layer[Any, Any]):
     """A matrix that functions read as they like."""
 

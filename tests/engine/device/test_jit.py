@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,38 +78,6 @@ def test_functions_of_chains(kept: Path) -> None:
             found = ar.compile(block, jit=True)(examples)
             wanted = ar.compile(block, jit=False)(examples)
         np.testing.assert_allclose(found, wanted, rtol=3 * tolerance, atol=tolerance, err_msg=name)
-
-
-PROGRAM = """
-import arrows as ar
-from arrows.engine.device import jit
-from arrows.engine.program.emitters.loops import FUNCTIONS
-from arrows.engine.program.emitters import kernels
-made = []
-first = jit.compiled
-def noted(*arguments):
-    made.append(first(*arguments))
-    return made[-1]
-kernels.compiled = noted
-model = ar.compile(ar.Vector(3) >> ar.Function(lambda x: ar.ops.tanh(x) * x + 1.0), jit=True)
-print(model([[1, 2, 3]]).tolist())
-for counts in ("cache_hits", "cache_misses"):
-    print(sum(sum(getattr(f.stats, counts).values()) for f in made))
-"""
-
-
-@pytest.mark.nightly
-@numba
-def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
-    environment = {**os.environ, "ARROWS_CACHE": str(tmp_path)}
-    runs = [
-        subprocess.check_output(
-            [sys.executable, "-c", PROGRAM], env=environment, text=True, timeout=300
-        ).splitlines()
-        for _ in range(2)
-    ]
-    assert runs[0][0] == runs[1][0]
-    assert (runs[0][1:], runs[1][1:]) == (["0", "1"], ["1", "0"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
-import enum
 import functools
 import math
 import operator
@@ -14,10 +13,7 @@ import re
 import sys
 import threading
 import types
-from collections import Counter, OrderedDict, defaultdict, deque
-from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
@@ -48,25 +44,12 @@ class Text(str):  # noqa: SLOT000
     label: Any = None
 
 
-class Known(dict[Any, Any]):
-    pass
-
-
 class Numbers(np.ndarray):
     pass
 
 
 class Words(ar.Vocabulary):
     pass
-
-
-class Colour(enum.Enum):
-    RED = 1
-
-
-@dataclass(frozen=True)
-class Rule:
-    words: tuple[str, ...]
 
 
 class Point(NamedTuple):
@@ -221,34 +204,21 @@ def imports() -> Any:
 
 REFUSED: dict[str, Any] = {
     "a set": {(1, 2)},
-    "a set of numbers": {8, 0},
-    "a frozen set": frozenset([None]),
     "a lock": threading.Lock(),
     "an iterator": iter([1, 2]),
-    "a generator": (n for n in ()),
     "a file": sys.__stderr__,
-    "a memory view": memoryview(b"a"),
     "bytes that change": bytearray(b"a"),
     "a user's ufunc": np.frompyfunc(len, 1, 1),
     "texts of any length": np.array(["a"], np.dtypes.StringDType()),
     "an array of objects": np.array([1, "a"], object),
-    "fields of objects": np.array([(1, "a")], [("n", int), ("o", object)]),
     "a generator of numbers": np.random.default_rng(0),
     "a subclass of an array": np.zeros(2).view(Numbers),
     "a subclass of a list": labelled(Tree([1])),
     "a subclass of a text": labelled(Text("a")),
-    "a subclass of a dict": Known({1: 2}),
     "a subclass of a class of ours": Words(["ab"]),
     "a named tuple": Point(1, 2),
-    "a counter": Counter("ab"),
-    "an ordered dict": OrderedDict(a=1),
-    "a default dict": defaultdict(int),
-    "a queue": deque([1], 3),
-    "a member": Colour.RED,
-    "a path": PurePosixPath("a"),
     "an object": Node(1),
     "its method": Node(1).__eq__,
-    "a data class": Rule(("a",)),
     "a class": Node,
     "a cache": functools.lru_cache(lambda x: x),
     "a function that reads a file": lambda: open("a"),  # noqa: SIM115

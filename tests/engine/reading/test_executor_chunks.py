@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -178,35 +177,6 @@ if __name__ == "__main__":
 """
     assert distributed is not None
     run(tmp_path, code, [sys.executable], "done with dask")
-
-
-@pytest.mark.nightly
-def test_mpi_ranks(tmp_path: Path) -> None:
-    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
-    mpirun = shutil.which(
-        "mpirun", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    )
-    if mpirun is None:
-        pytest.skip("there is no mpirun")
-    code = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-import pathlib
-from mpi4py.futures import MPIPoolExecutor
-from tests.engine.reading.test_executor_chunks import check
-
-if __name__ == "__main__":
-    with MPIPoolExecutor() as executor:
-        check(executor, pathlib.Path({str(tmp_path)!r}))
-    print("done with MPI")
-"""
-    started = [mpirun, "-n", "2"]
-    if (
-        "Open MPI"
-        in subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
-    ):
-        started += ["--allow-run-as-root", "--oversubscribe"]
-    run(tmp_path, code, [*started, sys.executable, "-m", "mpi4py.futures"], "done with MPI")
 
 
 def run(folder: Path, code: str, command: list[str], wanted: str) -> None:

@@ -272,8 +272,9 @@ def test_a_function_runs_on_an_example_that_it_refuses_to_read_it_and_to_say_whe
         return 0.5
 
     model = ar.compile(ar.InputTransform(half) >> ar.Scalar())
-    with pytest.raises(ar.InputError, match="KeyError"):
+    with pytest.raises(ar.InputError, match="KeyError") as caught:
         model(examples)
+    assert isinstance(caught.value.__cause__, KeyError)
     (refused,) = [x for x in examples if x != 1]
     assert sum(x is refused for x in ran) == 2
 

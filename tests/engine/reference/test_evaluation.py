@@ -119,34 +119,7 @@ def test_gradients_are_slopes(case: Case, seed: int) -> None:
     assert slope == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
-@settings(max_examples=12)
-@given(cases(noise=False))  # what an example draws depends on its place in the batch
-def test_the_gradient_of_a_batch_is_the_mean_over_its_examples(case: Case) -> None:
-    assume(case.loss != "")
-    typed, lookup = ar.infer(case.block, float_type="float64"), random_parameters()
-    options: dict[str, Any] = {"loss": case.loss, "float_type": "float64"}
-    whole = value_and_grad(typed, case.examples, lookup, **options)
-    parts = [value_and_grad(typed, [example], lookup, **options) for example in case.examples]
-    count = max(len(parts), 1)
-    assert close(whole.value, sum(part.value for part in parts) / count, 1e-12)
-    for key, g in whole.parameters.items():
-        assert close(g, sum(part.parameters[key] for part in parts) / count + np.zeros_like(g), 1e-12)
-
-
 # One thing at a time
-
-
-def test_results_as_users_see_them() -> None:
-    record = ar.Record(
-        {"a": ar.Scalar(), "b": ar.Map(ar.Vector(2)), "c": ar.Void(), "d": ar.Zeros(([1], "int32"))}
-    )
-    outcome = run(record, {"a": 1, "b": [[1, 2]], "c": None})
-    assert isinstance(outcome.value, Labelled)
-    assert outcome.value["a"].tolist() == 1.0
-    assert outcome.value["a"].dtype == np.float32
-    assert [v.tolist() for v in outcome.value["b"]] == [[1, 2]]
-    assert outcome.value["c"] is None
-    assert outcome.value["d"][1].dtype == np.int32
 
 
 def test_an_empty_batch_has_loss_0_and_zero_gradients() -> None:

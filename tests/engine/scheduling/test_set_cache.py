@@ -313,52 +313,6 @@ def has_begun(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None and process.stdout.readline() == "began\n"
 
 
-SMALL_MEMORY = """
-import resource, sys
-from pathlib import Path
-import numpy as np
-import arrows as ar
-
-def held():  # megabytes that are written to, without what is mapped from files
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines["VmData"].split()[0]) >> 10
-
-def examples(count=50_000):
-    for number in range(count):
-        yield np.full((number % 13, 64), number % 7, np.float32)
-
-block = ar.Map(ar.Vector(64)) >> ar.Sum() >> ar.FC(1, name="fc") >> ar.Function(lambda y: y[0] * y[0])
-model = ar.compile(block)
-how = {"batch_size": ar.Bucketed(ar.ByNodes(500)), "progress": False}
-ar.training.train(model, examples(2000), ar.training.SGD(1e-9), **how)
-limit = (held() + 48) << 20
-resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-prepared = model.prepare(examples(), cache=sys.argv[1], data="rows")
-assert sum(file.stat().st_size for file in Path(sys.argv[1]).iterdir()) > 70e6
-history = ar.training.train(model, prepared, ar.training.SGD(1e-9), **how)
-assert np.isfinite(history[-1].loss)
-try:
-    model.prepare(examples())
-except MemoryError:
-    print("there is no memory for all of them")
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux")
-def test_a_set_larger_than_the_memory_of_a_process_is_written_and_trained_from(tmp_path: Path) -> None:
-    """A set of 80 MB within 48 MB."""
-    done = subprocess.run(
-        [sys.executable, "-c", SMALL_MEMORY, tmp_path / "set"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    )
-    assert done.stdout == "there is no memory for all of them\n", done.stderr
-
-
 @pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="limits and signals are those of POSIX")
 def test_processes_that_write_at_once_are_killed_or_find_the_disk_full(tmp_path: Path) -> None:
@@ -450,16 +404,6 @@ def test_numbers_of_numpy_keep_their_type_in_labels_and_taps(tmp_path: Path) -> 
     assert {kind for part in found[1] for kind, _ in part} == set(map(type, values))
     with pytest.raises(ar.ArrowTypeError, match="a value of the type dict"):
         model.prepare([{"x": 1.0, "of": {"\0NumPy": 1}}], cache=tmp_path / "other")
-
-
-class Tree(list[Any]):
-    label = 0.0
-
-
-def tree(label: float) -> Tree:
-    made = Tree([1])
-    made.label = label
-    return made
 
 
 def test_a_table_of_pandas_may_have_dates(tmp_path: Path) -> None:

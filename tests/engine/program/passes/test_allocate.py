@@ -20,65 +20,6 @@ def same(before: str, after: str, **options: Any) -> None:
     assert str(allocate(written("program example\n" + before), **options)) == "program example\n" + after
 
 
-def test_what_later_regions_read_is_held() -> None:
-    same(
-        """\
-operand 0: float32[3] row of slab 0, early, differentiated
-operand 1: float32[3] row of slab 1, differentiated
-result 0: float32[3] row
-once
-  %0: float32[3, 3] = parameter FC_1/weight
-early
-  %1: float32[3] row = gather 0
-  %2: float32[3] row = matmul(%1, %0)
-step
-  %3: float32[3] row = gather 1
-  %4: float32[3] row = add(%2, %3)
-  %5: float32[3] row = tanh(%4)
-  %6: float32[3] row = exp(%5)
-  result 0 = %6
-step_back
-  %7: float32[3] row = gradient 0
-  %8: float32[3] row = multiply(%7, %6)
-  %9: float32[3] row = multiply(%8, %5)
-  scatter 1 += %9
-late
-  %10: float32[3] row = multiply(%9, %9)
-  scatter 0 += %10
-deferred
-  %11: float32[3, 3] = sum outer(%1, %9)
-  gradient of FC_1/weight[0:3, 0:3] += %11""",
-        """\
-operand 0: float32[3] row of slab 0, early, differentiated
-operand 1: float32[3] row of slab 1, differentiated
-result 0: float32[3] row
-once
-  %0: float32[3, 3] = parameter FC_1/weight
-early
-  %1: float32[3] row in gathered 0 = gather 0
-  %2: float32[3] row in kept 0 = matmul(%1, %0)
-step
-  scratch 0: float32[3] row
-  %3: float32[3] row = gather 1
-  %4: float32[3] row in scratch 0 = add(%2, %3)
-  %5: float32[3] row in kept 1 = tanh(%4)
-  %6: float32[3] row in result 0 = exp(%5)
-  result 0 = %6
-step_back
-  scratch 0: float32[3] row
-  %7: float32[3] row = gradient 0
-  %8: float32[3] row in scratch 0 = multiply(%7, %6)
-  %9: float32[3] row in saved 0 = multiply(%8, %5)
-  scatter 1 += %9
-late
-  %10: float32[3] row in scatter 1 = multiply(%9, %9)
-  scatter 0 += %10
-deferred
-  %11: float32[3, 3] = sum outer(%1, %9)
-  gradient of FC_1/weight[0:3, 0:3] += %11""",
-    )
-
-
 def test_a_chain_runs_in_one_scratch_array() -> None:
     assert slots(lambda x: ops.tanh(ops.exp(-ops.tanh(x))).sum(), [4]) == 1
 

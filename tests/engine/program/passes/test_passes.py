@@ -10,11 +10,8 @@ import pytest
 from arrows.engine.program.passes.deduplicate import deduplicate
 from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
-from arrows.engine.program.passes.fold import fold
-from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
-from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
@@ -122,100 +119,6 @@ late
 + scatter 0 += %8""",
     ),
     Case(
-        differentiated,
-        "the matrix's gradient is a sum over rows",
-        """\
-operand 0: float32[3] row of slab 0, differentiated
-result 0: float32[4] row
-once
-  %0: float32[3, 4] = parameter FC_1/weight
-step
-  %1: float32[3] row = gather 0
-  %2: float32[4] row = matmul(%1, %0)
-  result 0 = %2""",
-        """\
-once
-+ %4: float32[4, 3] = transpose(%0, axes=(-1, -2))
-step_back
-+ %3: float32[4] row = gradient 0
-+ %5: float32[3] row = matmul(%3, %4)
-+ %6: float32[3, 4] row = outer(%1, %3)
-+ scatter 0 += %5
-deferred
-+ %7: float32[3, 4] = sum %6
-+ gradient of FC_1/weight[0:3, 0:4] += %7""",
-    ),
-    Case(
-        differentiated,
-        "what has no rows is pulled back once",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[3] row
-once
-  %0: float32[3] = parameter Scale_1/weight
-  %1: float32[3] = square(%0)
-step
-  %2: float32[3] row = gather 0
-  %3: float32[3] row = multiply(%2, %1)
-  result 0 = %3""",
-        """\
-once
-+ %8: float32[1] = constant [2.0]
-+ %9: float32[3] = multiply(%0, %8)
-step_back
-+ %4: float32[3] row = gradient 0
-+ %6: float32[3] row = multiply(%4, %2)
-deferred
-+ %7: float32[3] = sum %6
-+ %10: float32[3] = multiply(%7, %9)
-+ gradient of Scale_1/weight[0:3] += %10""",
-    ),
-    Case(
-        fold,
-        "rows of a matrix that meet zeros",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[2] = constant 0.0
-  %1: float32[5, 4] = parameter FC_1/weight
-step
-  %2: float32[3] row = gather 0
-  %3: float32[5] row = concat(%2, %0, axis=-1)
-  %4: float32[4] row = matmul(%3, %1)
-  result 0 = %4""",
-        """\
-once
-- %0: float32[2] = constant 0.0
-+ %4: float32[3, 4] = index(%1, key=((0, 3, 1),))
-step
-- %3: float32[5] row = concat(%2, %0, axis=-1)
-- %4: float32[4] row = matmul(%3, %1)
-- result 0 = %4
-+ %5: float32[4] row = matmul(%2, %4)
-+ result 0 = %5""",
-    ),
-    Case(
-        join,
-        "one gather makes the joined value",
-        """\
-operand 0: float32[3] row of slab 0
-operand 1: float32[3] row of slab 0
-result 0: float32[6] row
-step
-  %0: float32[3] row = gather 0
-  %1: float32[3] row = gather 1
-  %2: float32[6] row = concat(%0, %1, axis=-1)
-  %3: float32[6] row = tanh(%2)
-  result 0 = %3""",
-        """\
-step
-- %0: float32[3] row = gather 0
-- %1: float32[3] row = gather 1
-- %2: float32[6] row = concat(%0, %1, axis=-1)
-+ %2: float32[6] row = gather 0, 1""",
-    ),
-    Case(
         join_slices,
         "zeros between slices",
         """\
@@ -272,80 +175,6 @@ step
 + %4: float32[2] row = matmul(%2, %3)
 + %6: float32[2] row = add(%4, %5)
 + result 0 = %6""",
-    ),
-    Case(
-        place,
-        "a piece of a matrix",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[5, 4] = parameter FC_1/weight
-  %1: float32[3, 4] = index(%0, key=((0, 3, 1),))
-step
-  %2: float32[3] row = gather 0
-  %3: float32[4] row = matmul(%2, %1)
-  result 0 = %3
-step_back
-  %4: float32[4] row = gradient 0
-deferred
-  %5: float32[3, 4] = sum outer(%2, %4)
-  %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
-  gradient of FC_1/weight[0:5, 0:4] += %6""",
-        """\
-deferred
-- %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
-- gradient of FC_1/weight[0:5, 0:4] += %6
-+ gradient of FC_1/weight[0:3, 0:4] += %5""",
-    ),
-    Case(
-        place,
-        "a table that is only looked up stays row-sparse",
-        """\
-operand 0: int32 row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[10, 4] = parameter Embedding_1/table
-step
-  %1: int32 row = gather 0
-  %2: float32[4] row = lookup(%0, %1)
-  result 0 = %2
-step_back
-  %3: float32[4] row = gradient 0
-deferred
-  %4: float32[10, 4] = sum scatter_row(%3, %1, size=10)
-  gradient of Embedding_1/table[0:10, 0:4] += %4""",
-        """\
-deferred
-- %4: float32[10, 4] = sum scatter_row(%3, %1, size=10)
-- gradient of Embedding_1/table[0:10, 0:4] += %4
-+ %4: float32[10, 4] = sum sparse scatter_row(%3, %1, size=10)
-+ gradient of Embedding_1/table[sparse] += %4""",
-    ),
-    Case(
-        push_sums,
-        "a sum of outer products",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[3, 4] = parameter FC_1/weight
-step
-  %1: float32[3] row = gather 0
-  %2: float32[4] row = matmul(%1, %0)
-  result 0 = %2
-step_back
-  %3: float32[4] row = gradient 0
-  %4: float32[3, 4] row = outer(%1, %3)
-deferred
-  %5: float32[3, 4] = sum %4
-  gradient of FC_1/weight[0:3, 0:4] += %5""",
-        """\
-step_back
-- %4: float32[3, 4] row = outer(%1, %3)
-deferred
-- %5: float32[3, 4] = sum %4
-+ %5: float32[3, 4] = sum outer(%1, %3)""",
     ),
     Case(
         push_sums,
