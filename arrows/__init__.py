@@ -94,7 +94,7 @@ from arrows.layers import (
 from arrows.machine import set_threads, show_config
 from arrows.onthefly import LazyBatch, LazyTensor, OnTheFly
 from arrows.ops import Parameter, RowSparse
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, foreign_names, types
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, types
 from arrows.version import __version__
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ else:
         for room in ("models", "documents", "data", "metrics", "initializers", "training", "ops"):
             names |= {inner: f"ar.{room}.{inner}" for inner in _room(room).__all__}
         names |= {own: f"ar.{own}" for own in __all__}
-        return did_you_mean.did_you_mean(name, names, foreign_names.PACKAGE)
+        return did_you_mean.did_you_mean(name, names, "package")
 
     def __dir__() -> list[str]:
         return __all__

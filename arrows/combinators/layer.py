@@ -15,8 +15,7 @@ from arrows.combinators.base.block import A, B
 from arrows.combinators.base.recorder import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import check_keywords, check_positions
-from arrows.typesys.foreign_names import LAYER
+from arrows.typesys.did_you_mean import refuse_arguments
 
 
 class Layer(Apply[A, B]):
@@ -55,7 +54,7 @@ class Layer(Apply[A, B]):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls, *args, **kwargs)
-        self.__dict__["_words"] = written_call(cls, args, kwargs, LAYER)
+        self.__dict__["_words"] = written_call(cls, args, kwargs, "layer")
         return self
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
@@ -107,25 +106,22 @@ class Layer(Apply[A, B]):
         return self.forward({spec.name: ops.parameter(self, spec) for spec in checked}, *args)
 
 
-def written_call(
-    cls: type, args: tuple[object, ...], keywords: Mapping[str, object], foreign: Mapping[str, str]
-) -> str:
+def written_call(cls: type, args: tuple[object, ...], keywords: Mapping[str, object], table: str) -> str:
     """The arguments of a constructor as messages write them.
 
     Args:
         cls: the class.
         args, keywords: what it is called with.
-        foreign: what arguments of other libraries are called here.
+        table: the table of `foreign_names` with the arguments of other libraries.
 
     Raises:
         ArrowTypeError: it does not take as many arguments, or none of such a name.
     """
-    init = inspect.getattr_static(cls, "__init__")
-    if args:
-        sizes = "the sizes of the input are inferred, not given" if isinstance(args[-1], int) else ""
-        check_positions(cls.__name__, init, args, sizes)
-    if keywords:
-        check_keywords(cls.__name__, init, keywords, foreign)
+    if args or keywords:
+        init = inspect.getattr_static(cls, "__init__")
+        sized = args and isinstance(args[-1], int)
+        hint = "the sizes of the input are inferred, not given" if sized else ""
+        refuse_arguments(init, args, keywords, call=cls.__name__, table=table, hint=hint)
     words = [_word(a) for a in args]
     words += [f"{k}={_word(v)}" for k, v in keywords.items() if k != "name"]
     return ", ".join(w for w in words if w and not w.endswith("="))

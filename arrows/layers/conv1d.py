@@ -21,7 +21,6 @@ from arrows.layers.fc import FC, Activation
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.foreign_names import LAYER
 
 
 class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
@@ -66,7 +65,7 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
     """
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
-        written_call(cls, args, keywords, LAYER)
+        written_call(cls, args, keywords, "layer")
         return super().__new__(cls)
 
     def __init__(

@@ -12,7 +12,6 @@ from arrows.combinators import Apply, lazy_context_of, set_name, spread_items, w
 from arrows.layers.arguments import class_weights, positive, smoothing_of
 from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
-from arrows.typesys.foreign_names import LOSS
 from arrows.typesys.static import Tensor
 
 
@@ -32,7 +31,7 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         self = super().__new__(cls, *args, **keywords)
-        self.__dict__["_words"] = written_call(cls, args, keywords, LOSS)
+        self.__dict__["_words"] = written_call(cls, args, keywords, "loss")
         return self
 
     def __init__(self, *, name: str | None = None) -> None:

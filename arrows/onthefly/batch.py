@@ -25,13 +25,12 @@ from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
-from arrows.typesys.foreign_names import BATCH
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
-@answers("a batch on the fly", BATCH)
+@answers("a batch on the fly", "batch")
 class LazyBatch(LazyCalls):
     """Records what is computed inside of `with net.batch() as g`, and runs it in large batches.
 

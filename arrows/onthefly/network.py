@@ -28,7 +28,6 @@ from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
-from arrows.typesys.foreign_names import NETWORK
 
 
 class Trials:
@@ -137,7 +136,7 @@ class Growth:
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
 
-@answers("a network on the fly", NETWORK)
+@answers("a network on the fly", "network")
 class OnTheFly:
     """Parameters, programs and memory for code that computes with lazy tensors, batch by batch.
 

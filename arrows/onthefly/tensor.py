@@ -13,7 +13,6 @@ from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
-from arrows.typesys.foreign_names import TENSOR
 
 if TYPE_CHECKING:
     from arrows.onthefly.values import LazyValues
@@ -22,7 +21,7 @@ OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
 
 
-@answers("a lazy tensor", TENSOR)
+@answers("a lazy tensor", "tensor")
 class LazyTensor(TensorLike):
     """A tensor whose value is computed only when the program asks for it, in one batch with others like it.
 

@@ -17,7 +17,6 @@ from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import SourceLine
 from arrows.typesys.did_you_mean import did_you_mean
 from arrows.typesys.errors import is_inside
-from arrows.typesys.foreign_names import OPERATION, OPERATION_ARGUMENT, TENSOR_OF_FUNCTION
 
 _REFUSED = re.compile(
     r"(TensorLike\.)?(\w+)\(\) ((?:got an unexpected|got multiple values|takes (?:from )?\d|missing \d).*)",
@@ -90,7 +89,7 @@ def _miscall(call: str, called: Callable[..., object], refusal: str) -> ShapeErr
     if keyword is None:
         return ShapeError(f"{call} {refusal}: {takes}")
     unknown = keyword[1]
-    likely = did_you_mean(unknown, {name: f"{name}=" for name in names}, OPERATION_ARGUMENT)
+    likely = did_you_mean(unknown, {name: f"{name}=" for name in names}, "operation_argument")
     hint = f"did you mean {likely}?" if likely and likely.split("=")[0] in names else None
     if hint is None and unknown in ("axis", "dim") and "along the last axis" in (called.__doc__ or ""):
         hint = "it works along the last axis; ops.transpose brings another one there"
@@ -120,7 +119,7 @@ def _unknown_name(error: AttributeError) -> ShapeError | None:
     name = error.name
     if not isinstance(error.obj, TensorLike) or name is None or name.startswith("_"):
         return None
-    likely = did_you_mean(name, _names(), {**OPERATION, **TENSOR_OF_FUNCTION})
+    likely = did_you_mean(name, _names(), "tensor_of_function", "operation")
     return ShapeError(
         f"a tensor of a Function has no attribute {name!r}",
         hint=f"did you mean {likely}?" if likely else None,
@@ -133,7 +132,7 @@ def unknown_operation(name: str) -> str:
     >>> unknown_operation("cat"), unknown_operation("sigmoids")
     ('ops.concat', 'ops.sigmoid')
     """
-    return "" if name.startswith("_") else did_you_mean(name, _names(), OPERATION)
+    return "" if name.startswith("_") else did_you_mean(name, _names(), "operation")
 
 
 def _names() -> dict[str, str]:

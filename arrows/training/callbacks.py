@@ -300,7 +300,7 @@ def value_of(figure: str, figures: Mapping[str, float], *, lower: bool) -> float
         ArrowValueError: there is no such figure.
     """
     if figure not in figures:
-        likely = did_you_mean(figure, {name: repr(name) for name in figures}, {})
+        likely = did_you_mean(figure, {name: repr(name) for name in figures})
         raise ArrowValueError(
             f"train: evaluate should give the figure {figure!r}, and gives {', '.join(figures) or 'nothing'}"
             + (f"; did you mean {likely}?" if likely else "")

@@ -45,12 +45,11 @@ from arrows.training.schedules import rate_at
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import explains_keywords
 from arrows.typesys.errors import NotFiniteError
-from arrows.typesys.foreign_names import TRAIN
 
 _STEPS, _SECONDS = 64, 1.0  # after so many steps, or so long, the losses of a GPU are read
 
 
-@explains_keywords(TRAIN)
+@explains_keywords("train")
 def train(
     model: Learner,
     examples: object,

@@ -5,35 +5,46 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import resources
 from opcode import opname
 from types import FrameType
 from typing import NoReturn, ParamSpec, TypeVar
 
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-from arrows.typesys.foreign_names import MODEL, PACKAGE
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
 
 
-def did_you_mean(name: str, names: Mapping[str, str], foreign: Mapping[str, str]) -> str:
+@functools.cache
+def foreign_names() -> Mapping[str, Mapping[str, str]]:
+    """What is written here instead of names of other libraries: the tables of `foreign_names.toml`.
+
+    >>> foreign_names()["optimizer"]["lr"]
+    'learning_rate='
+    """
+    return tomllib.loads(resources.files(__package__).joinpath("foreign_names.toml").read_text("utf-8"))
+
+
+def did_you_mean(name: str, names: Mapping[str, str], *tables: str) -> str:
     """Says what may have been meant by a name; empty where nothing is alike.
 
     Args:
         name: the name that there is not.
         names: those that there are, each with what is written for it.
-        foreign: what the names of other libraries are called here.
+        tables: those of `foreign_names` that the name may be in.
 
-    >>> from arrows.typesys.foreign_names import PACKAGE
-    >>> did_you_mean("LSTM", {"Length": "ar.Length"}, PACKAGE)
+    >>> did_you_mean("LSTM", {"Length": "ar.Length"}, "package")
     'ar.RNN(ar.LSTMCell(size))'
-    >>> did_you_mean("Lenght", {"Length": "ar.Length"}, PACKAGE), did_you_mean("x", {"y": "y"}, {})
+    >>> did_you_mean("Lenght", {"Length": "ar.Length"}, "package"), did_you_mean("x", {"y": "y"})
     ('ar.Length', '')
     """
-    if name in foreign:
-        return foreign[name]
+    for table in tables:
+        if name in foreign_names()[table]:
+            return foreign_names()[table][name]
     by_case = {own.lower(): written for own, written in names.items()}
     close = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.75)
     return by_case[close[0]] if close else ""
@@ -87,13 +98,13 @@ def likely_name(name: str, names: Iterable[str]) -> str:
     ('Adam', '')
     """
     # Tools ask for names with an underscore.
-    return "" if name.startswith("_") else did_you_mean(name, {own: own for own in names}, PACKAGE)
+    return "" if name.startswith("_") else did_you_mean(name, {own: own for own in names}, "package")
 
 
 def no_model_attribute(model: object, name: str) -> NoReturn:
     """Raises the error for an attribute that a model has not."""
     names = {own: f"model.{own}" for own in dir(model) if not own.startswith("_")}
-    likely = "" if name.startswith("_") else did_you_mean(name, names, MODEL)
+    likely = "" if name.startswith("_") else did_you_mean(name, names, "model")
     hint = f"; did you mean {likely}?" if likely else ""
     raise AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}{hint}")
 
@@ -118,10 +129,10 @@ class _Elsewhere:
         )
 
 
-def answers(owner: str, foreign: Mapping[str, str]) -> Callable[[type[C]], type[C]]:
-    """A class decorator: attributes that the class lacks say what is written instead.
+def answers(owner: str, table: str) -> Callable[[type[C]], type[C]]:
+    """A class decorator: attributes in a table of `foreign_names` say what is written instead.
 
-    >>> @answers("a box", {"backward": "forward"})
+    >>> @answers("a box", "tensor")
     ... class Box:
     ...     __slots__ = ()
     >>> hasattr(Box(), "backward")
@@ -129,116 +140,74 @@ def answers(owner: str, foreign: Mapping[str, str]) -> Callable[[type[C]], type[
     """
 
     def decorate(cls: type[C]) -> type[C]:
-        for name, likely in foreign.items():
+        for name, likely in foreign_names()[table].items():
             setattr(cls, name, _Elsewhere(owner, name, likely))
         return cls
 
     return decorate
 
 
-def check_keywords(
-    call: str, function: Callable[..., object], keywords: Iterable[str], foreign: Mapping[str, str]
-) -> None:
-    """Refuses keyword arguments that a function does not have, and says which may be meant.
-
-    Raises:
-        ArrowTypeError: there is no such argument.
-
-    >>> check_keywords("f", lambda learning_rate: None, ["learning_rate"], {"lr": "learning_rate="})
-    """
-    names = _keywords_of(function)
-    unknown = [] if names is None else [name for name in keywords if name not in names]
-    if names is None or not unknown:
-        return
-    name, written = unknown[0], {keyword: f"{keyword}=" for keyword in names}
-    likely = did_you_mean(name, written, foreign)
-    if likely.endswith("=") and likely.split("=")[0] not in names:  # another function of this kind has it
-        likely = did_you_mean(name, written, {})
-    hint = f"did you mean {likely}?" if likely else ""
-    raise ArrowTypeError(
-        message(
-            f"cannot call {call} at {SourceLine.here()}",
-            reason=f"{call} has no argument {name!r}: it takes {', '.join(names)}",
-            hint=hint,
-        )
-    )
+@functools.cache
+def _parameters(function: Callable[..., object]) -> tuple[inspect.Parameter, ...]:
+    return tuple(p for p in inspect.signature(function).parameters.values() if p.name != "self")
 
 
 def refuse_arguments(
-    call: str,
     function: Callable[..., object],
     args: Sequence[object],
     keywords: Iterable[str],
-    foreign: Mapping[str, str],
+    *,
+    table: str,
+    call: str = "",
+    hint: str = "",
 ) -> None:
-    """Says what is wrong with the arguments of a constructor, if one is too many, unknown or missing.
+    """Says what is wrong with the arguments of a call, if one is too many, unknown or missing.
+
+    Args:
+        function: what is called; the `__init__` of a class.
+        args: what it gets by position, without `self`.
+        keywords: the names of what it gets by keyword.
+        table: the table of `foreign_names` with the arguments of other libraries.
+        call: its name in messages, if it has another one.
+        hint: what may be meant by too many arguments.
 
     Raises:
         ArrowTypeError: so it is.
 
-    >>> refuse_arguments("f", lambda self, size: None, [3], [], {})
+    >>> refuse_arguments(lambda learning_rate: None, [], ["learning_rate"], table="optimizer")
     """
-    check_positions(call, function, args)
-    check_keywords(call, function, keywords, foreign)
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    wanted = [p.name for p in parameters if p.default is p.empty and p.kind in kinds][len(args) :]
-    missing = [name for name in wanted if name not in keywords]
-    if missing:
-        names = [p.name for p in parameters]
-        reason = f"{call} needs {' and '.join(missing)}: it takes {', '.join(names)}"
-        raise ArrowTypeError(message(f"cannot call {call} at {SourceLine.here()}", reason=reason))
-
-
-def check_positions(
-    call: str, function: Callable[..., object], args: Sequence[object], hint: str = ""
-) -> None:
-    """Refuses more arguments by position than a constructor takes, and says which there are.
-
-    Args:
-        call: the name of the constructor.
-        function: its `__init__`.
-        args: what it gets by position.
-        hint: what may be meant.
-
-    Raises:
-        ArrowTypeError: there are too many.
-
-    >>> check_positions("f", lambda self, size: None, [3])
-    """
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return
-    first = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
-    count = len(args)
-    if count <= len(first):
-        return
+    call = call or function.__name__
+    parameters = _parameters(function)
+    kinds = {p.kind for p in parameters}
+    by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    got = f"{count} argument{'s' if count > 1 else ''}"
-    reason = f"{call} takes {' and '.join(first) or 'nothing'} by position, and got {got}"
-    raise ArrowTypeError(
-        message(
-            f"cannot call {call} at {SourceLine.here()}",
-            reason=reason + (f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""),
-            hint=hint,
-        )
-    )
+    names = [p.name for p in by_position if p.kind is p.POSITIONAL_OR_KEYWORD] + by_keyword
+    unknown = [] if inspect.Parameter.VAR_KEYWORD in kinds else [x for x in keywords if x not in names]
+    missing = [p.name for p in by_position[len(args) :] if p.default is p.empty and p.name not in keywords]
+    if len(args) > len(by_position) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        got = f"{len(args)} argument{'s' if len(args) > 1 else ''}"
+        takes = " and ".join(p.name for p in by_position) or "nothing"
+        more = f"; it takes by keyword {', '.join(by_keyword)}" if by_keyword else ""
+        reason = f"{call} takes {takes} by position, and got {got}{more}"
+    elif unknown:
+        written = {name: f"{name}=" for name in names}
+        likely = did_you_mean(unknown[0], written, table)
+        if likely.endswith("=") and likely.split("=")[0] not in names:  # another function of this kind has it
+            likely = did_you_mean(unknown[0], written)
+        reason = f"{call} has no argument {unknown[0]!r}: it takes {', '.join(names)}"
+        hint = f"did you mean {likely}?" if likely else ""
+    elif missing:
+        reason = f"{call} needs {' and '.join(missing)}: it takes {', '.join(p.name for p in parameters)}"
+        hint = ""
+    else:
+        return
+    raise ArrowTypeError(message(f"cannot call {call} at {SourceLine.here()}", reason=reason, hint=hint))
 
 
-@functools.cache
-def _keywords_of(function: Callable[..., object]) -> tuple[str, ...] | None:
-    """The names that a function takes by keyword; None if it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    return tuple(name for name in named if name != "self")
-
-
-def explains_keywords(foreign: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def explains_keywords(table: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: a function says what may be meant by a keyword argument that it does not have.
 
-    >>> @explains_keywords({"lr": "learning_rate="})
+    >>> @explains_keywords("optimizer")
     ... def step(learning_rate):
     ...     return learning_rate
     >>> step(learning_rate=3)
@@ -249,7 +218,7 @@ def explains_keywords(foreign: Mapping[str, str]) -> Callable[[Callable[P, R]], 
         @functools.wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> R:
             if keywords:
-                check_keywords(function.__name__, function, keywords, foreign)
+                refuse_arguments(function, args, keywords, table=table)
             return function(*args, **keywords)
 
         return call

@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.typesys import foreign_names
+from arrows.typesys.did_you_mean import foreign_names
 
 OPS: Any = ops
 
@@ -118,9 +118,9 @@ def test_names_of_operations() -> None:
 
 
 def test_foreign_names_are_none_of_ours_and_say_what_there_is() -> None:
-    assert not foreign_names.OPERATION.keys() & set(ops.__all__)
-    assert not [name for name in foreign_names.TENSOR_OF_FUNCTION if hasattr(ops.TensorLike, name)]
-    tables = (foreign_names.OPERATION, foreign_names.TENSOR_OF_FUNCTION)
+    assert not foreign_names()["operation"].keys() & set(ops.__all__)
+    assert not [name for name in foreign_names()["tensor_of_function"] if hasattr(ops.TensorLike, name)]
+    tables = (foreign_names()["operation"], foreign_names()["tensor_of_function"])
     for text in (text for table in tables for text in table.values()):
         for word in text.replace("(", " ").replace(",", " ").replace(")", " ").split():
             start, _, rest = word.partition(".")

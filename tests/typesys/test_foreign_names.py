@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.training import SGD, Adam, RMSprop, train
-from arrows.typesys import foreign_names
+from arrows.typesys.did_you_mean import foreign_names
 
 MODEL: Any = ar.compile(ar.Vector(3) >> ar.FC([]))
 PACKAGE: Any = ar
@@ -92,9 +92,9 @@ def test_names_that_are_imported(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("cls", "table"),
     [
-        (ar.OnTheFly, foreign_names.NETWORK),
-        (ar.LazyBatch, foreign_names.BATCH),
-        (ar.LazyTensor, foreign_names.TENSOR),
+        (ar.OnTheFly, foreign_names()["network"]),
+        (ar.LazyBatch, foreign_names()["batch"]),
+        (ar.LazyTensor, foreign_names()["tensor"]),
     ],
 )
 def test_methods_on_the_fly(cls: Any, table: Any) -> None:
@@ -172,11 +172,16 @@ def test_what_takes_any_argument_is_left_alone() -> None:
 
 
 def test_no_foreign_name_is_a_name_of_ours() -> None:
-    assert not foreign_names.PACKAGE.keys() & set(ar.__all__)
-    assert not [name for name in foreign_names.MODEL if hasattr(type(MODEL), name)]
-    assert not foreign_names.TRAIN.keys() & inspect.signature(train).parameters.keys()
-    assert not foreign_names.OPTIMIZER.keys() & inspect.signature(Adam).parameters.keys()
-    for table in (foreign_names.PACKAGE, foreign_names.MODEL, foreign_names.NETWORK, foreign_names.BATCH):
+    assert not foreign_names()["package"].keys() & set(ar.__all__)
+    assert not [name for name in foreign_names()["model"] if hasattr(type(MODEL), name)]
+    assert not foreign_names()["train"].keys() & inspect.signature(train).parameters.keys()
+    assert not foreign_names()["optimizer"].keys() & inspect.signature(Adam).parameters.keys()
+    for table in (
+        foreign_names()["package"],
+        foreign_names()["model"],
+        foreign_names()["network"],
+        foreign_names()["batch"],
+    ):
         for text in table.values():
             for word in text.replace("(", " ").replace(",", " ").replace(")", " ").split():
                 if word.startswith("ar."):
@@ -197,7 +202,7 @@ def test_foreign_arguments_of_blocks_are_none_of_ours() -> None:
         block for block in blocks if issubclass(block, ar.Block) and not issubclass(block, ar.Layer)
     ):
         names = inspect.signature(block.__init__).parameters.keys()  # type: ignore[misc]
-        assert not foreign_names.BLOCK.keys() & names, block
+        assert not foreign_names()["block"].keys() & names, block
 
 
 def test_errors_within_a_constructor_are_left_alone() -> None:

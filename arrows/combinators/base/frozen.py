@@ -8,7 +8,6 @@ from typing import ClassVar, NoReturn, Self
 
 from arrows.combinators.base.arguments import type_refusal
 from arrows.typesys.did_you_mean import refuse_arguments
-from arrows.typesys.foreign_names import BLOCK
 
 
 class Frozen:
@@ -83,7 +82,8 @@ def _sealing(init: Callable[..., None], owner: str) -> Callable[..., None]:
             walk = error.__traceback__
             if walk is not None and walk.tb_next is None:  # Python could not call it with these arguments
                 own = type(self).__init__ is sealed  # else a subclass calls it, whose code is wrong
-                refuse_arguments(type(self).__name__ if own else owner, init, args, kwargs, BLOCK)
+                call = type(self).__name__ if own else owner
+                refuse_arguments(init, args, kwargs, call=call, table="block")
             raise
         if type(self).__init__ is sealed:
             self.__dict__["_sealed"] = True

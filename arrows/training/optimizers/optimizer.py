@@ -26,8 +26,7 @@ from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.training.schedules import Rate, Rates, is_frozen, rate_at, rate_text, require_rate
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.did_you_mean import check_keywords, check_positions
-from arrows.typesys.foreign_names import OPTIMIZER
+from arrows.typesys.did_you_mean import refuse_arguments
 
 _HALF_A_STEP = (
     "This came in the middle of a step of the optimizer: some parameters, and what the optimizer keeps for "
@@ -128,8 +127,8 @@ class Optimizer:
                     f"{cls.__name__}(0.001)) and optimizer.step(model, grads) change those of the model. For "
                     "other rates of some, or to freeze them: rates={'embed/*': 0.1}"
                 )
-            check_positions(cls.__name__, cls.__init__, args)
-            check_keywords(cls.__name__, cls.__init__, keywords, OPTIMIZER)
+            if args or keywords:
+                refuse_arguments(cls.__init__, args, keywords, call=cls.__name__, table="optimizer")
             return super().__new__(cls)
 
     def __post_init__(self) -> None:
