@@ -1,40 +1,27 @@
-"""Parses types from text: the inverse of `notation`, with an explicit stack instead of recursion."""
+"""Parses types from text: the inverse of `notation`.
+
+The notation is nearly Python's own, so Python parses it. It does not know the colon behind a label, which is
+replaced by `|`: an operator that binds weaker than all that may stand in a label or a type.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.quoting import quoted
-from arrows.typesys.types import DTYPES, Broadcast, Input, Sequence, Tensor, Tuple, Type, Void
+from arrows.typesys.types import DTYPES, Broadcast, Input, Sequence, Tensor, Tuple, Type, Void, as_type
 
-TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<string>[bB]?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))
-      | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-      | (?P<word>[^\W\d]\w*)
-      | (?P<mark>->|[()\[\]:,.])
-      | (?P<end>$)
-    )""",
-    re.VERBOSE | re.DOTALL,
+_TEXT_OR_COLON = re.compile(
+    r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?:(?P<word>[^\W\d]\w*)\s*)?:""", re.DOTALL
 )
-
-
-@dataclass(slots=True)
-class _OpenTuple:
-    """A tuple whose closing bracket is still to come, with its items so far."""
-
-    items: list[Type] = field(default_factory=list)
-    labels: list[Hashable] = field(default_factory=list)
-    label: tuple[Hashable] | None = None  # of the next item; in a tuple, since a label may be None itself
-
-
-_Open: TypeAlias = _OpenTuple | type[Sequence] | type[Broadcast]
-"""What an open bracket belongs to: a tuple, or the class that makes a type of its one element."""
+_HINT = (
+    "a type is Input, Void, Sequence(T), Broadcast(T), a tuple such as (T, U), (T,) or (left: T, right: U), "
+    f"or an element type with its sizes, as float32[300]; the element types are {', '.join(sorted(DTYPES))}"
+)
 
 
 def parse_type(text: str) -> Type:
@@ -44,194 +31,73 @@ def parse_type(text: str) -> Type:
     `(left: T, right: U)`, `(T,)`; the short-hands `[3]` and `[3, int32]` are allowed too.
 
     Raises:
-        ArrowTypeError: the text is not a type; the message names the first character that does not fit.
+        ArrowTypeError: the text is not a type, or it nests deeper than Python reads, about 100 brackets.
 
     Example:
         >>> parse_type("(words: Sequence(int32), scale: float64[2, 3])")
         (words: Sequence(int32), scale: float64[2, 3])
     """
-    return _Reader(text).read()
+    try:
+        return _type(ast.parse(_TEXT_OR_COLON.sub(_operator, text.strip()), mode="eval").body)
+    except (ArrowTypeError, ArrowValueError) as error:
+        reason = str(error)
+    except SyntaxError as error:
+        reason = f"it is not in the notation of types: {error.msg}"
+    except (ValueError, TypeError, RecursionError, MemoryError):  # Python's parser and labels that it read
+        reason = "it is not in the notation of types"
+    raise ArrowTypeError(message(f"cannot read {quoted(text)} as a type", reason=reason, hint=_HINT))
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = self._tokens()
-        self.at = 0
+def _operator(match: re.Match[str]) -> str:
+    """Writes `|` for a colon, and a word before it as a text, for it may be a keyword of Python."""
+    text, word = match["text"], match["word"]
+    if text:
+        return text
+    return "|" if word is None else f"{word if word in ('None', 'True', 'False') else repr(word)}|"
 
-    def _tokens(self) -> list[tuple[str, str, int]]:
-        """The kind, text and position of each token."""
-        tokens: list[tuple[str, str, int]] = []
-        place = 0
-        while True:
-            match = TOKEN.match(self.text, place)
-            if match is None:
-                place += len(self.text[place:]) - len(self.text[place:].lstrip())
-                raise self._error(place, f"is {self.text[place]!r}, which no type contains")
-            kind = str(match.lastgroup)
-            tokens.append((kind, match.group(kind), match.start(kind)))
-            if kind == "end":
-                return tokens
-            place = match.end()
 
-    def read(self) -> Type:
-        self.closing = self._brackets()
-        stack: list[_Open] = []
-        while True:
-            kind, word, place = self.tokens[self.at]
-            finished: Type | None = None
-            around = stack[-1] if stack else None
-            if isinstance(around, _OpenTuple) and around.label is None:
-                if self._is(")"):
-                    stack.pop()
-                    finished = self._close(around)
-                elif (label := self._label()) is not None:
-                    around.label = label
-                    continue
-            if finished is None:
-                if self._is("("):
-                    self.at += 1
-                    stack.append(_OpenTuple())
-                    continue
-                if kind == "word" and word in ("Sequence", "Broadcast"):
-                    self.at += 1
-                    self._expect("(", f"after {word}")
-                    stack.append(Sequence if word == "Sequence" else Broadcast)
-                    continue
-                finished = self._leaf(kind, word, place)
-            while True:  # put the finished type into the bracket around it
-                if not stack:
-                    if self.tokens[self.at][0] != "end":
-                        raise self._error(self.tokens[self.at][2], "comes after the end of the type")
-                    return finished
-                around = stack[-1]
-                if not isinstance(around, _OpenTuple):
-                    self._expect(")", f"after the element of the {around.__name__}")
-                    stack.pop()
-                    finished = around(finished)
-                    continue
-                labelled = around.label is not None
-                if around.items and labelled != bool(around.labels):
-                    differ = "a label, but others have none" if labelled else "no label, but others have one"
-                    hint = "label all items of a tuple, or none"
-                    raise self._error(place, f"is the item {finished}, which has {differ}", hint)
-                if around.label is not None:
-                    around.labels.append(around.label[0])
-                    around.label = None
-                around.items.append(finished)
-                if self._is(","):
-                    self.at += 1
-                    break
-                end = self.tokens[self.at][2]
-                if not self._is(")"):
-                    raise self._error(end, "should be a comma or a closing bracket")
-                if len(around.items) == 1:
-                    raise self._error(
-                        end, "closes a tuple of one item without its comma", f"write ({finished},)"
-                    )
-                stack.pop()
-                finished = self._close(around)
-
-    def _close(self, done: _OpenTuple) -> Type:
-        """Makes the tuple that ends at the current token."""
-        place = self.tokens[self.at][2]
-        self.at += 1
-        try:
-            return Tuple(tuple(done.items), tuple(done.labels) if done.labels else None)
-        except ArrowValueError as error:
-            raise self._error(place, f"ends a tuple where {error}") from None
-
-    def _is(self, mark: str) -> bool:
-        """Whether the next token is this mark."""
-        return self.tokens[self.at][:2] == ("mark", mark)
-
-    def _leaf(self, kind: str, word: str, place: int) -> Type:
-        self.at += 1
-        if kind == "word":
-            if word == "Input":
-                return Input()
-            if word == "Void":
-                return Void()
-            if word in DTYPES:
-                return Tensor(self._shape()[0], word)
-            raise self._error(
-                place,
-                f"is {quoted(word)}, which is not a type",
-                "Input, Void, Sequence(T), Broadcast(T), a tuple of types, or an element type with its "
-                f"sizes, as float32[300]; the element types are {', '.join(sorted(DTYPES))}",
+def _type(node: ast.expr) -> Type:
+    match node:
+        case ast.Name("Input"):
+            return Input()
+        case ast.Name("Void"):
+            return Void()
+        case ast.Name(word) if word in DTYPES:
+            return Tensor((), word)
+        case ast.Subscript(ast.Name(word), sizes) if word in DTYPES:
+            return Tensor(tuple(map(_size, sizes.elts if isinstance(sizes, ast.Tuple) else [sizes])), word)
+        case ast.List(sizes):
+            return as_type(list(map(_size, sizes)))
+        case ast.Call(ast.Name("Sequence"), [element], []):
+            return Sequence(_type(element))
+        case ast.Call(ast.Name("Broadcast"), [element], []):
+            return Broadcast(_type(element))
+        case ast.Tuple(items):
+            return _tuple(items)
+        case ast.BinOp(_, ast.BitOr(), _):
+            raise ArrowTypeError(
+                "labels stand in tuples alone, and a tuple of one item has a comma: (left: T,)"
             )
-        if kind == "mark" and word == "[":
-            self.at -= 1
-            return Tensor(*self._shape(short=True))
-        token = "the end of the text" if kind == "end" else quoted(word)
-        raise self._error(place, f"is {token}, where a type is expected")
+    raise ArrowTypeError(f"{ast.unparse(node)} is not a type")
 
-    def _shape(self, short: bool = False) -> tuple[tuple[int, ...], str]:
-        """Reads the sizes in square brackets, if there are any; a short-hand may end in an element type."""
-        sizes: list[int] = []
-        dtype = "float32"
-        if not self._is("["):
-            return (), dtype
-        self.at += 1
-        while not self._is("]"):
-            kind, word, place = self.tokens[self.at]
-            word = word.strip("'\"")
-            if kind == "number" and word.isascii() and word.isdigit() and len(word) < 19:
-                sizes.append(int(word))
-            elif short and word in DTYPES:
-                dtype = word
-            else:
-                raise self._error(
-                    place, f"is {quoted(word)}, where a size is expected", "a shape is [3] or [3, 4]"
-                )
-            self.at += 1
-            if self._is(",") and dtype == "float32":
-                self.at += 1
-            elif not self._is("]"):
-                raise self._error(self.tokens[self.at][2], "should be a comma or a closing bracket")
-        self.at += 1
-        return tuple(sizes), dtype
 
-    def _label(self) -> tuple[Hashable] | None:
-        """Reads a label and its colon, if they come next; else None."""
-        kind, word, place = self.tokens[self.at]
-        last = self.closing.get(self.at, self.at)
-        if self.tokens[min(last + 1, len(self.tokens) - 1)][:2] != ("mark", ":"):
-            return None
-        value: Hashable = word
-        if kind != "word" or word in ("None", "True", "False"):
-            end = self.tokens[last]
-            try:
-                value = ast.literal_eval(self.text[place : end[2] + len(end[1])])
-                hash(value)
-            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-                raise self._error(place, "begins a label that cannot be read") from None
-        self.at = last + 2
-        return (value,)
+def _tuple(items: list[ast.expr]) -> Type:
+    labels: list[Hashable] = []
+    types: list[Type] = []
+    for item in items:
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.BitOr):
+            labels.append(ast.literal_eval(item.left))
+            item = item.right
+        types.append(_type(item))
+    if labels and len(labels) < len(types):
+        raise ArrowTypeError("some items of a tuple have labels, and others have none")
+    return Tuple(types, tuple(labels) if labels else None)
 
-    def _brackets(self) -> dict[int, int]:
-        """The numbers of the tokens that close round brackets, by the numbers of those that open them."""
-        closing: dict[int, int] = {}
-        opened: list[int] = []
-        for i, (kind, word, _) in enumerate(self.tokens):
-            if kind == "mark" and word == "(":
-                opened.append(i)
-            elif kind == "mark" and word == ")" and opened:
-                closing[opened.pop()] = i
-        return closing
 
-    def _expect(self, mark: str, where: str) -> None:
-        kind, word, place = self.tokens[self.at]
-        if kind != "mark" or word != mark:
-            instead = "the text ends" if kind == "end" else f"there is {quoted(word)}"
-            raise self._error(place, f"should be {mark!r} {where}, but {instead}")
-        self.at += 1
-
-    def _error(self, place: int, reason: str, hint: str = "") -> ArrowTypeError:
-        return ArrowTypeError(
-            message(
-                f"cannot read {quoted(self.text)} as a type",
-                reason=f"character {place + 1} {reason}",
-                hint=hint,
-            )
-        )
+def _size(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(word):
+            return word
+    raise ArrowTypeError(f"{ast.unparse(node)} is not a size")
