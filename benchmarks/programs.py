@@ -69,7 +69,7 @@ def bilstm_tagger(
     return loss
 
 
-def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, classes: int = 5) -> Program:
+def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, num_classes: int = 5) -> Program:
     """The network of `arrows.models.sentiment`.
 
     >>> net = ar.OnTheFly()
@@ -79,7 +79,7 @@ def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, classes: int = 5) ->
     """
     embed = ar.Embedding(len(vocabulary), size, name="embed")
     cell = ar.TreeLSTM(size, children=2, name="cell")
-    classify, cross_entropy = ar.FC(classes, name="classify"), ar.SoftmaxCrossEntropy()
+    classify, cross_entropy = ar.FC(num_classes, name="classify"), ar.SoftmaxCrossEntropy()
 
     def loss(g: LazyBatch, tree: Tree) -> LazyTensor:
         no_word, no_halves = g.zeros([size]), g.zeros((cell.state, cell.state))

@@ -88,7 +88,13 @@ class Spinn:
     """The layers, and the programs for one sentence that use them."""
 
     def __init__(
-        self, vocabulary: int, *, size: int = 64, tracking: int = 32, classes: int = 5, dropout: float = 0.2
+        self,
+        vocabulary: int,
+        *,
+        size: int = 64,
+        tracking: int = 32,
+        num_classes: int = 5,
+        dropout: float = 0.2,
     ) -> None:
         embed, project = ar.Embedding(vocabulary, size, name="words"), ar.FC(2 * size, name="project")
         drop = ar.Dropout(dropout)
@@ -97,7 +103,7 @@ class Spinn:
         self.tracker = tracker = ar.LSTMCell(tracking, name="tracker")
         self.choose, self.classify = choose, classify = (
             ar.FC(2, name="choose"),
-            ar.FC(classes, name="classify"),
+            ar.FC(num_classes, name="classify"),
         )
         self.join = ar.TreeLSTM(size, children=2, name="join")
 

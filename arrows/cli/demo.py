@@ -117,7 +117,7 @@ def judgement(judge: ar.Model, tree: Tree) -> str:
     """The class that a model predicts, with its probability, and the grammar's if it knows all words.
 
     >>> from arrows.models import sentiment
-    >>> judge = ar.compile(sentiment(ar.Vocabulary([]), size=2, classes=1).judge)
+    >>> judge = ar.compile(sentiment(ar.Vocabulary([]), size=2, num_classes=1).judge)
     >>> judgement(judge, {"word": "good"})
     'very negative 100 %  (the grammar: positive)'
     """

@@ -23,14 +23,16 @@ TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
 LABEL_FIRST = re.compile(r"[ \t\r\n\f\v]*\([ \t\r\n\f\v]*[0-9]+[ \t\r\n\f\v(]")
 
 
-def parse_tree(text: str, *, labelled: bool | None = None, classes: int = 5, source: str = "tree") -> Tree:
+def parse_tree(
+    text: str, *, labelled: bool | None = None, num_classes: int = 5, source: str = "tree"
+) -> Tree:
     """Reads one tree: bare, `((not good) film)`, or labelled, `(3 (2 It) (4 good))`.
 
     Args:
         text: the tree; it may run over several lines. A node of a bare tree is a word, a word in brackets, or
             two trees in brackets; one of a labelled tree a label and one word or two labelled trees.
         labelled: whether it has labels; None: it does if it begins with a bracket and an integer.
-        classes: labels are whole numbers from 0 to `classes - 1`.
+        num_classes: labels are whole numbers from 0 to `num_classes - 1`.
         source: the name of the text in errors.
 
     Returns:
@@ -49,11 +51,11 @@ def parse_tree(text: str, *, labelled: bool | None = None, classes: int = 5, sou
     ...
     arrows.typesys.errors.InputError: tree:1:12: expected a label from 0 to 4, got '9'
     """
-    return _parse(text.removeprefix("\ufeff"), source, 1, labelled, classes)
+    return _parse(text.removeprefix("\ufeff"), source, 1, labelled, num_classes)
 
 
 def read_trees(
-    path: Source, *, labelled: bool | None = True, classes: int = 5, errors: str = "stop"
+    path: Source, *, labelled: bool | None = True, num_classes: int = 5, errors: str = "stop"
 ) -> FileReader[Tree]:
     """Reads a file of trees, one per line, such as the Stanford Sentiment Treebank's.
 
@@ -63,7 +65,7 @@ def read_trees(
         path: the file, in UTF-8, or one that is open; if its name ends in `.gz` or `.zst`, it is
             decompressed.
         labelled: whether trees have labels; None: those have that begin with a bracket and an integer.
-        classes: labels are whole numbers from 0 to `classes - 1`.
+        num_classes: labels are whole numbers from 0 to `num_classes - 1`.
         errors: "stop" at the first error; or "skip": leave out the trees with errors, and list these in the
             reader's `skipped`.
 
@@ -89,7 +91,7 @@ def read_trees(
                 yield number, partial(read, raw, name, number)
 
     def read(raw: bytes, name: str, number: int) -> Tree:
-        return _parse(decoded(raw, name, number), name, number, labelled, classes)
+        return _parse(decoded(raw, name, number), name, number, labelled, num_classes)
 
     return FileReader("read_trees", path, parse, errors)
 
@@ -134,7 +136,7 @@ def words(trees: Iterable[Tree]) -> Iterator[str]:
                 stack += (tree["right"], tree["left"])
 
 
-def _parse(text: str, source: str, line: int, labelled: bool | None, classes: int) -> Tree:
+def _parse(text: str, source: str, line: int, labelled: bool | None, num_classes: int) -> Tree:
     """Reads one tree with a stack of its own, since recursion would limit the depth."""
     if labelled is None:
         labelled = LABEL_FIRST.match(text) is not None
@@ -174,8 +176,10 @@ def _parse(text: str, source: str, line: int, labelled: bool | None, classes: in
                 # str.isdigit alone would accept '²', and int() would accept '1_0' and other scripts' digits.
                 if token == "(":
                     raise error(position, "expected a label, got '('")
-                if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < classes):
-                    raise error(position, f"expected a label from 0 to {classes - 1}, got {quoted(token)}")
+                if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < num_classes):
+                    raise error(
+                        position, f"expected a label from 0 to {num_classes - 1}, got {quoted(token)}"
+                    )
                 node["label"] = int(token)
                 continue
             if len(parts) == 2:

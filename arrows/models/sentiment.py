@@ -27,8 +27,8 @@ class Sentiment:
     Attributes:
         learn: reads trees with labels; the metric `loss` is the cross-entropy of each node.
         judge: reads trees with or without labels and returns the class scores of the root,
-            `float32[classes]`; the metric `scores` holds those of each node, in the order left half, right
-            half, then the pair.
+            `float32[num_classes]`; the metric `scores` holds those of each node, in the order left half,
+            right half, then the pair.
 
     >>> sentiment(ar.Vocabulary(["good"]), size=4).learn is not None
     True
@@ -44,7 +44,7 @@ def sentiment(
     *,
     size: int = 64,
     embedding: int | None = None,
-    classes: int = 5,
+    num_classes: int = 5,
     dropout: float = 0.0,
     word_dropout: float = 0.0,
     recurrent_dropout: float = 0.0,
@@ -58,7 +58,7 @@ def sentiment(
         vocabulary: the words, with a number for unknown ones, such as `ar.Vocabulary.of` gives.
         size: size of the hidden state and of the memory cell.
         embedding: size of the word vectors; default: `size`.
-        classes: number of classes; labels run from 0 to `classes - 1`.
+        num_classes: labels run from 0 to `num_classes - 1`.
         dropout: dropout rate of the hidden state before the classifier.
         word_dropout: dropout rate of the word vectors.
         recurrent_dropout: dropout rate of what a node adds to its memory cell.
@@ -72,7 +72,7 @@ def sentiment(
     embedding = size if embedding is None else embedding
     embed = ar.Embedding(len(vocabulary), embedding, name="embed")
     cell = ar.TreeLSTM(size, children=2, dropout=recurrent_dropout, name="cell")
-    classify = ar.FC(classes, name="classify")
+    classify = ar.FC(num_classes, name="classify")
     scores = ar.Dropout(dropout) >> classify if dropout else classify
     vector = embed >> ar.Dropout(word_dropout) if word_dropout else embed
     cross_entropy = ar.SoftmaxCrossEntropy()
