@@ -1,6 +1,6 @@
-"""Blocks for documents, JSON values of any shape: `ar.infer_block` proposes one from samples.
+"""Blocks for documents, JSON values of any shape: `ar.infer_block` proposes one from examples.
 
-Samples become a schema of what they have at each path (`schema.py`); from the schema it is decided how each
+Examples become a schema of what they have at each path (`schema.py`); from the schema it is decided how each
 path is read (`decide.py`); and of the decisions, a table of plain JSON, a block and its source are made
 (`build.py`), by the functions of `blocks.py`.
 """

@@ -1,6 +1,6 @@
-"""Decides how each path of a document is read, from what the samples have there.
+"""Decides how each path of a document is read, from what the examples have there.
 
-The decisions are a table: by path, in the order of the samples, a row of plain JSON with the kind of block,
+The decisions are a table: by path, in the order of the examples, a row of plain JSON with the kind of block,
 what this kind wants to know, and why.
 """
 
@@ -32,7 +32,7 @@ KINDS = {
 
 _MOST_CATEGORIES = 10_000
 _LONGEST_NAME = 64  # characters of a category
-_FEW = 20  # samples with which statistics begin
+_FEW = 20  # examples with which statistics begin
 _RARE = 50  # with more categories than these, those that occur once are unknown
 _SELDOM = 3  # a vector is hardly learnt from fewer occurrences
 _CODES = range(3, 11)  # so many different whole numbers are codes, if each occurs `_FEW` times on average
@@ -99,7 +99,7 @@ def _require_kind(kind: str, schema: Schema, node: Node) -> None:
     if kind not in fits:
         there = " and ".join(f"{name}s" for name in node.types) or "nothing but null"
         fitting = f"there it may be {', '.join(sorted(fits))}" if fits else "there no kind can be chosen"
-        raise _misfit(kind, node.path, f"the samples have {there}; {fitting}")
+        raise _misfit(kind, node.path, f"the examples have {there}; {fitting}")
 
 
 def _misfit(kind: str, path: str, why: str) -> ArrowValueError:
@@ -195,7 +195,7 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Row:
     if forced == "date":
         wrong = next(text for text in texts if _dates([text]) is None)
         iso = "dates are written as in ISO 8601: 2024-05-31 or 2024-05-31T12:00:00Z"
-        raise _misfit(forced, path, f"a sample has {quoted(wrong)}; {iso}")
+        raise _misfit(forced, path, f"an example has {quoted(wrong)}; {iso}")
     if forced == "characters":
         letters = Counter(letter for text in counts for letter in text)
         ordered = sorted(letters, key=lambda letter: (-letters[letter], letter))

@@ -1,4 +1,4 @@
-"""`infer_block`: proposes a block for sample documents."""
+"""`infer_block`: proposes a block for example documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Proposal:
     >>> proposal.decisions["age"]
     {'kind': 'number', 'because': '1 number from 3 to 3; 1 null', 'mean': 3.0, 'std': 1.0, 'null': True}
     >>> print(proposal)
-    path  read as  because the samples have
+    path  read as  because the examples have
     $     object   2 objects of 1 field
     age   number   1 number from 3 to 3; 1 null
     """
@@ -43,7 +43,7 @@ class Proposal:
     source: str
 
     def table(self) -> list[tuple[str, str, str]]:
-        """Each path, how it is read, and what the samples have there; `$` is the document itself.
+        """Each path, how it is read, and what the examples have there; `$` is the document itself.
 
         >>> infer_block([{"age": 3}]).table()
         [('$', 'object', '1 object of 1 field'), ('age', 'number', '1 number from 3 to 3')]
@@ -51,14 +51,14 @@ class Proposal:
         return [(path, read_as(row), row["because"]) for path, row in self.decisions.items()]
 
     def __str__(self) -> str:
-        rows = [("path", "read as", "because the samples have"), *self.table()]
+        rows = [("path", "read as", "because the examples have"), *self.table()]
         shown = [(printable(shortened(path, 60)), kind, printable(because)) for path, kind, because in rows]
         first, second = (max(len(row[column]) for row in shown) for column in (0, 1))
         return "\n".join(f"{path:{first}}  {kind:{second}}  {because}" for path, kind, because in shown)
 
 
 def infer_block(
-    samples: Iterable[object],
+    examples: Iterable[object],
     *,
     width: int = 32,
     ignore: Collection[str] = (),
@@ -73,7 +73,7 @@ def infer_block(
     unknown category has a vector of its own, and other fields are passed over.
 
     Args:
-        samples: documents of the kind that the block is to read, as `json.loads` gives them.
+        examples: documents of the kind that the block is to read, as `json.loads` gives them.
         width: length of the vectors within the block and of its result.
         ignore: paths of fields to leave out, such as `["id", "author.email"]`.
         kinds: how to read a path if not as would be decided.  A text may be a "category", "text" (n-grams of
@@ -85,14 +85,14 @@ def infer_block(
 
     Raises:
         ArrowTypeError, ArrowValueError: an argument of the wrong kind; a path in `ignore` or `kinds` that the
-            samples do not have, or a kind that does not fit.
-        InputError: no samples, nothing in them to read, a value that JSON does not have, or objects whose
-            keys are data; it names the path and, if it is about one sample, which, by file and line if the
-            samples know these.
+            examples do not have, or a kind that does not fit.
+        InputError: no examples, nothing in them to read, a value that JSON does not have, or objects whose
+            keys are data; it names the path and, if it is about one example, which, by file and line if the
+            examples know these.
 
     >>> proposal = infer_block([{"name": "Ann", "tags": ["a", "b"]}, {"name": "Bob", "tags": []}])
     >>> print(proposal)
-    path    read as        because the samples have
+    path    read as        because the examples have
     $       object         2 objects of 2 fields
     name    category       2 different in 2
     tags    array, pooled  2 arrays of 0 to 2 elements
@@ -102,12 +102,12 @@ def infer_block(
     >>> model([{"name": "Eve"}, {"tags": ["a", "z"], "age": 3}]).shape
     (2, 32)
     """
-    if isinstance(samples, (str, bytes, Mapping)) or not isinstance(samples, Iterable):
-        kind = type(samples).__name__
-        raise ArrowTypeError(f"infer_block: samples should be a list of documents, not {kind}")
-    documents = list(samples)
+    if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Iterable):
+        kind = type(examples).__name__
+        raise ArrowTypeError(f"infer_block: examples should be a list of documents, not {kind}")
+    documents = list(examples)
     if not documents:
-        raise InputError("infer_block: there are no samples to read")
+        raise InputError("infer_block: there are no examples to read")
     for name, value in (("width", width), ("depth", depth)):
         if type(value) is not int or value < 1:
             raise ArrowValueError(f"infer_block: {name} should be a whole number from 1, not {value!r}")
@@ -115,22 +115,22 @@ def infer_block(
     try:
         schema.read(documents)
     except InputError as error:
-        raise _with_place(error, schema, documents, getattr(samples, "places", None)) from None
+        raise _with_place(error, schema, documents, getattr(examples, "places", None)) from None
     paths = [node.path for node in schema.nodes.values() if node.depth <= depth]
     for argument, wanted in (("ignore", ignore), ("kinds", schema.kinds)):
         for path in wanted:
             if path not in paths:
                 near = difflib.get_close_matches(path, paths, n=3) or [*paths][:10]
                 raise ArrowValueError(
-                    f"infer_block: {argument} names the path {quoted(path)}, which the samples do not have; "
+                    f"infer_block: {argument} names the path {quoted(path)}, which the examples do not have; "
                     f"they have {shortened(', '.join(near), 300)}"
                 )
     decisions = decide(schema)
     if decisions[ROOT]["kind"] == LEFT_OUT:
         why = decisions[ROOT]["because"]
-        raise InputError(f"infer_block: nothing can be read in {len(documents):,} samples: {why}")
+        raise InputError(f"infer_block: nothing can be read in {len(documents):,} examples: {why}")
     decisions[ROOT]["width"] = width
-    count = counted(len(documents), "sample")
+    count = counted(len(documents), "example")
     title = f"A block that reads documents like {count}, and gives float32[{width}]."
     block, source = build(decisions, title)
     return Proposal(block=block, decisions=decisions, source=source)
@@ -157,11 +157,11 @@ def build_block(decisions: Mapping[str, Mapping[str, Any]]) -> AnyBlock:
 
 
 def _with_place(error: InputError, schema: Schema, documents: list[object], places: object) -> InputError:
-    """The error with the sample that it is about, or as it is if it is about all of them."""
+    """The error with the example that it is about, or as it is if it is about all of them."""
     for number, document in enumerate(documents):
         try:
             schema.read([document])
         except InputError as own:
-            place = places[number] if isinstance(places, list) else f"sample {number}"
+            place = places[number] if isinstance(places, list) else f"example {number}"
             return InputError(f"{place}: {own}")
     return error

@@ -1,4 +1,4 @@
-"""What sample documents have at each path, read from the samples alone.
+"""What example documents have at each path, read from the examples alone.
 
 Each value stands at the path that leads to it.  Objects or arrays of the kind of those at a path above stand
 there with them, so that recursive documents have finitely many paths.  Which these are is found by reading,
@@ -34,7 +34,7 @@ Heads = Mapping[tuple[str, str], str]
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """What the samples have at a path.
+    """What the examples have at a path.
 
     Attributes:
         path: such as `author.name` or `tags[]`; `$` is the document itself.
@@ -80,7 +80,7 @@ class Node:
 
 @dataclass(slots=True, kw_only=True)
 class Schema:
-    """How samples are read, and what they have.
+    """How examples are read, and what they have.
 
     Attributes:
         depth: how many arrays and objects may lie within one another, recursions apart.
@@ -100,8 +100,8 @@ class Schema:
         """The types of values at a node that are not read because they lie too deep."""
         return ("array", "object") if node.depth >= self.depth else ()
 
-    def read(self, samples: Sequence[object]) -> None:
-        """Reads samples.
+    def read(self, examples: Sequence[object]) -> None:
+        """Reads examples.
 
         Raises:
             InputError: a value that JSON does not have, a number that is not finite, or an object whose keys
@@ -109,16 +109,16 @@ class Schema:
         """
         self.heads = {}
         while True:
-            self._walk(samples)
+            self._walk(examples)
             new = next((found for node in self.nodes.values() if (found := _repeats(node))), {})
             if not new:
                 return
             self.heads |= new
 
-    def _walk(self, samples: Sequence[object]) -> None:
+    def _walk(self, examples: Sequence[object]) -> None:
         """Puts all values where they belong."""
         self.nodes = {ROOT: Node(ROOT)}
-        waiting: deque[tuple[Node, Sequence[object]]] = deque([(self.nodes[ROOT], samples)])
+        waiting: deque[tuple[Node, Sequence[object]]] = deque([(self.nodes[ROOT], examples)])
         while waiting:
             node, values = waiting.popleft()
             node.count += len(values)
@@ -238,7 +238,7 @@ def _alike(head: Node, key: str, node: Node, steps: int) -> Iterator[str]:
     """The paths, so many steps below at most, of objects that are of the kind of those at `head`.
 
     These can be gone through by the same key again, and share most fields: at least half of all that both
-    have, or, where the way goes no further in these samples, four in five and at least two.
+    have, or, where the way goes no further in these examples, four in five and at least two.
     """
     if "object" in node.values and key in node.fields:
         common = len(head.fields.keys() & node.fields.keys())

@@ -1,4 +1,4 @@
-"""Blocks that `infer_block` proposes read their samples and others like them; the source says the same."""
+"""Blocks that `infer_block` proposes read their examples and others like them; the source says the same."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def nested(draw):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(nested(), min_size=1, max_size=4), st.sampled_from([2, 3, 4, 12]))
 @example([{"n": [{"n": [[[{"n": 1}]]]}]}], 12)  # an object within arrays that repeat within objects that do
-def test_any_recursions_give_a_block_that_reads_them(samples, depth):
+def test_any_recursions_give_a_block_that_reads_them(examples, depth):
     with contextlib.suppress(ar.InputError):  # there is nothing in these, or it lies too deep
-        proposal = ar.infer_block(samples, width=2, depth=depth)
-        assert len(ar.compile(proposal.block).prepare(samples)) == len(samples)
+        proposal = ar.infer_block(examples, width=2, depth=depth)
+        assert len(ar.compile(proposal.block).prepare(examples)) == len(examples)
         return
     with pytest.raises(ar.InputError, match="nothing can be read"):
-        ar.infer_block(samples, width=2, depth=depth)
+        ar.infer_block(examples, width=2, depth=depth)
 
 
 def is_empty(value, depth):
@@ -88,18 +88,18 @@ def is_empty(value, depth):
 @example([[LARGEST, -1.7973e308]], 12)  # whose deviation is larger than any float once it is rounded
 @example([{"a": 1}, {"a": {"b": 2}}, {"a": [3]}], 1)
 @example([[1, [2, [3]]], [1, {"a": 2}]], 2)
-def test_any_documents_give_a_block_that_reads_them(samples, depth):
+def test_any_documents_give_a_block_that_reads_them(examples, depth):
     try:
-        proposal = ar.infer_block(samples, width=5, depth=depth)
+        proposal = ar.infer_block(examples, width=5, depth=depth)
     except ar.InputError:  # checked below: there is nothing in these
-        assert is_empty(samples, depth)
+        assert is_empty(examples, depth)
         return
     model = ar.compile(proposal.block >> ar.FC([], name="head of the test"), seed=3)
-    together = ar.to_numpy(model(samples))
+    together = ar.to_numpy(model(examples))
     assert np.isfinite(together).all()
-    for sample, result in zip(samples, together, strict=True):
+    for sample, result in zip(examples, together, strict=True):
         assert np.allclose(model.eval(sample), result, atol=1e-5)
-    loss, grads = model.value_and_grad(samples)
+    loss, grads = model.value_and_grad(examples)
     assert np.isfinite(loss)
     assert np.any(ar.to_numpy(grads["head of the test/bias"]) != 0) and grads.keys() == model.params.keys()
 
@@ -109,8 +109,8 @@ def test_any_documents_give_a_block_that_reads_them(samples, depth):
     ):
         other = ar.compile(block >> ar.FC([], name="head of the test"), seed=3)
         assert list(other.params) == list(model.params)
-        assert np.array_equal(ar.to_numpy(other(samples)), together)
-    assert ar.infer_block(samples, width=5, depth=depth).source == proposal.source
+        assert np.array_equal(ar.to_numpy(other(examples)), together)
+    assert ar.infer_block(examples, width=5, depth=depth).source == proposal.source
 
 
 def posts(count, seed=0):
@@ -167,12 +167,12 @@ READ["category"] += ["thread.by", "thread.stars"]
 
 
 def test_each_kind_of_field_is_read_in_its_way():
-    samples = posts(60)
-    proposal = ar.infer_block(samples, width=8)
+    examples = posts(60)
+    proposal = ar.infer_block(examples, width=8)
     expected = {path: kind for kind, paths in READ.items() for path in paths}
     assert {path: kind for path, kind, _ in proposal.table()} == expected
     assert {*proposal.decisions["by"]["words"]} == {"ann", "bob", "cy"}
-    price, logs = proposal.decisions["price"], np.log1p([post["price"] for post in samples])
+    price, logs = proposal.decisions["price"], np.log1p([post["price"] for post in examples])
     assert price["log"] and np.allclose([price["mean"], price["std"]], [logs.mean(), logs.std()], 1e-3)
     reasons = {path: because for path, _, because in proposal.table()}
     assert reasons["price"].endswith("of many magnitudes") and "null" in reasons["age"]
@@ -182,8 +182,8 @@ def test_each_kind_of_field_is_read_in_its_way():
     block = block_of_source(proposal.source)
     model, other = (ar.compile(b, seed=1) for b in (proposal.block, block))
     assert list(model.params) == list(other.params)
-    strange = [{}, {"by": "eve", "new": 1, "tags": ["z"]}, dict.fromkeys(samples[0])]
-    for documents in (samples, strange):
+    strange = [{}, {"by": "eve", "new": 1, "tags": ["z"]}, dict.fromkeys(examples[0])]
+    for documents in (examples, strange):
         assert np.array_equal(ar.to_numpy(model(documents)), ar.to_numpy(other(documents)))
     deep = {"by": "ann", "answers": []}
     for _ in range(3000):
@@ -191,19 +191,19 @@ def test_each_kind_of_field_is_read_in_its_way():
     assert np.isfinite(ar.to_numpy(model([{"thread": deep}]))).all()
 
 
-def read_as(samples, **options):
-    table = ar.infer_block(samples, width=4, **options).table()
+def read_as(examples, **options):
+    table = ar.infer_block(examples, width=4, **options).table()
     return {path: (kind, because) for path, kind, because in table}
 
 
 @pytest.mark.parametrize("value", [3, 2.5, "red", True])
 def test_a_field_that_is_always_the_same_is_left_out(value):
-    samples = [{"a": value, "b": n * n} for n in range(30)]
-    kind, reason = read_as(samples)["a"]
+    examples = [{"a": value, "b": n * n} for n in range(30)]
+    kind, reason = read_as(examples)["a"]
     assert kind == "left out" and reason == f"always {str(value).lower()!r}"
     if value == "red":  # a name may be forced to count
-        assert read_as(samples, kinds={"a": "category"})["a"][0] == "category"
-    sometimes = [sample if n % 2 else {"b": n} for n, sample in enumerate(samples)]
+        assert read_as(examples, kinds={"a": "category"})["a"][0] == "category"
+    sometimes = [sample if n % 2 else {"b": n} for n, sample in enumerate(examples)]
     assert read_as(sometimes)["a"][0] != "left out"  # whether it is there says something
     lists = [{"a": [value] * (n % 4), "b": n * n} for n in range(30)]
     assert read_as(lists)["a"][0] == "array, pooled"  # how many there are does
@@ -211,11 +211,11 @@ def test_a_field_that_is_always_the_same_is_left_out(value):
 
 @given(st.integers(2, 14), st.integers(-5, 5), st.sampled_from([5, 25]))
 def test_whole_numbers_of_few_values_are_categories(different, least, times):
-    samples = [{"code": least + n % different} for n in range(different * times)]
-    kind, _ = read_as(samples)["code"]
+    examples = [{"code": least + n % different} for n in range(different * times)]
+    kind, _ = read_as(examples)["code"]
     assert kind == ("category" if 3 <= different <= 10 and times == 25 else "number")
-    assert read_as(samples, kinds={"code": "number"})["code"][0] == "number"
-    assert read_as([{"code": sample["code"] + 0.5} for sample in samples])["code"][0] == "number"
+    assert read_as(examples, kinds={"code": "number"})["code"][0] == "number"
+    assert read_as([{"code": sample["code"] + 0.5} for sample in examples])["code"][0] == "number"
 
 
 def test_categories_most_of_which_are_rare_are_read_by_their_words():
@@ -235,13 +235,13 @@ def test_of_many_categories_those_that_occur_once_are_unknown():
 
 
 def test_arrays_are_pooled_by_sum_mean_and_largest():
-    samples = [{"x": [0.5 * n, 1.5][: n % 3]} for n in range(30)]
-    model = ar.compile(ar.infer_block(samples, width=3).block)
+    examples = [{"x": [0.5 * n, 1.5][: n % 3]} for n in range(30)]
+    model = ar.compile(ar.infer_block(examples, width=3).block)
     assert not np.allclose(model([{"x": [0.5, 0.5]}]), model([{"x": [0.5]}]))  # how many there are counts
     left, right = model([{"x": [1, 1, 4]}, {"x": [0, 2, 4]}])  # of one sum, mean, largest and length
     assert not np.allclose(left, right, atol=1e-6)
     for kind, words in (("attention", "Attention("), ("mean", "Mean("), ("sequence", "RNN(")):
-        other = ar.infer_block(samples, width=3, kinds={"x": kind})
+        other = ar.infer_block(examples, width=3, kinds={"x": kind})
         assert (
             words in str(other.block)
             and f"pooling={kind!r}" in other.source
@@ -255,13 +255,13 @@ def test_a_proposal_learns_what_lies_deep_in_a_document():
     def size(thread):
         return 1 + sum(map(size, thread["answers"]))
 
-    samples = posts(200, seed=2)
-    block = ar.infer_block([{"thread": post["thread"]} for post in samples], width=12).block
+    examples = posts(200, seed=2)
+    block = ar.infer_block([{"thread": post["thread"]} for post in examples], width=12).block
     label = ar.InputTransform(lambda post: float(size(post["thread"]) > 4)) >> ar.Scalar()
     score = block >> ar.FC([], name="head of the test")
     model = ar.compile((score & label) >> ar.SigmoidCrossEntropy())
-    history = train(model, samples, Adam(0.01), epochs=12, batch_size=20, progress=False)
-    share = np.mean([size(post["thread"]) > 4 for post in samples])
+    history = train(model, examples, Adam(0.01), epochs=12, batch_size=20, progress=False)
+    share = np.mean([size(post["thread"]) > 4 for post in examples])
     guess = -(share * np.log(share) + (1 - share) * np.log(1 - share))
     assert 0.2 < share < 0.8 and history[-1].loss < 0.5 * guess
 
@@ -279,12 +279,12 @@ RECURSIVE = {
 
 @pytest.mark.parametrize("name", RECURSIVE)
 def test_recursion_of_any_form_is_seen(name):
-    samples = [RECURSIVE[name]]
-    proposal = ar.infer_block(samples, width=4)
+    examples = [RECURSIVE[name]]
+    proposal = ar.infer_block(examples, width=4)
     assert any(kind.startswith("again") for _, kind, _ in proposal.table()), str(proposal)
     assert "@ar.fix" in proposal.source
     model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
-    assert np.array_equal(ar.to_numpy(model(samples)), ar.to_numpy(other(samples)))
+    assert np.array_equal(ar.to_numpy(model(examples)), ar.to_numpy(other(examples)))
 
 
 @pytest.mark.parametrize(
@@ -303,42 +303,42 @@ def test_documents_that_nest_without_end_are_cut_off():
     nested = 1
     for _ in range(40):
         nested = [nested]
-    with pytest.raises(ar.InputError, match=r"nothing can be read in 1 samples: .* too deep"):
+    with pytest.raises(ar.InputError, match=r"nothing can be read in 1 examples: .* too deep"):
         ar.infer_block([nested])
     proposal = ar.infer_block([{"a": 1, "deep": nested}], depth=3)
     assert "too deep" in str(proposal) and proposal.table()[-1][1] == "left out"
 
 
 def test_kinds_and_ignore_decide_instead():
-    samples = [{"code": n % 7, "name": f"n{n % 3}", "text": "so good", "price": f"{n}.5"} for n in range(30)]
-    for n, sample in enumerate(samples):
+    examples = [{"code": n % 7, "name": f"n{n % 3}", "text": "so good", "price": f"{n}.5"} for n in range(30)]
+    for n, sample in enumerate(examples):
         sample |= {"list": [1, 2], "votes": {f"u{n}": 1}}
     kinds = {"code": "category", "name": "characters", "price": "number", "list": "sequence", "votes": "map"}
-    proposal = ar.infer_block(samples, width=4, kinds=kinds, ignore=["text"])
+    proposal = ar.infer_block(examples, width=4, kinds=kinds, ignore=["text"])
     read = {path: kind for path, kind, _ in proposal.table()}
     assert read["code"] == "category" and read["name"] == "characters" and read["price"] == "number"
     assert read["list"] == "array, sequence" and read["votes"] == "map, pooled" and read["text"] == "left out"
     assert read["votes[].key"] == "left out" and read["votes[].value"] == "number"
     model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
-    assert np.array_equal(ar.to_numpy(model(samples)), ar.to_numpy(other(samples)))
+    assert np.array_equal(ar.to_numpy(model(examples)), ar.to_numpy(other(examples)))
     for kind in ("text", "words", "ngrams"):
-        assert read_as(samples, kinds={"name": kind})["name"][0] == "text"
+        assert read_as(examples, kinds={"name": kind})["name"][0] == "text"
 
 
 KEYED = [{"votes": {f"user{n}": n}} for n in range(3000)]
 MISTAKES = [
-    ([], {}, "there are no samples"),
-    ({"a": 1}, {}, "samples should be a list of documents, not dict"),
+    ([], {}, "there are no examples"),
+    ({"a": 1}, {}, "examples should be a list of documents, not dict"),
     ([{"a": [{"b": dt.date(2024, 1, 1)}]}], {}, r"a\[\].b: expected a JSON value, got .* date"),
-    ([{"a": float("nan")}], {}, "sample 0: a: expected a finite number, got nan"),
+    ([{"a": float("nan")}], {}, "example 0: a: expected a finite number, got nan"),
     ([{"a": 10**400}], {}, "a: a number of 1,329 bits is too large for float64"),
     ([{"a": {1: 2}}], {}, "a: the keys of an object are texts, not 1"),
-    ([{"a": None}, {"a": None}], {}, "nothing can be read in 2 samples: 2 objects of 1 field"),
+    ([{"a": None}, {"a": None}], {}, "nothing can be read in 2 examples: 2 objects of 1 field"),
     ([{"name": 1}], {"ignore": ["nmae"]}, "ignore names the path 'nmae', .* they have name"),
-    ([{"a": None, "b": 1}], {"kinds": {"a": "text"}}, "for 'a', and the samples have nothing but"),
+    ([{"a": None, "b": 1}], {"kinds": {"a": "text"}}, "for 'a', and the examples have nothing but"),
     ([{"a": 1}], {"kinds": {"a": "text"}}, "have numbers; there it may be category, number"),
     ([{"a": 1}], {"kinds": {"a": "int"}}, "kinds says 'int' for 'a', and .* may be category, number"),
-    ([{"a": "2024-13-01"}], {"kinds": {"a": "date"}}, "a sample has '2024-13-01'"),
+    ([{"a": "2024-13-01"}], {"kinds": {"a": "date"}}, "an example has '2024-13-01'"),
     ([{"a": "x"}], {"kinds": {"a": "number"}}, "'a', and not all texts are numbers"),
     ([{"a": [1]}, {"a": [1, 2]}], {"kinds": {"a": "vector"}}, "'a', and not all of its arrays"),
     ([1], {"width": 0}, "width should be a whole number from 1"),
@@ -347,17 +347,17 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("samples", "options", "message"), MISTAKES, ids=[each[2] for each in MISTAKES])
-def test_errors_name_the_path(samples, options, message):
+@pytest.mark.parametrize(("examples", "options", "message"), MISTAKES, ids=[each[2] for each in MISTAKES])
+def test_errors_name_the_path(examples, options, message):
     with pytest.raises((ar.InputError, ar.ArrowValueError, ar.ArrowTypeError), match=message):
-        ar.infer_block(samples, **options)
+        ar.infer_block(examples, **options)
 
 
 def test_names_of_fields_take_no_name_that_is_needed():
-    samples = [
+    examples = [
         {"classify": "a", "document": "b", "名": "some text", "名_score": "c", "me": "d", "": "e", "1st": "f"}
     ]
-    proposal = ar.infer_block(samples * 2, width=3)
+    proposal = ar.infer_block(examples * 2, width=3)
     blocks = ar.models.document_classifier(proposal.decisions, ["y"], ["a", "b"])
     names = {name.partition("/")[0] for name in ar.compile(blocks.judge).params}
     assert {"classify", "document classifier", "document", "document_2"} <= names

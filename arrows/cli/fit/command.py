@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         figure_table(results),
         *(class_tables(task, name, result) if isinstance(task, Classes) else ()),
         miss_table(task, name, result),
-        Table("How documents are read", [("path", "read as", "because the samples have"), *read], False),
+        Table("How documents are read", [("path", "read as", "because the examples have"), *read], False),
         epoch_table(history),
     ]
     print(f"\n{text_report(warnings, tables)}")
