@@ -29,7 +29,7 @@ def load_trees(folder: Path | None) -> tuple[list[Tree], str]:
         folder = TREEBANK
     if folder is not None:
         return list(read_trees(folder / "train.txt")), "sst"
-    return generate(4000, words=(2, 36)), "generated"  # lengths as in the treebank
+    return generate(4000, num_words=(2, 36)), "generated"  # lengths as in the treebank
 
 
 def vocabulary(trees: list[Tree]) -> Vocabulary:

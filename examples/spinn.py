@@ -217,7 +217,7 @@ def throughput(
 def treebank(folder: Path | None, count: int | None) -> tuple[list[Tree], list[Tree]]:
     """Trees to train on and to test on; without a folder, generated ones."""
     if folder is None:
-        return generate(count or 2000, words=(1, 20)), generate(count or 2000, seed=1, words=(1, 20))
+        return generate(count or 2000, num_words=(1, 20)), generate(count or 2000, seed=1, num_words=(1, 20))
     training, test = (read_trees(folder / f"{part}.txt").to_list() for part in ("train", "test"))
     return training[:count], test[:count]
 

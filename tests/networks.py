@@ -18,7 +18,7 @@ def networks(batch: int = 64) -> dict[str, tuple[AnyBlock, Sequence[object]]]:
     """The networks, each with examples of uneven size; the last two have no loss."""
     random = np.random.default_rng(0)
     lengths = random.integers(1, 40, batch)
-    trees = generate(batch, words=(2, 36))
+    trees = generate(batch, num_words=(2, 36))
     numbered = [
         (row, [word % 5 for word in row]) for row in (random.integers(0, 50, n).tolist() for n in lengths)
     ]

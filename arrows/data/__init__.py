@@ -1,7 +1,7 @@
 """Data to train on: readers of trees, tagged sentences and word vectors, vocabularies, a treebank.
 
 >>> from arrows.data import generate, format_tree
->>> print(format_tree(generate(1, seed=3, words=(2, 2))[0]))
+>>> print(format_tree(generate(1, seed=3, num_words=(2, 2))[0]))
 (2 (2 this) (2 the))
 """
 

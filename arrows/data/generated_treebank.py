@@ -122,30 +122,30 @@ def label_tree(tree: Tree) -> Tree:
     return done[0][0]
 
 
-def generate(count: int, *, seed: int = 0, words: tuple[int, int] = (1, 20)) -> list[Tree]:
+def generate(count: int, *, seed: int = 0, num_words: tuple[int, int] = (1, 20)) -> list[Tree]:
     """Generates sentiment trees; the same arguments give the same trees on every machine and Python version.
 
     Args:
         count: how many trees.
         seed: the seed of the generator.
-        words: the least and the greatest number of words in a tree; all numbers between are equally likely.
+        num_words: the least and the greatest in a tree; all numbers between are equally likely.
 
     Returns:
         Labelled trees, like those of `arrows.data.parse_tree`.
 
     Raises:
-        ArrowValueError: `count` is negative, or `words` is not a range of positive numbers.
+        ArrowValueError: `count` is negative, or `num_words` is not a range of positive numbers.
 
     >>> from arrows.data import format_tree
-    >>> print(format_tree(generate(1, seed=11, words=(3, 3))[0]))
+    >>> print(format_tree(generate(1, seed=11, num_words=(3, 3))[0]))
     (2 (2 script) (2 (2 but) (2 ending)))
     """
     if count < 0:
         raise ArrowValueError(f"generate: count is {count}, and should be 0 or more")
-    least, most = words
+    least, most = num_words
     if not 1 <= least <= most:
         raise ArrowValueError(
-            f"generate: words is {words}, and should be (least, most) with 1 <= least <= most"
+            f"generate: num_words is {num_words}, and should be (least, most) with 1 <= least <= most"
         )
     draw = Random(seed).random  # the only method whose stream Python promises not to change
     return [label_tree(_grow(least + int(draw() * (most - least + 1)), draw)) for _ in range(count)]

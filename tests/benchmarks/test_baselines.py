@@ -31,7 +31,7 @@ from benchmarks.datasets import (
 )
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
-TREES = generate(60, words=(1, 12))
+TREES = generate(60, num_words=(1, 12))
 WORDS = vocabulary(TREES[:50])  # some words of the others are unknown
 TAGS = ["DET", "NOUN", "VERB", "ADJ"]
 SENTENCES = [

@@ -41,7 +41,7 @@ SYSTEMS: dict[str, list[str]] = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A treebank of each kind."""
     folder = tmp_path_factory.mktemp("data")
-    text = "\n".join(format_tree(tree) for tree in generate(80, words=(1, 6)))
+    text = "\n".join(format_tree(tree) for tree in generate(80, num_words=(1, 6)))
     (folder / "train.txt").write_text(text, encoding="utf-8")
     row = "\t_\tNOUN\t_\t_\t{}\tdep\t_\t_\n"
     sentence = "".join(f"{k}\tword{k}{row.format(k - 1)}" for k in range(1, 5))

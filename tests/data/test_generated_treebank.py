@@ -77,7 +77,7 @@ def test_the_same_seed_gives_the_same_trees_for_ever():
 
 
 def test_sizes_are_as_asked_and_evenly_spread():
-    sizes = Counter(sum(1 for _ in words([tree])) for tree in generate(3000, words=(3, 8)))
+    sizes = Counter(sum(1 for _ in words([tree])) for tree in generate(3000, num_words=(3, 8)))
     assert set(sizes) == set(range(3, 9)) and min(sizes.values()) > 400
 
 
@@ -105,7 +105,7 @@ def test_words_alone_do_not_decide():
 
 
 def test_large_trees_need_no_recursion():
-    (tree,) = generate(1, words=(30_000, 30_000))
+    (tree,) = generate(1, num_words=(30_000, 30_000))
     assert sum(1 for _ in words([tree])) == 30_000
 
 
@@ -114,6 +114,6 @@ def test_bad_arguments_and_unknown_words():
         generate(-1)
     for bad in [(0, 3), (4, 3)]:
         with pytest.raises(ArrowValueError, match="1 <= least <= most"):
-            generate(1, words=bad)
+            generate(1, num_words=bad)
     with pytest.raises(InputError, match="no word 'purple'"):
         label_tree(parse_tree("(not purple)"))

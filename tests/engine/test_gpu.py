@@ -31,7 +31,7 @@ devices = pytest.mark.parametrize("device", [HERE, at_night(BACKWARDS), CUDA])
 
 
 def trees() -> tuple[Any, Sequence[Any]]:
-    examples = generate(30, words=(1, 9))
+    examples = generate(30, num_words=(1, 9))
     block = sentiment(
         ar.Vocabulary.of(ar.data.words(examples)), size=5, embedding=4, dropout=0.3, word_dropout=0.2
     )

@@ -42,7 +42,7 @@ def treebank(tmp_path: Path) -> Path:
     for sentence in sentences():
         rows = [[str(i), w["word"], "_", w["tag"], *"______"] for i, w in enumerate(sentence, start=1)]
         blocks.append("".join("\t".join(row) + "\n" for row in rows))
-    trees = [format_tree(tree) for tree in generate(40, words=(2, 5))]
+    trees = [format_tree(tree) for tree in generate(40, num_words=(2, 5))]
     for part in ("train", "dev", "test"):
         (tmp_path / f"xx-{part}.conllu").write_text("\n".join([*blocks, ""]), encoding="utf-8")
         (tmp_path / f"{part}.txt").write_text("\n".join(trees), encoding="utf-8")
@@ -55,7 +55,7 @@ def tagging(characters: bool) -> tuple[Any, list[Any]]:
 
 
 def recursion() -> tuple[Any, list[Any]]:
-    trees = generate(6, words=(1, 6))
+    trees = generate(6, num_words=(1, 6))
     return names("onthefly_treelstm")["TreeLSTM"](
         ar.Vocabulary.of(ar.data.words(trees)), size=5, embedding=4
     ), trees

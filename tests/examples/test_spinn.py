@@ -22,7 +22,7 @@ def spinn() -> dict[str, Any]:
 
 
 def sentences(spinn: dict[str, Any], count: int) -> tuple[list[Any], int]:
-    trees = generate(count, words=(1, 9))
+    trees = generate(count, num_words=(1, 9))
     numbers = ar.Vocabulary.of(ar.data.words(trees))
     return [spinn["Sentence"].of(tree, numbers) for tree in trees], len(numbers) + 1
 

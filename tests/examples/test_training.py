@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     place = tmp_path / "data"
     place.mkdir()
     for seed, (name, count) in enumerate({"train": 40, "dev": 15, "test": 15}.items()):
-        lines = "".join(format_tree(tree) + "\n" for tree in generate(count, seed=seed, words=(1, 6)))
+        lines = "".join(format_tree(tree) + "\n" for tree in generate(count, seed=seed, num_words=(1, 6)))
         (place / f"{name}.txt").write_text(lines, encoding="utf-8")
         (place / f"xx-ud-{name}.conllu").write_text(sentences(count, seed), encoding="utf-8")
     return place

@@ -13,7 +13,7 @@ from arrows.models import Examination, accuracies, node_labels, sentiment
 from arrows.training import Adagrad, train
 from arrows.typesys.errors import InputError
 
-TREES = generate(40, seed=5, words=(1, 9))
+TREES = generate(40, seed=5, num_words=(1, 9))
 WORDS = ar.Vocabulary.of(words(TREES))
 
 
@@ -64,7 +64,7 @@ def test_a_bad_label_names_the_example_and_the_place(blocks):
 
 
 def test_it_learns_more_than_words_tell():
-    learning, held_out = generate(800, seed=0, words=(1, 8)), generate(200, seed=1, words=(1, 8))
+    learning, held_out = generate(800, seed=0, num_words=(1, 8)), generate(200, seed=1, num_words=(1, 8))
     blocks = sentiment(ar.Vocabulary.of(words(learning)), size=24)
     model = ar.compile(blocks.learn, loss="loss")
     judge = ar.compile(blocks.judge, params=model.params)
