@@ -268,7 +268,7 @@ async def _body(request: Request, most: int, seconds: float) -> bytes:
 def _examples(content: bytes, most: int) -> list[Any]:
     """The examples of a request."""
     try:
-        request = json.loads(content, parse_constant=_refuse_constant)
+        request = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, f"the request is no JSON: {error}") from None
     examples = request.get("examples") if isinstance(request, dict) else None
@@ -281,6 +281,13 @@ def _examples(content: bytes, most: int) -> list[Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name}, which Python reads though JSON does not have it")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text:.40} is beyond float64")
+    return number
 
 
 def _content(rows: list[Any]) -> str:

@@ -82,6 +82,7 @@ def test_a_bad_request_does_not_spoil_the_batch_that_it_is_in():
 
 BODIES = [b"", b"{", b"[1]", b'"x"', b"{}", b'{"examples": 3}', b"\xff", b"[" * 99999]
 BODIES += [b'{"examples": [NaN]}', b'{"examples": [-Infinity]}', b'{"examples": [' + b"9" * 5000 + b"]}"]
+BODIES += [b'{"examples": [1e400]}', b'{"examples": [[-2.5e999]]}']  # beyond float64
 
 
 @pytest.mark.parametrize("body", BODIES)
