@@ -143,8 +143,13 @@ def _name_of(function: FunctionType) -> str:
     module = function.__module__
     if module == "__main__":  # `python -m package.module` has a name that others can import
         specification = getattr(sys.modules["__main__"], "__spec__", None)
-        module = module if specification is None else specification.name.removesuffix(".__main__")
+        module = module if specification is None else specification.name
     return f"{module}:{function.__qualname__}"
+
+
+def _is_a_program(builder: str) -> bool:
+    """Whether a builder stood in the program that ran: a script, `-c`, a package's `__main__`."""
+    return builder.partition(":")[0].rpartition(".")[2] in ("__main__", "__mp_main__")
 
 
 def _recipe(name: str, call: inspect.BoundArguments) -> Recipe | str:
@@ -273,7 +278,7 @@ def save_model(
         "step": int(model.step),
     }
     write_parameters(model, target, metadata or {}, {MODEL: json.dumps(content, allow_nan=False)})
-    if recipe.builder.startswith("__main__:") or "<" in recipe.builder:
+    if _is_a_program(recipe.builder) or "<" in recipe.builder:
         warnings.warn(
             f"save_model: no other process can import the builder {recipe.builder}, which stands in the "
             "program that runs or within a function. The file is written, and loads where it is handed in: "
@@ -460,7 +465,7 @@ def _named_builder(path: Path, builder: str, trust: Sequence[str]) -> Callable[.
     module, _, function = builder.partition(":")
     where = f"{path}: its builder is {escaped(builder, 200)!r}"
     give = "give the function: load_model(path, builder=function)"
-    if module.rpartition(".")[2] == "__main__":  # to import it would run the program
+    if _is_a_program(builder):  # to import it would run the program
         raise ArrowValueError(f"{where}, which stood in the program that saved it; {give}")
     if not any(f"{module}.".startswith(f"{name}.") for name in (*_SHIPPED, *trust)):
         raise ArrowValueError(

@@ -145,18 +145,37 @@ if __name__ == "__main__":
 
 
 @pytest.mark.nightly
-def test_a_builder_of_the_program_that_runs_is_told_at_once_and_nothing_is_lost(tmp_path):
-    (tmp_path / "trains.py").write_text(TRAINS, encoding="utf-8")
-    ran = subprocess.run(
-        [sys.executable, "trains.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+@pytest.mark.parametrize(
+    ("file", "how", "name"),
+    [
+        ("trains.py", ["trains.py"], "__main__:stars"),
+        ("shop/__main__.py", ["-m", "shop"], "shop.__main__:stars"),
+        ("shop/__main__.py", ["shop"], "__main__:stars"),
+        ("trains.py", ["-c", TRAINS], "__main__:stars"),
+    ],
+)
+def test_a_builder_of_the_program_that_runs_is_told_at_once_and_nothing_is_lost(tmp_path, file, how, name):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(TRAINS, encoding="utf-8")
+    ran = subprocess.run([sys.executable, *how], cwd=tmp_path, capture_output=True, text=True, check=True)
     said = " ".join(ran.stderr.split())
-    assert "the builder __main__:stars, which stands in the program that runs" in said, said
+    assert f"the builder {name}, which stands in the program that runs" in said, said
     assert "load_model(path, builder=function)" in said, said
     path = tmp_path / "m.safetensors"
     with pytest.raises(ar.ArrowValueError, match=r"stood in the program that saved it; give the function"):
-        ar.load_model(path, trust=["__main__"])
+        ar.load_model(path, trust=["__main__", "shop"])
     assert read_model_file(path).arguments == {"size": 3}
+
+
+@pytest.mark.nightly
+def test_a_module_that_runs_by_its_name_is_loaded_by_it(tmp_path, monkeypatch):
+    (tmp_path / "trains_by_name.py").write_text(TRAINS, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-m", "trains_by_name"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "UserWarning" not in ran.stderr, ran.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    assert ar.load_model(tmp_path / "m.safetensors", trust=["trains_by_name"]).params
 
 
 def test_settings_come_back(tmp_path):
