@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count, takewhile
 from pathlib import Path
 
 from arrows.storage import previous, require_path, require_replaceable
@@ -82,6 +83,13 @@ class Checkpoint:
         path = Path(self.path)
         return [path, *(previous(path, number) for number in range(1, self.keep))]
 
+    @property
+    def there(self) -> list[Path]:
+        """What stands at these places, and at those of a run that kept more states."""
+        older = (previous(Path(self.path), number) for number in count(1))
+        files = dict.fromkeys([*self.files, *takewhile(Path.exists, older)])
+        return [path for path in files if path.exists()]
+
     def require_free(self) -> None:
         """Refuses to begin a run where something would be lost, or where no file can be written.
 
@@ -91,9 +99,9 @@ class Checkpoint:
         """
         path = Path(self.path)
         require_replaceable(path)
-        for there in [] if self.resume else [*self.files, previous(path, 1)]:
+        for there in self.there:
             kind = kind_of(there)
-            if not there.exists() or (self.overwrite and kind in (STATE, None)):
+            if (self.overwrite or self.resume) and kind in (STATE, None):  # None: a state that is damaged?
                 continue
             ways = "resume=True goes on with it, overwrite=True replaces it, another path keeps it"
             if kind != STATE:
@@ -118,7 +126,8 @@ class Checkpointer:
         self._newest: tuple[Path, int] | None = None  # the last good state of this run, and its step
         self._stale: list[Path] = []  # what another run has left; it goes when this one saves a state
         if checkpoint is not None and not checkpoint.resume:
-            self._stale = checkpoint.files[1:]
+            older = (there for there in checkpoint.there if there != Path(checkpoint.path))
+            self._stale = [there for there in older if kind_of(there) == STATE]
 
     def resume(self) -> None:
         """Restores model, optimizer and run from the newest state that is whole and of this run, if any is.

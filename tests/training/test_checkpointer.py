@@ -109,6 +109,17 @@ def test_a_new_run_does_not_go_on_from_an_older_one(tmp_path):
         states(tmp_path, seed=1, resume=True)
 
 
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_a_new_run_leaves_no_state_of_an_older_one_that_kept_more(tmp_path, keep):
+    states(tmp_path, keep=4)
+    with pytest.raises(ZeroDivisionError):
+        states(tmp_path, keep=keep, overwrite=True, callbacks=[Fails(at=1)])  # it has saved one state
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    (tmp_path / "run").write_bytes(b"")
+    with pytest.raises(ArrowValueError, match="is no safetensors file"):
+        states(tmp_path, keep=4, resume=True)
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -153,6 +164,18 @@ def test_a_state_that_was_kept_is_not_lost_either(tmp_path):
     before = contents(tmp_path)
     with pytest.raises(ArrowValueError, match=r"run\.1\s+is\s+the\s+state\s+of\s+a\s+run"):
         states(tmp_path)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("place", ["run", "run.1", "run.2"])
+@pytest.mark.parametrize("what", ["a model", "parameters"])
+def test_a_run_that_goes_on_takes_no_place_of_what_was_trained(tmp_path, what, place):
+    states(tmp_path)
+    (tmp_path / place).unlink()
+    LEFT[what][0](tmp_path / place)
+    before = contents(tmp_path)
+    with pytest.raises(ArrowValueError, match="give another path"):
+        states(tmp_path, epochs=2, resume=True)
     assert contents(tmp_path) == before
 
 
