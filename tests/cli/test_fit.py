@@ -254,6 +254,13 @@ def test_a_field_that_says_the_label_is_named(tmp_path, capsys):
     assert "'flag' says" not in fit(capsys, path, *options)
 
 
+def test_a_field_that_is_left_out_says_nothing(tmp_path, capsys):
+    rows = [{"y": n / 2, "id": n, "again": {"y": n / 4}, "x": n % 7} for n in range(60)]
+    out = fit(capsys, written(tmp_path / "data.jsonl", rows), "--label", "y", "--epochs", 1, "--width", 2)
+    assert re.search(r"^ +id +left out", out, re.MULTILINE), out
+    assert "'again.y' says what the label is" in out and "'id' says" not in out
+
+
 LEAKS = {
     "a flag": lambda y, draw: "xyz"["pqr".index(y)],
     "a text deep in objects": lambda y, draw: {

@@ -167,7 +167,8 @@ def _warnings(fit: Fit, parts: Parts, label: str) -> list[str]:
         for name in (fit.task.names if isinstance(fit.task, Classes) else ())
         if is_missing(name)
     ]
-    ignored = fit.options.ignore
+    rows = fit.proposal.decisions.items()
+    ignored = [*fit.options.ignore, *(path for path, row in rows if row["kind"] == LEFT_OUT)]
     return found + [
         f"warning: the field {quoted(name)} says what the label is, in every example; if it is not known "
         f"when the model is used, leave it out: --ignore {shlex.quote(printable(name))}"
