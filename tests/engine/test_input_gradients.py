@@ -44,14 +44,6 @@ def test_of_a_metric_and_of_prepared_examples(schedule: str) -> None:
     assert empty["x"].tolist() == []
 
 
-def test_integers_have_none() -> None:
-    model = ar.compile(ar.Scalar("int32", name="i") >> ar.Function(lambda i: ar.ops.cast(i, "float32")))
-    with pytest.raises(ar.ArrowTypeError, match="only floats have gradients"):
-        model.value_and_grad([1], inputs=["i"])
-    with pytest.raises(ar.ArrowValueError, match="no input is named 'j'; named inputs are \\['i'\\]"):
-        model.value_and_grad([1], inputs=["j"])
-
-
 @pytest.mark.parametrize("device", ["cpu", "fake"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_what_nobody_wrote_is_no_gradient(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import collections
 import types
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -34,11 +33,6 @@ class Named(NamedTuple):
 class Other(NamedTuple):
     a: Any
     b: Any
-
-
-class Typed(TypedDict):
-    left: Any
-    right: Any
 
 
 class Slotted:
@@ -78,14 +72,6 @@ def namespace(left: Any, right: Any) -> Any:
     return types.SimpleNamespace(left=left, right=right)
 
 
-def ordered(left: Any, right: Any) -> Any:
-    return collections.OrderedDict(right=right, left=left)
-
-
-def typed(left: Any, right: Any) -> Any:
-    return Typed(left=left, right=right)
-
-
 def mapping(left: Any, right: Any) -> Any:
     return types.MappingProxyType({"left": left, "right": right})
 
@@ -95,7 +81,7 @@ def labelled(left: Any, right: Any) -> Any:
     return Labelled((left, right), ("left", "right"))
 
 
-KINDS = [plain, Pair, Named, typed, Slotted, Indexed, namespace, ordered, mapping, labelled]
+KINDS = [plain, Pair, Named, Slotted, Indexed, namespace, mapping, labelled]
 everywhere = pytest.mark.parametrize("schedule", SCHEDULES)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 

@@ -51,52 +51,6 @@ def test_a_layer_of_both_kinds_is_one_operation(device: str, schedule: str) -> N
     assert list(model.params) == ["Embedding_1/weight", "FC_1/weight", "FC_1/bias"]
 
 
-# ---------------------------------------------------------------------------------- graphs without cycles
-
-
-def dag(shared: bool) -> tuple[Any, Any]:
-    """Two kinds of nodes, each of which refers to two of the other kind."""
-    cell = ar.FC(2, activation=ar.ops.tanh)
-
-    def definition(red: Any, blue: Any) -> tuple[Any, Any]:
-        def node(other: Any, metric: str) -> Any:
-            once = ar.shared(other) if shared else other
-            below = (ar.GetItem("a") >> once & ar.GetItem("b") >> once) >> ar.Concat() >> cell
-
-            @ar.arrow
-            def counted(x: Any) -> Any:
-                leaf = ar.GetItem("x") >> ar.Vector(2, name="x")
-                state = ar.OneOf(lambda n: "a" in n).case(True, below).case(False, leaf)(x)
-                ar.Metric(metric)(ar.Function(lambda h: h.sum())(state))
-                return state
-
-            return counted
-
-        return node(blue, "red"), node(red, "blue")
-
-    blocks: tuple[Any, Any] = ar.fix(definition)
-    return blocks
-
-
-def diamonds(depth: int) -> Any:
-    node: Any = {"x": [0.5, -1.0]}
-    for _ in range(depth):
-        node = {"a": node, "b": node}
-    return node
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("shared", [True, False])
-def test_cyclic_data_is_an_error_that_says_so(shared: bool) -> None:
-    red, _ = dag(shared)
-    example = diamonds(3)
-    example["a"]["b"] = example
-    model = ar.compile(red)
-    for run in (lambda: model([diamonds(1), example]), lambda: model.eval(example)):
-        with pytest.raises(ar.InputError, match="cyclic"):
-            run()
-
-
 # ------------------------------------------------------------------------------------------ errors in data
 
 

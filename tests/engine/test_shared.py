@@ -8,10 +8,10 @@ import pytest
 import arrows as ar
 
 
-def dag_block() -> ar.Block:
+def dag_block(shared: bool = True) -> ar.Block:
     @ar.fix
     def node(me):
-        once = ar.shared(me)
+        once = ar.shared(me) if shared else me
         own = ar.GetItem("value") >> ar.Scalar()
         below = (ar.GetItem("left") >> once & ar.GetItem("right") >> once) >> ar.Function(lambda a, b: a + b)
         inner = (own & below) >> ar.Function(lambda value, rest: value + rest)
@@ -52,15 +52,11 @@ def test_examples_do_not_share_with_one_another():
     assert model([one, one]).tolist() == [2.0, 2.0]
 
 
-def test_cycles_through_shared_end_in_an_error():
-    example = diamonds(2)
-    example["right"] = example
-    model = ar.compile(dag_block())
-    with pytest.raises(ar.InputError, match="cyclic"):
-        model([example])
-
-
-def graphs() -> list:
-    leaf = {"x": [1.0, 0.5], "below": []}
-    other = {"x": [0.0, 2.0], "below": [leaf, leaf, {"x": [1.0, 1.0], "below": [leaf]}]}
-    return [{"x": [0.5, -1.0], "below": [other, leaf, other]}, leaf, {"x": [2.0, 0.0], "below": [other]}]
+@pytest.mark.parametrize("shared", [True, False])
+def test_cycles_end_in_an_error(shared):
+    example = diamonds(3)
+    example["left"]["right"] = example
+    model = ar.compile(dag_block(shared))
+    for run in (lambda: model([diamonds(1), example]), lambda: model.eval(example)):
+        with pytest.raises(ar.InputError, match="cyclic"):
+            run()

@@ -36,15 +36,10 @@ def add_in_place() -> None:
     ("launches", "action"),
     [
         (1, lambda: A + 1),
-        (1, lambda: 1 - A),
-        (1, lambda: -A),
         (1, add_in_place),
         (1, lambda: A @ A.T),
         (2, lambda: XP.exp(A).sum(axis=0)),
-        (1, lambda: A.max()),
-        (1, lambda: XP.add(A, A, out=XP.empty((2, 3)))),
         (1, lambda: XP.take(A, INDEX, axis=0)),
-        (1, lambda: XP.take(A, INDEX, axis=0, out=XP.empty((2, 3)))),
         (1, lambda: A[INDEX]),
         (2, lambda: XP.concatenate([A, A, A[:0]])),  # CuPy copies them one by one
         (3, lambda: XP.stack([A, A, A])),
@@ -56,7 +51,6 @@ def add_in_place() -> None:
         (2, lambda: assign(slice(None), 1.0)),
         (2, lambda: assign(INDEX, A)),
         (1, lambda: XP.zeros((2, 3))),
-        (1, lambda: XP.arange(3)),
         (1, lambda: XP.copyto(XP.empty((2, 3)), A)),
         # What needs no launch: views, memory without content, and what is empty.
         (0, lambda: (A.T, A[0], A[:, 1:], A[None], A[0, 0], A.shape)),
@@ -65,7 +59,6 @@ def add_in_place() -> None:
         (0, lambda: XP.split(A, 3, axis=1)),
         (0, lambda: (XP.empty((2, 3)), XP.empty_like(A), XP.zeros((0, 3)), A[:0] + 1)),
         (0, lambda: A.astype("float64", copy=False)),
-        (0, lambda: XP.asarray(A)),
     ],
 )
 def test_launches(launches: int, action: Callable[[], object]) -> None:

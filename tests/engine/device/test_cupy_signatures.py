@@ -30,7 +30,6 @@ from tests.engine.device.cupy_signatures import (
     record,
 )
 from tests.engine.test_batching import cases, check, order_of
-from tests.networks import networks
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 PACKAGE = Path(ar.__file__).parent
@@ -106,15 +105,6 @@ def checked_fake(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         if record(14)[f"ndarray.{name}"] is not None and callable(attribute) and name != "tolist":
             monkeypatch.setattr(FakeArray, name, counting(f"ndarray.{name}", attribute))
     return calls
-
-
-@pytest.mark.nightly
-@compiler
-def test_calls_of_networks_fit(checked_fake: dict[str, int]) -> None:
-    """Trees, sequences, attention: what kernels leave to the array module."""
-    for block, examples in networks().values():
-        ar.compile(block, device=get_device("fake-kernels"))(examples[:4])
-    assert sum(checked_fake.values()) > 100
 
 
 @pytest.mark.nightly

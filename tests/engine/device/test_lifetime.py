@@ -136,6 +136,3 @@ def test_memory_that_is_replaced_lives_as_long_as_launches_name_it(monkeypatch: 
     rows = [(row, [0] * len(row)) for row in (random.integers(0, 50, n).tolist() for n in (34, 25, 21, 11))]
     ar.compile(bilstm_tagger(50, 8, 8, 2, 5), device="fake-kernels")(rows)
     assert any(array() is None for _, _, array in made)
-
-
-# ---------------------------------------------------------------------------------- the inputs of gradients

@@ -10,11 +10,6 @@ import pytest
 
 import arrows as ar
 
-
-def double(x: Any) -> Any:
-    return x * 2.0
-
-
 # ------------------------------------------------------------------------------------------ models apart
 
 
@@ -85,11 +80,3 @@ def test_models_of_one_block_are_made_by_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 12 and all(np.array_equal(one, wanted) for one in found)
-
-
-def test_a_block_that_stands_twice_has_types_of_its_own_in_each_place() -> None:
-    halves = ar.Function(lambda x: x * 0.5)
-    block = ar.GetItem(0) >> ar.Scalar() >> halves & ar.GetItem(1) >> ar.Vector(3) >> halves
-    assert str(ar.infer(block).output) == "(float32, float32[3])"
-    one, three = ar.compile(block)([(2, [2, 4, 6])])
-    assert (one.tolist(), three.tolist()) == ([1], [[1, 2, 3]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
@@ -18,34 +17,6 @@ everywhere = pytest.mark.parametrize(
     ("device", "schedule"),
     sampled([(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES], 3),
 )
-cell = ar.FC(3, ar.ops.tanh, name="cell")
-
-
-@ar.fix
-def tree(me: Any) -> Any:
-    """The sum of the leaves of a tree, with taps all over."""
-    leaf = ar.Vector(3) >> cell >> ar.Tap("leaf")
-    below = ar.Map(me) >> ar.Tap("children") >> ar.Sum()
-    state = below & ar.Zeros([]) & ar.Zeros(())
-    inner = state >> ar.Tap("state") >> ar.GetItem(0)
-    return ar.OneOf(lambda t: t[0]).case("leaf", ar.GetItem(1) >> leaf).case("tree", ar.GetItem(1) >> inner)
-
-
-def leaf(seed: int) -> Any:
-    return "leaf", np.random.default_rng(seed).normal(size=3).tolist()
-
-
-def expected(model: ar.Model, outcomes: list[Any], name: str) -> Any:
-    """What the reference tapped under a name: for each example the values of its visits."""
-    return [[value for tap, _, value in outcome.tapped if tap.tap == name] for outcome in outcomes]
-
-
-def test_the_form_is_that_of_metrics() -> None:
-    block = ar.Map(ar.Scalar() >> (ar.Metric("x") & ar.Tap("x")) >> ar.GetItem(1)) >> ar.Sum()
-    model = ar.compile(block)
-    model([[1, 2], [], [3]])
-    assert model.taps["x"].tolist() == model.metrics["x"].tolist() == [[1, 2], [], [3]]
-    assert model.taps["x"][0].tolist() == [1, 2]
 
 
 @everywhere
@@ -55,14 +26,6 @@ def test_float_type_and_the_device(device: str, schedule: str) -> None:
     values = model.taps["x"].values
     assert values.dtype == "float64" and isinstance(values, FakeArray) == (device == "fake")
     assert ar.to_numpy(model.taps)["x"].tolist() == [[1], [2]]
-
-
-def test_results_stay_as_they_are() -> None:
-    model = ar.compile(ar.Map(ar.Scalar() >> ar.Function(lambda x: x + 1) >> ar.Tap("x")) >> ar.Sum())
-    model([[1, 2]])
-    kept = model.taps["x"]
-    model([[5, 6, 7], [8]])
-    assert kept.tolist() == [[2, 3]]
 
 
 @everywhere
@@ -160,20 +123,3 @@ def test_prepared_examples_know_the_taps_they_were_made_for() -> None:
         tapped(pickle.loads(pickle.dumps(other.prepare([1])))[:])
     again = ar.compile(block >> ar.Tap("x"))
     assert again(sent[[1]]).tolist() == [4] and again.taps["x"].tolist() == [[4]]
-
-
-def test_copies_and_words() -> None:
-    tap = ar.Tap("h", print)
-    assert repr(tap) == "Tap('h', show=print)" and repr(ar.Tap("h")) == "Tap('h')"
-    assert tap.effects and (ar.Scalar() >> ar.Tap("x")).effects
-    for again in (pickle.loads(pickle.dumps(tap)), copy.deepcopy(tap), copy.copy(tap)):
-        assert (again.tap, again.show) == ("h", print)
-    assert ar.Tap("x").eval("anything") == "anything"
-    assert ar.infer(ar.Vector(3) >> ar.Tap("x") >> ar.FC(2)).output == ar.types.Tensor((2,))
-
-
-def test_types_pass_backwards_through_a_tap() -> None:
-    block = ar.GetItem("x") >> ar.Optional(ar.Tap("x") >> ar.Vector(2)) >> ar.Tap("v")
-    assert ar.infer(block).output == ar.types.Tensor((2,))
-    default = ar.Optional(ar.Vector(2), ar.Identity() >> ar.Zeros([2]) >> ar.Tap("zeros"))
-    assert ar.infer(default).output == ar.types.Tensor((2,))

@@ -255,9 +255,6 @@ sum %33 => sum %1
 sum %33 => sum sparse %33
     the sum of a value is not row-sparse
 
-sum outer(%10, %33) => sum outer(%10, %10)
-    is not of the type of outer
-
 weight[0:3, 0:4] => weight[0:3, 0:5]
     the parameter is float32[3, 4]
 
@@ -278,9 +275,6 @@ gradient of cell/state << %60: float32[8, 4] = square(%51)
 
 SPARSE = """
 [sparse] => [0:9, 0:3]
-    %4 may be row-sparse
-
-gradient of << %5: float32[9, 3] = square(%4)
     %4 may be row-sparse
 """
 
@@ -353,9 +347,6 @@ result 0 = << %60: float32[4] row in result 0 = tanh(%11)
 square(%28) => square(%30)
 step_back << %60: float32[4] row in result 0 = tanh(%11)
     after split: result 0 is overwritten by %60
-
-late << %60: float32[8] row in scatter 0 = tanh(%34)
-    after split: scatter 1, 2 is overwritten by %60
 """
 
 

@@ -37,11 +37,6 @@ def words(wide: int) -> Any:
     return ar.Map(ar.Scalar("int32") >> ar.Embedding(2000, wide, name="table"))
 
 
-def tagged(width: int) -> Any:
-    both = ar.Bidirectional(ar.LSTMCell(width, name="there"), ar.LSTMCell(width, name="back"))
-    return words(32) >> both >> ar.GetItem(0) >> ar.Map(ar.FC(4, name="tag")) >> ar.Sum()
-
-
 def twice(table: Any) -> Callable[[Any], Any]:
     """A function of ids that looks them up in two ways."""
     return lambda ids: ops.segment_sum(table(ids)) * ops.segment_max(table(ids * 0 + 1))
@@ -57,15 +52,9 @@ MODELS: dict[str, Made] = {
         WORDS,
         None,
     ),
-    "a BiLSTM": lambda: (scored(tagged(24)), WORDS, None),
     "attention of 2 heads": lambda: (
         scored(ar.Map(ar.Vector(64)) >> ar.MultiHeadAttention(2, name="m") >> ar.Sum()),
         VECTORS,
-        None,
-    ),
-    "attention over words": lambda: (
-        scored(words(32) >> ar.MultiHeadAttention(4, causal=True, name="m") >> ar.Sum()),
-        WORDS,
         None,
     ),
     "pooling by attention": lambda: (
@@ -74,11 +63,6 @@ MODELS: dict[str, Made] = {
         None,
     ),
     "one wide layer": lambda: (scored(ar.Vector(128) >> ar.FC(2000, ops.tanh, name="a")), [*ROWS], None),
-    "normalized elements": lambda: (
-        scored(ar.Map(ar.Vector(64) >> ar.LayerNorm(name="n") >> ar.FC(64, name="a")) >> ar.Mean()),
-        VECTORS,
-        None,
-    ),
     "convolution": lambda: (
         scored(ar.Map(ar.Vector(64)) >> ar.Conv1d(48, 3, name="c") >> ar.Max()),
         VECTORS,

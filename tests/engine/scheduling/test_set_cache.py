@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import json
-import os
 import shutil
-import subprocess
-import sys
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -277,65 +272,6 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ar.InputError, match="example 10: "):
         tree_model().prepare([*trees(10), {"left": 1}], cache=tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
-
-
-WRITER = """
-import resource, sys
-import numpy as np
-import arrows as ar
-
-path, count, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-model = ar.compile(ar.Map(ar.Vector(64)) >> ar.Sum() >> ar.FC(1, name="fc"))
-
-def examples():
-    for number in range(count):
-        if number == 2000:
-            print("began", flush=True)
-            sys.stdin.readline()
-        yield np.full((number % 5, 64), number % 7, np.float32)
-
-if limit:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-try:
-    print(len(model.prepare(examples(), cache=path, data="rows")))
-except OSError as error:
-    print(f"{type(error).__name__}: {error}")
-"""
-
-
-def writer(path: Path, count: int = 3000, limit: int = 0) -> subprocess.Popen[str]:
-    """A process that keeps a set in a file, which may have so many bytes, and once waits for a line."""
-    command = [sys.executable, "-c", WRITER, str(path), str(count), str(limit)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def has_begun(process: subprocess.Popen[str]) -> None:
-    assert process.stdout is not None and process.stdout.readline() == "began\n"
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(os.name != "posix", reason="limits and signals are those of POSIX")
-def test_processes_that_write_at_once_are_killed_or_find_the_disk_full(tmp_path: Path) -> None:
-    path = tmp_path / "set"
-    said, _ = writer(path, limit=50_000).communicate(timeout=120)
-    assert f"OSError: [Errno {errno.EFBIG}]" in said and repr(str(path)) in said
-    assert list(tmp_path.iterdir()) == []
-    for delay in (0.0, 0.1, 0.2):
-        killed = writer(path, count=200_000)
-        has_begun(killed)
-        assert killed.stdin is not None
-        killed.stdin.write("\n")
-        killed.stdin.flush()
-        time.sleep(delay)
-        killed.kill()
-        killed.communicate(timeout=120)
-        assert not path.exists()
-    both = [writer(path), writer(path)]
-    for process in both:
-        has_begun(process)
-    assert [process.communicate("\n", timeout=120)[0] for process in both] == ["3000\n"] * 2
-    assert [each for each in tmp_path.iterdir() if each.suffix != ".tmp"] == [path]  # of the killed
-    assert writer(path).communicate(timeout=120)[0] == "3000\n"  # which reads no example
 
 
 def test_caches_that_are_no_names_of_files(tmp_path: Path) -> None:

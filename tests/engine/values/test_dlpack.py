@@ -109,28 +109,9 @@ def test_gradients_that_an_optimizer_refuses(device: str) -> None:
 # ------------------------------------------------------------------------------------------ out
 
 
-def handed_out() -> dict[str, Any]:
-    model = ar.compile(
-        ar.Vector(2)
-        >> ar.FC(1)
-        >> ar.Function(lambda y: y[0] ** 2)
-        >> ar.AllOf(ar.Metric("m"), ar.Identity()),
-        loss="m",
-    )
-    loss, grads = model.value_and_grad([[1.0, 2.0], [3.0, 4.0]])
-    result = model([[1.0, 2.0]])[1]
-    return {
-        "loss": loss,
-        "result": result,
-        "metric": model.metrics["m"].values,
-        "gradient": grads["FC_1/weight"],
-        "parameter": model.params["FC_1/weight"],
-    }
-
-
 def test_torch_reads_it_without_a_copy() -> None:
     torch = pytest.importorskip("torch")
-    array = handed_out()["parameter"]
+    array = ar.compile(ar.Vector(2) >> ar.FC(1)).params["FC_1/weight"]
     tensor = torch.from_dlpack(array)
     array[0, 0] = 5
     assert tensor[0, 0] == 5
