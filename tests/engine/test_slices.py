@@ -11,8 +11,6 @@ import arrows as ar
 from arrows.engine import reference
 from tests.compare import close
 
-# ------------------------------------------------------------------------------------------ slices
-
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
 def test_slices_of_all_kinds(device: str) -> None:
@@ -38,9 +36,3 @@ def test_slices_of_all_kinds(device: str) -> None:
     )
     for n in range(4):
         assert close(list(ar.to_numpy(grads["z"])[n]), wanted.inputs[n]["z"], 1e-9)
-
-
-# ------------------------------------------------------------------------------------------ parameters
-
-
-# ------------------------------------------------------------------------------------------ prologue

@@ -141,6 +141,13 @@ class Frame:
         return [record[name] for record in RECORDS]
 
 
+class Lazy(Frame):
+    """As Dask's: its rows are not there yet."""
+
+    def compute(self) -> Any:
+        raise AssertionError("nobody asked for it")
+
+
 class Table:
     """As PyArrow's: no `__iter__`, and items that are columns."""
 
@@ -191,6 +198,7 @@ Record = namedtuple("Record", "x n")  # noqa: PYI024
         (np.array(5.0), "got an array without axes"),
         (np.array({"x": 1}, dtype=object), "got an array without axes"),
         (Frame(), r"Frame.*columns.*as a list of dicts"),
+        (Lazy(), r"Lazy.*table\.compute\(\) computes"),
         (Table(), r"Table.*columns.*PyArrow"),
         (Rows(), r"Rows.*columns"),
         (Lookup(), "got Lookup"),

@@ -22,24 +22,15 @@ def lists(count: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 100])
-@pytest.mark.parametrize("kind", ["list", "generator", "prepared", "batch", "indexed"])
+@pytest.mark.parametrize("kind", ["list", "generator", "prepared", "batch"])
 def test_results_are_those_of_the_examples_in_order(kind, batch_size):
     model, examples = ar.compile(SUM), lists(23)
-
-    class Indexed:
-        def __len__(self) -> int:
-            return len(examples)
-
-        def __getitem__(self, number: int) -> list[int]:
-            return examples[number]
-
     prepared = model.prepare(examples)
     stream: Any = {
         "list": examples,
         "generator": (x for x in examples),
         "prepared": prepared,
         "batch": prepared[::-1],
-        "indexed": Indexed(),
     }[kind]
     expected = [float(sum(x)) for x in examples]
     assert list(model.predict_stream(stream, batch_size=batch_size)) == (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -160,30 +161,45 @@ def test_arguments(tmp_path: Path) -> None:
     assert len(model.prepare([], executor=Inline())) == 0
 
 
-def test_a_dask_cluster(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    code = f"""
+SCRIPT = """
 import sys
-sys.path.insert(0, {str(ROOT)!r})
+sys.path.insert(0, {root!r})
 import pathlib
-from distributed import Client, LocalCluster
 from tests.engine.reading.test_executor_chunks import check
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client, client.get_executor() as executor:
-            check(executor, pathlib.Path({str(tmp_path)!r}))
-    print("done with dask")
+    {imported}
+    with {executor} as executor:
+        check(executor, pathlib.Path({folder!r}))
+    print("done")
 """
-    assert distributed is not None
-    run(tmp_path, code, [sys.executable], "done with dask")
 
 
-def run(folder: Path, code: str, command: list[str], wanted: str) -> None:
+def run(folder: Path, imported: str, executor: str, command: list[str]) -> None:
+    """Checks an executor in a process of its own."""
     script = folder / "script.py"
-    script.write_text(code)
+    script.write_text(SCRIPT.format(root=str(ROOT), folder=str(folder), imported=imported, executor=executor))
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [*command, str(script)], capture_output=True, text=True, env=environment, timeout=120, check=False
     )
-    assert wanted in done.stdout, done.stderr
+    assert done.stdout.endswith("done\n"), done.stderr
+
+
+def test_a_dask_cluster(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    cluster = "LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None)"
+    executor = f"{cluster} as cluster, Client(cluster) as client, client.get_executor()"
+    run(tmp_path, "from distributed import Client, LocalCluster", executor, [sys.executable])
+
+
+@pytest.mark.nightly
+def test_mpi_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    mpirun = shutil.which("mpirun", path=os.pathsep.join([sys.prefix + "/bin", os.environ.get("PATH", "")]))
+    if mpirun is None:
+        pytest.skip("there is no mpirun")
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+    open_mpi = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in version else []
+    started = [mpirun, "-n", "2", *open_mpi, sys.executable, "-m", "mpi4py.futures"]
+    run(tmp_path, "from mpi4py.futures import MPIPoolExecutor", "MPIPoolExecutor()", started)

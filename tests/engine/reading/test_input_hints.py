@@ -143,12 +143,8 @@ def test_one_example_in_place_of_a_batch(block: Any, batch: Any, wanted: str) ->
 @pytest.mark.parametrize(
     ("block", "batch", "wanted"),
     [
-        (ar.Vector(3), [1.0, 2.0, 3.0], ONE),
         (NUMBERS, [1.0, 2.0, 3.0], ONE),
-        (NUMBERS, [1.0, "a"], ""),
         (NUMBERS, iter([1.0]), ""),  # whoever has no list, has not forgotten one around it
-        (NUMBERS, [[1.0], [2.0], 3.0], ""),
-        (ar.Map(NUMBERS), [[[]], 3.0], ""),
         (WORD, [[{"word": 1}, {"word": 2}]], TWICE),
         (WORD, [({"word": 1},), ({"word": 1},)], TWICE),
     ],

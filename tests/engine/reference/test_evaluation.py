@@ -20,14 +20,6 @@ from tests.generate import Case, cases
 from tests.profile import NIGHTLY
 
 
-def no_parameters(owner: Any, parameter: Any) -> Any:
-    raise AssertionError("there are none")
-
-
-def run(block: Any, example: Any, **options: Any) -> Any:
-    return evaluate(ar.infer(block), example, no_parameters, **options)
-
-
 def fits(output: T.Type, value: Any) -> bool:
     """Whether a result has its type."""
     if isinstance(output, T.Tensor):
@@ -134,8 +126,3 @@ def test_numbers_that_do_not_fit_are_an_error_of_the_input() -> None:
     with pytest.raises(InputError, match=r"example 3: \[1\] > word: lookup: index 9") as caught:
         evaluate(ar.infer(block), [{"word": 1}, {"word": 9}], random_parameters(), number=3)
     assert isinstance(caught.value.__cause__, IndexError)
-
-
-def test_overflow_is_silent() -> None:
-    block = ar.Scalar() >> ar.Function(lambda x: ar.ops.exp(x * 1000.0))
-    assert np.isinf(run(block, 1).value)

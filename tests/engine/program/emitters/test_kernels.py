@@ -238,7 +238,6 @@ def reduction(name: str, width: int) -> Entry:
     return (lambda x: getattr(ops, name)(x), (vector(width),))
 
 
-TRIPLES = T.Sequence(T.Tuple([vector(2)] * 3))
 # The widths are those of a thread, of a line of one, and of the lanes of a warp.
 RUNNING: list[Entry] = [
     *(reduction(name, width) for name in ("softmax", "log_softmax", "logsumexp") for width in (1, 3, 80)),
