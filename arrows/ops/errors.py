@@ -59,12 +59,14 @@ class IndexOutOfRange(IndexError):
 
     Its text is `words` where that says more.
 
-    >>> print(IndexOutOfRange("lookup", 9, 5, None))
-    lookup: index 9 is out of range for an axis of size 5
+    >>> print(IndexOutOfRange("pick", 9, 5, None))
+    pick: index 9 is out of range for an axis of size 5
     """
 
     def __init__(self, name: str, index: int, size: int, row: int | None, words: str = "") -> None:
-        super().__init__(words or f"{name}: index {index} is out of range for an axis of size {size}")
+        # What looks up is written `gather(x, i)`, `x[i]` or as a layer, and its own name says nothing.
+        name = "" if name == "lookup" else f"{name}: "
+        super().__init__(words or f"{name}index {index} is out of range for an axis of size {size}")
         self.index = index
         self.size = size
         self.row = row

@@ -26,7 +26,7 @@ Key: TypeAlias = tuple[int | Span, ...]
 def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     """`x[key]` for integers, slices, None and `...` that are known when the function is built.
 
-    An integer tensor as the key is `lookup(x, key)`.
+    An integer tensor as the key is `gather(x, key)`.
 
     >>> index(np.array([[1, 2, 3], [4, 5, 6]]), (0, slice(1, None))).tolist()
     [2, 3]

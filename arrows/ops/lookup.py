@@ -152,9 +152,9 @@ def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool)
 
 
 def _lookup_rule(table: Tensor, index: Tensor) -> Tensor:
-    integral("lookup", index)
+    integral("gather(x, i) or x[i]", index)
     if not table.ndim:
-        raise ShapeError(f"lookup: the table has at least one axis, got {table}")
+        raise ShapeError(f"gather(x, i) or x[i]: x has at least one axis, got {table}")
     return Tensor((*index.shape, *table.shape[1:]), table.dtype)
 
 

@@ -202,7 +202,7 @@ def test_an_error_of_a_kernel_closes_all():
         with pytest.raises(ar.ArrowValueError) as error:
             g.run_all([look(g, 0), look(g, 2), look(g, 1)])
         assert said(error) == (
-            "cannot compute Embedding(3, 2) at LINE\n  lookup: index 3 is out of range for an axis of size 3"
+            "cannot compute Embedding(3, 2) at LINE\n  index 3 is out of range for an axis of size 3"
         )
         assert sorted(closed) == [0, 1, 2]
         assert g.run_all([look(g, 0), look(g, 1)]) == [None, None]

@@ -78,9 +78,7 @@ def test_a_long_tape() -> None:
 
 @pytest.mark.parametrize("index", [5, -1])
 def test_an_index_out_of_range_is_named(index: int) -> None:
-    with pytest.raises(
-        IndexError, match=rf"lookup: index {index} is out of range for an axis of size 5"
-    ) as caught:
+    with pytest.raises(IndexError, match=rf"^index {index} is out of range for an axis of size 5") as caught:
         ops.lookup(np.zeros((5, 2)), np.array(index))
     assert caught.value.row is None  # type: ignore[attr-defined]
     lifted = ops.get("lookup").kernel(np, rows=(False, True))

@@ -257,7 +257,7 @@ REFUSED = [
     (lambda x: x[3], V3, r"index: 3 is out of range for axis 0 of size 3"),
     (lambda x: x[0, 0], V3, r"index: 2 indices for a tensor with 1 axis"),
     (lambda x: x["a"], V3, r"index: expected integers and slices, got str on axis 0"),
-    (lambda x: x[x], V3, r"lookup takes integers as an index, not float32\[3\]"),
+    (lambda x: x[x], V3, r"gather\(x, i\) or x\[i\] takes integers as an index, not float32\[3\]"),
     (lambda x: x.reshape(2, 2), V3, r"reshape: \[3\] has 3 elements and does not fit into \[2, 2\]"),
     (lambda x: x.sum(axis=1), V3, r"sum: a tensor with 1 axis has no axis 1"),
     (lambda x: x.sum(axis=(0, 0)), V3, r"sum: an axis occurs twice"),
