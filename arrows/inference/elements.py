@@ -154,7 +154,7 @@ def check_keys(inference: Inference) -> None:
 
 def _keyed(v: Var) -> T.Tuple:
     """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
-    return T.Tuple((T.Void(),) * len(v.args), labels_of(v), v.lost)
+    return T.losing(T.Tuple((T.Void(),) * len(v.args), labels_of(v)), v.lost)
 
 
 def _no_item(inference: Inference, occurrence: Occurrence, t: T.Tuple) -> Misfit:

@@ -32,8 +32,6 @@ class Tuple(CompoundType):
     Args:
         items: the types of the items.
         labels: one key for each item, or None.
-        lost: labels that it does not have because they differ between the places that give the tuple, such
-            as the cases of a choice. What is a key in them and means another item there is no position here.
 
     Raises:
         ArrowTypeError: an item is not a type.
@@ -56,7 +54,6 @@ class Tuple(CompoundType):
         self,
         items: tuple[Type, ...] | list[Type] = (),
         labels: Labels | None = None,
-        lost: frozenset[Labels] = frozenset(),
     ) -> None:
         items = tuple(items)
         for i, item in enumerate(items):
@@ -70,7 +67,7 @@ class Tuple(CompoundType):
                 raise ArrowValueError(f"a label appears twice in {labels!r}")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "lost", lost)
+        object.__setattr__(self, "lost", frozenset())
         self._seal(("Tuple", items))
 
     @property
@@ -135,6 +132,21 @@ class Tuple(CompoundType):
             pieces.append(item)
         pieces.append(",)" if len(self.items) == 1 else ")")
         return pieces
+
+
+def losing(made: Tuple, lost: frozenset[Labels]) -> Tuple:
+    """Tells a tuple type that was just made which labels it does not have.
+
+    They differ between the places that give the tuple, such as the cases of a choice. What is a key in them
+    and means another item there is no position here.
+
+    Example:
+        >>> from arrows.typesys.types import Input, Void
+        >>> losing(Tuple((Input(), Void())), frozenset({(1, 0)})).place(0) is None
+        True
+    """
+    object.__setattr__(made, "lost", lost)
+    return made
 
 
 class ElementType(CompoundType):
@@ -235,7 +247,8 @@ def assemble(rows: list[Row]) -> Type:
     for places, made_by, *rest in rows:
         inside = [types[i] for i in places]
         if made_by is Tuple:
-            types.append(Tuple(inside, *rest))
+            labels, lost = rest
+            types.append(losing(Tuple(inside, labels), lost))
         else:
             types.append(made_by(inside[0]) if inside else made_by)
     return types[-1]

@@ -58,7 +58,7 @@ class Var:
         con: the constructor; None while the type is open.
         args: the variables of its parts.
         cause: who said what it is.
-        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.Tuple`).
+        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.losing`).
         link: the variable that this one was made equal to, if any.
         shape: a variable whose type is equal but for labels, if any: the next on the way to the one that
             stands for all of them.
@@ -292,7 +292,7 @@ def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
         if x.con == SEQUENCE:
             t = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(inside[0])
         else:
-            t = T.Tuple(inside, labels_of(x), x.lost)
+            t = T.losing(T.Tuple(inside, labels_of(x)), x.lost)
         types[id(x)] = t
         if typed is not None:
             x.type = t

@@ -13,6 +13,7 @@ from arrows.typesys.compound_types import Broadcast, Sequence, Tuple
 from arrows.typesys.compound_types import Labels as Labels
 from arrows.typesys.compound_types import join_labels as join_labels
 from arrows.typesys.compound_types import label as label
+from arrows.typesys.compound_types import losing as losing
 from arrows.typesys.dtypes import DTYPES as DTYPES
 from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.errors import ArrowTypeError, SourceLine, message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from arrows.typesys.compound_types import ElementType, Tuple
+from arrows.typesys.compound_types import ElementType, Tuple, losing
 from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.leaf_types import Tensor, Type, parts_first
 
@@ -51,7 +51,7 @@ def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:
     done: dict[int, Type] = {}
     for x in parts_first(t):
         if isinstance(x, Tuple):
-            done[id(x)] = Tuple([done[id(c)] for c in x.items], x.labels, x.lost)
+            done[id(x)] = losing(Tuple([done[id(c)] for c in x.items], x.labels), x.lost)
         elif isinstance(x, ElementType):
             done[id(x)] = type(x)(done[id(x.element)])
         else:
