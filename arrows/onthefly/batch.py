@@ -59,7 +59,7 @@ class LazyBatch(LazyCalls):
         self._differentiation = Differentiation(net, self._runs)
         self._zeros_of: dict[T.Type, Any] = {}
 
-    def follow(self, earlier: LazyBatch) -> None:
+    def _follow(self, earlier: LazyBatch) -> None:
         """Counts on from an earlier batch of the same step, so that dropout draws other numbers."""
         self.instances = earlier.instances
         self._dropout_calls = earlier._dropout_calls
@@ -138,21 +138,16 @@ class LazyBatch(LazyCalls):
         """
         self.check_open("compute a value")
         ids: list[int] = []
-        self.collect(value, ids, SourceLine.here)
+        self._collect(value, ids, SourceLine.here)
         return _rebuild(value, iter(self._runs.values(ids)))
 
-    def numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
-        """The numbers of many values in one run, as `numpy`.
-
-        Args:
-            values: nested lazy tensors.
-            ids: the ids that `collect` has found in them, in order.
-        """
+    def _numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
+        """The numbers of many values in one run; `ids` are those that `_collect` has found in them."""
         self.check_open("compute a value")
         arrays = iter(self._runs.values(ids))
         return [_rebuild(value, arrays) for value in values]
 
-    def collect(self, value: object, ids: list[int], line: Callable[[], SourceLine]) -> None:
+    def _collect(self, value: object, ids: list[int], line: Callable[[], SourceLine]) -> None:
         """Appends the ids of nested lazy tensors to a list.
 
         Args:
@@ -166,10 +161,10 @@ class LazyBatch(LazyCalls):
             ids.append(self.value_id(value))
         elif isinstance(value, dict):
             for item in value.values():
-                self.collect(item, ids, line)
+                self._collect(item, ids, line)
         elif isinstance(value, (tuple, list)):
             for item in value:
-                self.collect(item, ids, line)
+                self._collect(item, ids, line)
         elif value is not None:  # as a block gives for Void
             attempt, hint = f"cannot compute {value!r:.100}", ""
             if isinstance(value, Generator):
@@ -248,7 +243,7 @@ class LazyBatch(LazyCalls):
         """The schedule of the run that would compute some values, without running it."""
         self.check_open("schedule a run")
         ids: list[int] = []
-        self.collect(values, ids, SourceLine.here)
+        self._collect(values, ids, SourceLine.here)
         return self._runs.timeline(ids)
 
     def _loss_id(self, loss: object) -> int:
