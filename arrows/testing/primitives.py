@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -62,29 +63,17 @@ def check_primitive(
                 check.over_rows(has_rows, count)
     if not gradients:
         return
+    given: list[Any] = list(arrays)
+    function: Callable[..., Any] = partial(bind, primitive, **attributes)
     if primitive.segmented and "domain" in attributes:
-        sequence = Elements(np.zeros(4))
-        check_grads(
-            lambda x, like: bind(primitive, x, like=like, domain=0), arrays[0], sequence, tolerance=tolerance
-        )
-        return
-    if primitive.segmented:
-        if primitive.collapses:
-            check_grads(
-                lambda x, *xs: bind(primitive, x, *xs, **attributes),
-                Elements(arrays[0]),
-                *arrays[1:],
-                tolerance=tolerance,
-            )
-            return
-        elements = Elements(*arrays)  # of one sequence
-        check_grads(
-            lambda xs: bind(primitive, *(xs if isinstance(xs, tuple) else (xs,)), **attributes),
-            elements,
-            tolerance=tolerance,
-        )
-        return
-    check_grads(lambda *xs: bind(primitive, *xs, **attributes), *arrays, tolerance=tolerance)
+        given = [arrays[0], Elements(np.zeros(4))]
+        function = lambda x, like: bind(primitive, x, like=like, domain=0)  # noqa: E731
+    elif primitive.segmented and primitive.collapses:
+        given[0] = Elements(arrays[0])
+    elif primitive.segmented:
+        given = [Elements(*arrays)]  # of one sequence
+        function = lambda xs: bind(primitive, *(xs if isinstance(xs, tuple) else (xs,)), **attributes)  # noqa: E731
+    check_grads(function, *given, tolerance=tolerance)
 
 
 @dataclass(frozen=True)
