@@ -24,8 +24,6 @@ from arrows.version import __version__
 
 # Environment variables that pin OpenBLAS to a kernel or to cache sizes, whatever the processor is.
 PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-MOST_THREADS = 1024
-"""More than any machine that NumPy's products run on; libraries crash when asked for far more."""
 
 
 def set_threads(count: int) -> None:
@@ -39,7 +37,7 @@ def set_threads(count: int) -> None:
 
     Raises:
         ArrowTypeError: `count` is not an integer.
-        ArrowValueError: `count` is below 1, or above 1024.
+        ArrowValueError: `count` is below 1.
 
     Warns:
         RuntimeWarning: NumPy's library for matrix products (Apple's Accelerate, say) does not allow it.
@@ -52,11 +50,6 @@ def set_threads(count: int) -> None:
         raise ArrowTypeError(f"the number of threads must be an integer, not {value!r}")
     if int(value) < 1:
         raise ArrowValueError(f"the number of threads must be at least 1, not {value}")
-    if int(value) > MOST_THREADS:
-        raise ArrowValueError(
-            f"the number of threads must be at most {MOST_THREADS:,}, not {value}; "
-            f"this machine has {cores()} cores"
-        )
     libraries = _products().lib_controllers
     for library in libraries:
         library.set_num_threads(int(value))

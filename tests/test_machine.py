@@ -57,7 +57,6 @@ def test_the_library_is_told_and_not_only_asked() -> None:
         (1.0, ar.ArrowTypeError, "an integer, not 1.0"),
         (True, ar.ArrowTypeError, "an integer, not True"),
         ("2", ar.ArrowTypeError, "an integer, not '2'"),
-        pytest.param(10**9, ar.ArrowValueError, "at most 1,024, not 10+; this .*", marks=settable),
     ],
 )
 def test_what_is_no_number_of_threads(count: Any, error: type[Exception], text: str) -> None:
