@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,21 +145,13 @@ class JsonLines(Log):
         self.path = require_path("JsonLines: path", path)
         if self.path.exists():
             with self.path.open("rb") as file:
-                first = file.readline(100_000)
-            if first and not first.startswith(b'{"step": '):
-                raise ArrowValueError(f"JsonLines: {self.path} holds no log of a run; give another path")
+                if file.read(9) not in (b"", b'{"step": '):
+                    raise ArrowValueError(f"JsonLines: {self.path} holds no log of a run; give another path")
 
     def _append(self, step: int, numbers: Mapping[str, float], /) -> None:
         values = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
-        line = (json.dumps({"step": step, **values}) + "\n").encode()
-        with self.path.open("ab", buffering=0) as file:
-            end = file.seek(0, os.SEEK_END)
-            try:
-                while line:
-                    line = line[file.write(line) :]
-            except OSError:  # the disk is full: a resumed run goes on after a whole line
-                file.truncate(end)
-                raise
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, **values}) + "\n")
 
 
 class _Watch(Callback):
@@ -312,6 +303,11 @@ class _EachEpoch(Callback):
     """A function of the user's, which is called with each epoch."""
 
     def __init__(self, function: Callable[[Epoch], object]) -> None:
+        if isinstance(function, type) or not callable(function):
+            raise ArrowTypeError(
+                "train: a callback must be a Callback, or a function that is called with each epoch, "
+                f"not {described(function)}"
+            )
         self._function = function
 
     def after_epoch(self, epoch: Epoch, /) -> None:
@@ -320,17 +316,6 @@ class _EachEpoch(Callback):
 
 def checked_callbacks(callbacks: Iterable[Callback | Callable[[Epoch], object]]) -> tuple[Callback, ...]:
     """The callbacks, a function as one of epochs; refuses what is neither."""
-    if isinstance(callbacks, (Callback, type)) or not isinstance(callbacks, Iterable):
+    if isinstance(callbacks, Callback) or not isinstance(callbacks, Iterable):
         raise ArrowTypeError(f"train: callbacks must be a list of them, not {described(callbacks)}")
-    told: list[Callback] = []
-    for callback in callbacks:
-        if isinstance(callback, Callback):
-            told.append(callback)
-        elif callable(callback) and not isinstance(callback, type):
-            told.append(_EachEpoch(callback))
-        else:
-            raise ArrowTypeError(
-                "train: a callback must be a Callback, or a function that is called with each epoch, "
-                f"not {described(callback)}"
-            )
-    return tuple(told)
+    return tuple(each if isinstance(each, Callback) else _EachEpoch(each) for each in callbacks)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-import numpy as np
-
 from arrows.engine import Batch, Model
+from arrows.engine.device import host_array
 from arrows.engine.scheduling import AtOnce
 from arrows.training.parameters import Trainable
 from arrows.typesys.errors import NotFiniteError
@@ -38,19 +37,12 @@ def refuse_loss(
 
 def not_finite_parameter(model: Trainable) -> str | None:
     """Describes the first parameter that holds numbers that are not finite; None if all are finite."""
-    device = model.device
-    floats = {name: array for name, array in model.params.items() if array.dtype.kind == "f"}
-    if device.name != "cpu" and floats:
-        # The device looks itself, so that one number for each parameter comes down, not the parameters.
-        finite = device.xp.stack([device.xp.isfinite(array).all() for array in floats.values()])
-        whole = device.to_numpy(finite).tolist()
-        floats = {name: array for (name, array), good in zip(floats.items(), whole, strict=True) if not good}
-    for name, array in floats.items():
-        values = device.to_numpy(array)
-        if not np.isfinite(values).all():
-            count = values.size - int(np.isfinite(values).sum())
+    for name, array in model.params.items():
+        # The device counts, so that a number comes down, not the parameter.
+        count = int(host_array((~model.device.xp.isfinite(array)).sum())) if array.dtype.kind == "f" else 0
+        if count:
             are = "is" if count == 1 else "are"
-            return f"{count:,} of the {values.size:,} numbers of the parameter {name!r} {are} not finite"
+            return f"{count:,} of the {array.size:,} numbers of the parameter {name!r} {are} not finite"
     return None
 
 

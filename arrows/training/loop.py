@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -304,6 +304,7 @@ def _factor(callback: Callback, run: Progress) -> float:
     return float(factor)
 
 
+@dataclass
 class _Steps:
     """Takes the steps of a run, and adds up their losses; Ctrl-C waits until a step is done.
 
@@ -321,26 +322,21 @@ class _Steps:
         whole: whether model, optimizer and run are between two steps, so that the state may be saved.
     """
 
-    def __init__(
-        self,
-        model: Learner,
-        optimizer: Optimizer,
-        run: Progress,
-        callbacks: Sequence[Callback],
-        ranks: Ranks,
-        at_once: AtOnce,
-    ) -> None:
-        self._model, self._optimizer, self._run = model, optimizer, run
-        self._callbacks, self._ranks, self._at_once = callbacks, ranks, at_once
-        self._waiting: list[tuple[StepLoss, Array]] = []
-        self._last = time.monotonic()
-        self.whole = True
+    model: Learner
+    optimizer: Optimizer
+    run: Progress
+    callbacks: Sequence[Callback]
+    ranks: Ranks
+    at_once: AtOnce
+    whole: bool = field(default=True, init=False)
+    _waiting: list[tuple[StepLoss, Array]] = field(default_factory=list, init=False)
+    _last: float = field(default_factory=time.monotonic, init=False)
 
     @property
     def mean(self) -> float:
         """The mean loss of the current epoch's examples whose losses have been read."""
         waiting = sum(step.examples for step, _ in self._waiting)
-        return self._run.total / max(self._run.position - waiting, 1)
+        return self.run.total / max(self.run.position - waiting, 1)
 
     def take(self, batch: Any) -> None:
         """Takes a step.
@@ -348,18 +344,18 @@ class _Steps:
         Raises:
             NotFiniteError: its loss is not finite; on the CPU, model and optimizer are as before the step.
         """
-        optimizer, number = self._optimizer, self._optimizer.steps + 1
-        late = self._model.device.name != "cpu"
+        optimizer, number = self.optimizer, self.optimizer.steps + 1
+        late = self.model.device.name != "cpu"
         rate = 0.0
-        if self._callbacks:
+        if self.callbacks:
             rate = optimizer.rate_factor * rate_at(optimizer.learning_rate, number - 1)
-        check = None if late else partial(self._check, batch, number, getattr(self._model, "step", None))
+        check = None if late else partial(self._check, batch, number, getattr(self.model, "step", None))
         with self._together():
-            loss = self._ranks.train_step(self._model, batch, optimizer, check, self._at_once)
-            self._waiting.append((StepLoss(number, self._run.epoch, 0.0, rate, len(batch)), loss))
+            loss = self.ranks.train_step(self.model, batch, optimizer, check, self.at_once)
+            self._waiting.append((StepLoss(number, self.run.epoch, 0.0, rate, len(batch)), loss))
             if not late or len(self._waiting) >= _STEPS or time.monotonic() - self._last >= _SECONDS:
                 self._read()
-            self._run.position += len(batch)
+            self.run.position += len(batch)
 
     def read(self) -> None:
         """Reads the losses that the device still has.
@@ -376,26 +372,26 @@ class _Steps:
         start, self.whole = time.perf_counter(), False
         with undisturbed():
             yield
-            self._run.seconds += time.perf_counter() - start
+            self.run.seconds += time.perf_counter() - start
             self.whole = True
 
     def _read(self) -> None:
         for step, loss in self._waiting:
-            value = as_float(self._model.device, loss)
+            value = as_float(self.model.device, loss)
             if not math.isfinite(value):
                 raise not_finite(
                     f"epoch {step.epoch}, step {step.step}: the loss is {value}; the parameters have "
                     "gone on since, and are not to be used"
                 )
-            self._run.total += value * step.examples
-            for callback in self._callbacks:
+            self.run.total += value * step.examples
+            for callback in self.callbacks:
                 callback.after_step(replace(step, loss=value))
         self._waiting, self._last = [], time.monotonic()
 
     def _check(self, batch: Any, number: int, model_step: int | None, loss: Array) -> None:
         """Refuses a loss that is not finite, before the step is taken."""
-        value = as_float(self._model.device, loss)
+        value = as_float(self.model.device, loss)
         if not math.isfinite(value):
-            if model_step is not None and isinstance(self._model, Model):
-                self._model.step = model_step  # the search for the reason draws the same dropout masks
-            refuse_loss(self._model, batch, value, epoch=self._run.epoch, step=number, at_once=self._at_once)
+            if model_step is not None and isinstance(self.model, Model):
+                self.model.step = model_step  # the search for the reason draws the same dropout masks
+            refuse_loss(self.model, batch, value, epoch=self.run.epoch, step=number, at_once=self.at_once)

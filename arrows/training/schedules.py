@@ -47,7 +47,6 @@ def _told(make: Callable[P, Schedule]) -> Callable[P, Schedule]:
         schedule.__qualname__ = schedule.__name__ = f"{make.__name__}({', '.join(words)})"
         return schedule
 
-    named.makes_schedules = True  # type: ignore[attr-defined]
     return named
 
 
@@ -193,42 +192,27 @@ def _between(low: float, high: float, share: float) -> float:
 # ----------------------------------------------------------------------------------------- rates by name
 
 
-class Rates:
-    """Separate learning rates for the parameters whose names match a pattern.
+def rates_by_name(by_pattern: Mapping[str, Rate], names: Iterable[str]) -> dict[str, Rate]:
+    """Parameter name -> its separate rate, if it has one; refuses a pattern that matches no name.
 
     Patterns are those of `fnmatch` (`*`, `?`, `[abc]`), case-sensitive. If several match a name, the first
     counts. The number 0 freezes a parameter.
 
-    >>> Rates({"embed/*": 0.1}).by_name(["embed/weight", "fc/weight"])
+    >>> rates_by_name({"embed/*": 0.1}, ["embed/weight", "fc/weight"])
     {'embed/weight': 0.1}
     """
-
-    def __init__(self, by_pattern: Mapping[str, Rate] | None = None) -> None:
-        self.by_pattern = dict(by_pattern or {})
-        for pattern, rate in self.by_pattern.items():
-            require_rate(f"rates[{pattern!r}]", rate)
-        self._matches: dict[tuple[str, ...], dict[str, Rate]] = {}  # by the names of a model
-
-    def by_name(self, names: Iterable[str]) -> Mapping[str, Rate]:
-        """Parameter name -> its separate rate, if it has one; refuses a pattern that matches no name."""
-        if not self.by_pattern:
-            return {}
-        key = tuple(names)
-        if key not in self._matches:
-            rates: dict[str, Rate] = {}
-            for pattern, rate in self.by_pattern.items():
-                matches = [name for name in key if fnmatchcase(name, pattern)]
-                if not matches:
-                    listed = ", ".join(key) or "none"
-                    late = "; a layer on the fly has its parameters from its first call on, so call it before"
-                    raise ArrowValueError(
-                        f"rates: no parameter matches {pattern!r}; there are {listed}"
-                        f"{late if isinstance(names, GrowingParams) else ''}"
-                    )
-                for name in matches:
-                    rates.setdefault(name, rate)  # the first pattern that matches counts
-            self._matches[key] = rates
-        return self._matches[key]
+    rates: dict[str, Rate] = {}
+    for pattern, rate in by_pattern.items():
+        matches = [name for name in names if fnmatchcase(name, pattern)]
+        if not matches:
+            late = "; a layer on the fly has its parameters from its first call on, so call it before"
+            raise ArrowValueError(
+                f"rates: no parameter matches {pattern!r}; there are {', '.join(names) or 'none'}"
+                f"{late if isinstance(names, GrowingParams) else ''}"
+            )
+        for name in matches:
+            rates.setdefault(name, rate)
+    return rates
 
 
 def rate_at(rate: Rate, steps: int) -> float:
@@ -269,7 +253,7 @@ def is_frozen(rate: Rate | None) -> bool:
 
 def require_rate(what: str, rate: Any) -> None:
     """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite."""
-    if not callable(rate) or isinstance(rate, type) or hasattr(rate, "makes_schedules"):
+    if not callable(rate) or isinstance(rate, type):
         require_number(what, rate, also=" or a schedule such as schedules.cosine(0.01, 1000)")
     if not callable(rate) and not 0 <= rate < float("inf"):
         raise ArrowValueError(f"{what} is {rate}, and should be at least 0")

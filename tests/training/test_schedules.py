@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from arrows.training import SGD, Adam, Optimizer
 from arrows.training.schedules import cosine, one_cycle, rate_text, step_decay, warmup_cosine, warmup_linear
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from arrows.typesys.errors import ArrowValueError
 
 ALL = [
     warmup_linear(0.1, 3, 20),
@@ -48,17 +46,6 @@ def test_the_papers_formulas():
         assert step_decay(0.5, 0.1, (3, 50))(step) == pytest.approx(expected)
     assert cosine(0.7, 8)(9) == 0.0 and warmup_linear(1.0, 0, 4)(0) == 1.0
     assert [one_cycle(1.0, 10, pct_start=0.5)(step) for step in (5, 10, 11, 90)] == [1.0, 0.04, 4e-4, 4e-4]
-
-
-@pytest.mark.parametrize("parameters", [{"w": np.ones(1)}, [np.ones(1)], iter([np.ones(1)])])
-def test_an_optimizer_takes_no_parameters(parameters):
-    for make in (Adam, SGD, Optimizer):
-        with pytest.raises(ArrowTypeError, match=rf"{make.__name__}.* takes no parameters: train"):
-            make(parameters, 0.01)  # type: ignore[call-arg]
-        with pytest.raises(ArrowTypeError, match="takes no parameters"):
-            make(SimpleNamespace(params=parameters))
-    with pytest.raises(ArrowTypeError, match="takes learning_rate by position, and got 2 arguments"):
-        Adam(0.01, 0.9)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("schedule", ALL, ids=rate_text)

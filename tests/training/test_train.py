@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -270,28 +267,6 @@ def test_a_log_is_added_to_logs_alone(tmp_path):
     for step in (1, 2):
         JsonLines(path).write(step, {})
     assert [json.loads(line) for line in path.read_text().splitlines()] == [{"step": 1}, {"step": 2}]
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
-def test_a_log_on_a_full_disk_has_whole_lines(tmp_path):
-    """In a process of its own, which may write no more than 90 bytes."""
-    program = """
-import resource, signal, sys
-from arrows.training import JsonLines
-log = JsonLines(sys.argv[1])
-log.write(1, {"loss": 0.5})
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (90, 90))
-for step in range(2, 99):
-    log.write(step, {"loss": 0.5})
-"""
-    path = tmp_path / "log.jsonl"
-    ended = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=False)
-    assert "File too large" in ended.stderr
-    JsonLines(path).write(99, {"loss": 0.5})
-    lines = [json.loads(line)["step"] for line in path.read_text().splitlines()]
-    assert lines == [1, 2, 3, 99]
 
 
 class Factor(Callback):

@@ -70,14 +70,18 @@ class ArraySteps:
         queued.
         """
         xp = self.device.xp
-        total: Array | float = 0.0
+        scale: Array = clip_norm / xp.maximum(xp.sqrt(self.squares(gradients)), clip_norm)
+        return scale
+
+    def squares(self, gradients: Sequence[Array]) -> Any:
+        """The sum of the squares of all numbers, a float64."""
+        total: Any = 0.0
         for values in gradients:
             for rows in row_blocks(self.device, values):
                 block = values[rows]
                 # In float64: a gradient that needs clipping may be too large for its square in float32.
-                total = xp.multiply(block, block, dtype="float64").sum() + total
-        scale: Array = clip_norm / xp.maximum(xp.sqrt(total), clip_norm)
-        return scale
+                total = self.device.xp.multiply(block, block, dtype="float64").sum() + total
+        return total
 
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         """Changes parameters and their state in place.

@@ -22,9 +22,7 @@ from arrows.training.optimizers.rule import Gradient, Rule
 _TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
 # A launch takes 4 kB of words.
 _WORDS = 500
-# So many threads add squares, then so many add these sums, then one: a fixed order, so that a step gives the
-# same bits again.
-_SQUARES, _SUMS = 16384, 64
+_SQUARES = 16384  # threads that add squares, each in a fixed order, so that a step gives the same bits again
 
 _FUNCTIONS = f"""\
 {ELEMENT_FUNCTIONS}#ifndef OPTIMIZER_NUMBER
@@ -55,20 +53,18 @@ class KernelSteps(ArraySteps):
         self._launch(merge_source(*types, values.size // count), [count, order, rows, values, sums])
         return RowSparse(rows, sums, gradient.shape)
 
-    def clip_scale(self, arrays: Sequence[Array], clip_norm: float) -> Array:
-        if not all(map(_fits, arrays)):
-            return super().clip_scale(arrays, clip_norm)
+    def squares(self, gradients: Sequence[Array]) -> Any:
+        if not all(map(_fits, gradients)):
+            return super().squares(gradients)
         most = _WORDS // 3 - 1
-        parts = [arrays[first : first + most] for first in range(0, len(arrays), most)]
-        sums = self.device.empty((_SQUARES * len(parts) + _SUMS + 1,), "float64")
+        parts = [gradients[first : first + most] for first in range(0, len(gradients), most)]
+        sums = self.device.empty((_SQUARES * len(parts),), "float64")
         for number, part in enumerate(parts):
             words: list[Any] = [_SQUARES, sums[_SQUARES * number :], len(part)]
             for array in part:
                 words += [array.size, array, int(array.dtype == np.float64)]
             self._launch(ADD_SQUARES, words)
-        self._launch(ADD_SUMS, [_SUMS, sums, sums[-_SUMS - 1 :], _SQUARES * len(parts)])
-        self._launch(ADD_SUMS, [1, sums[-_SUMS - 1 :], sums[-1:], _SUMS, float(clip_norm)])
-        return sums[-1:]
+        return sums.sum()
 
     def apply(self, changes: Sequence[Change], scale: Array | None) -> None:
         self._numbers.clear()
@@ -225,15 +221,3 @@ ADD_SQUARES = _source(
     _WORDS,
 )
 """Words: threads, sums, arrays; of each array its size, its numbers, whether they are double."""
-
-ADD_SUMS = _source(
-    """\
-  ITEMS(i, WORD(0)) {
-    const double clip = OPTIMIZER_NUMBER(4);
-    double sum = 0.0;
-    for (long long j = i; j < WORD(3); j += WORD(0)) sum += ((const double*)WORD(1))[j];
-    ((double*)WORD(2))[i] = clip ? clip / (sqrt(sum) > clip || sum != sum ? sqrt(sum) : clip) : sum;
-  }""",
-    5,
-)
-"""Words: threads, numbers, their sums, how many numbers; the clipping norm for the factor, or 0."""

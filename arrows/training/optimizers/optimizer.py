@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -24,7 +24,7 @@ from arrows.training.optimizers.averages import Averages
 from arrows.training.optimizers.kernel_steps import KernelSteps
 from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
-from arrows.training.schedules import Rate, Rates, is_frozen, rate_at, rate_text, require_rate
+from arrows.training.schedules import Rate, is_frozen, rate_at, rate_text, rates_by_name, require_rate
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import refuse_arguments
 
@@ -121,12 +121,6 @@ class Optimizer:
     if not TYPE_CHECKING:  # the dataclass says what type checkers should know
 
         def __new__(cls, *args: object, **keywords: object) -> Self:
-            if args and _is_of_parameters(args[0]):
-                raise ArrowTypeError(
-                    f"{cls.__name__}(learning_rate) takes no parameters: train(model, examples, "
-                    f"{cls.__name__}(0.001)) and optimizer.step(model, grads) change those of the model. For "
-                    "other rates of some, or to freeze them: rates={'embed/*': 0.1}"
-                )
             if args or keywords:
                 refuse_arguments(cls.__init__, args, keywords, call=cls.__name__, table="optimizer")
             return super().__new__(cls)
@@ -148,7 +142,9 @@ class Optimizer:
         self.state: dict[str, dict[str, Array]] = {}
         self.counts: dict[str, StepCount] = {}
         self.rate_factor = 1.0
-        self._rates = Rates(self.rates)
+        self._separate = dict(self.rates or {})
+        for pattern, rate in self._separate.items():
+            require_rate(f"rates[{pattern!r}]", rate)
         self._rules: dict[tuple[Any, bool], Rule] = {}
         self._taker: ArraySteps | None = None
         self._ready = True
@@ -193,7 +189,7 @@ class Optimizer:
     @property
     def rates_text(self) -> str:
         """The learning rates as they are now, as a text that is the same in every process."""
-        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in self._rates.by_pattern.items())
+        separate = (f"{pattern}: {rate_text(rate)}" for pattern, rate in self._separate.items())
         return ", ".join([rate_text(self.learning_rate), *separate])
 
     def only_reads_gradients(self) -> bool:
@@ -224,7 +220,7 @@ class Optimizer:
         >>> SGD(0.5, rates={"embed/*": 0}).rates_of(model)
         {'embed/w': 0.0, 'fc/w': 0.5}
         """
-        return self._rates_at(model.params, self._rates.by_name(model.params))
+        return self._rates_at(model.params, rates_by_name(self._separate, model.params))
 
     def use_averages(self, model: Trainable) -> AbstractContextManager[None]:
         """A context in which the averages stand in for the model's parameters; afterwards they are as before.
@@ -292,7 +288,7 @@ class Optimizer:
             )
         if self.averages is not None and self.averages.in_use:
             raise ArrowValueError("no step is taken while averages stand in for the parameters")
-        device, separate = model.device, self._rates.by_name(model.params)
+        device, separate = model.device, rates_by_name(self._separate, model.params)
         taker = self._follow(device)
         pairs: dict[str, tuple[Array, Gradient]] = {}
         for name, value in grads.items():
@@ -381,11 +377,6 @@ class Optimizer:
         elif isinstance(count, int):
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
         return count
-
-
-def _is_of_parameters(value: object) -> bool:
-    """Whether this is a model, its parameters, or a list of arrays: what PyTorch's optimizers take first."""
-    return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
 
 
 def _on_device(device: Device, gradient: Any) -> Any:

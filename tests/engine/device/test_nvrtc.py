@@ -15,7 +15,7 @@ from arrows.engine.device.host_kernels import HostKernels
 from arrows.engine.device.writes import WRITE_RANGES
 from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
-from arrows.training.optimizers.kernel_steps import ADD_SQUARES, ADD_SUMS, count_source, merge_source
+from arrows.training.optimizers.kernel_steps import ADD_SQUARES, count_source, merge_source
 from benchmarks.networks import attention_tagger
 from tests.engine.device import nvrtc
 from tests.engine.program.emitters.test_kernels import of_layers, of_primitives
@@ -85,7 +85,7 @@ def more_networks() -> Iterator[tuple[Any, Any]]:
 def test_all_families_are_compiled() -> None:
     """Of kernels that no instruction of a program makes, one of each function that writes them."""
     programs = (segment_sum_kernel(4, "float32", adds=False), add_rows_kernel(3, "float32"), WRITE_RANGES)
-    for source in (*programs, ADD_SQUARES, ADD_SUMS, count_source("int")):
+    for source in (*programs, ADD_SQUARES, count_source("int")):
         assert source.name in sources(), source.text
 
 
