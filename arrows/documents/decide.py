@@ -266,11 +266,11 @@ def _standard(values: HostArray) -> dict[str, float]:
 
 
 def _moments(values: HostArray) -> tuple[float, float]:
-    """Mean and standard deviation, to as many digits as matter; 1 for a deviation of 0."""
+    """Mean and standard deviation, to as many digits as matter; at least 1 where values are about equal."""
     values = np.clip(values, -_LARGEST, _LARGEST)
-    deviation = float(values.std())
-    if deviation <= 1e-12 * np.abs(values).max():
-        deviation = 1.0
+    deviation, rounding = float(values.std()), _rounding(values)
+    if deviation <= rounding:
+        deviation = max(1.0, rounding)
     digits = 3 - math.floor(math.log10(deviation))
     return round(float(values.mean()), digits) + 0.0, float(f"{deviation:.4g}")
 
@@ -280,7 +280,12 @@ def _skewness(values: HostArray) -> float:
     centred = np.clip(values, -_LARGEST, _LARGEST)
     centred -= centred.mean()
     deviation = float(centred.std())
-    return float(abs(np.mean((centred / deviation) ** 3))) if deviation > 0 else 0.0
+    return float(abs(np.mean((centred / deviation) ** 3))) if deviation > _rounding(values) else 0.0
+
+
+def _rounding(values: HostArray) -> float:
+    """A deviation that says nothing: equal values that were calculated in two ways have it."""
+    return 1e-12 * min(float(np.abs(values).max()), _LARGEST)
 
 
 def counted(count: int, noun: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
+import math
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.documents import build_block
+from tests.profile import draws
 
 LARGEST = 1.7976931348623157e308
 SCALARS = (
@@ -189,6 +191,28 @@ def test_each_kind_of_field_is_read_in_its_way():
     for _ in range(3000):
         deep = {"by": "bob", "answers": [deep]}
     assert np.isfinite(ar.to_numpy(model([{"thread": deep}]))).all()
+
+
+LARGE_IDS = [10**18 + number for number in range(300)]  # float64 tells hardly any of them apart
+NUMBERS = st.floats(-1e140, 1e140) | st.integers(-(10**20), 10**20)
+
+
+@draws(60, 600)
+@given(st.lists(NUMBERS, min_size=2, max_size=40), st.sampled_from([0, 0.1, 10**9, 10**18, -(10**18)]))
+@example(LARGE_IDS, 0)
+@example([0.1 + 0.2, 0.3] * 10, 0)
+def test_numbers_are_small_once_they_are_standardised(numbers: list[float], add: float) -> None:
+    numbers = [number + add for number in numbers]
+    row = ar.infer_block([{"n": number} for number in numbers], kinds={"n": "number"}).decisions["n"]
+    values = np.array([*map(float, numbers)])
+    values = np.sign(values) * np.log1p(np.abs(values)) if row.get("log") else values
+    # No number of n is further than sqrt(n) standard deviations from their mean.
+    assert np.abs((values - row["mean"]) / row["std"]).max() <= 1.01 * math.sqrt(len(numbers)) + 0.01
+
+
+def test_numbers_that_differ_by_rounding_are_not_of_many_magnitudes() -> None:
+    rows = [{"n": number, "m": number % 7} for number in LARGE_IDS]
+    assert "log" not in ar.infer_block(rows).decisions["n"]
 
 
 def read_as(examples, **options):
