@@ -5,7 +5,6 @@
 (2 (2 this) (2 the))
 """
 
-from arrows.data.arrow_arrays import from_arrow, to_arrow
 from arrows.data.brackets import Tree, format_tree, parse_tree, read_trees, words
 from arrows.data.columns import read_csv
 from arrows.data.conllu import TAGS, Sentence, read_conllu
@@ -24,7 +23,6 @@ __all__ = [
     "Sentence",
     "Tree",
     "format_tree",
-    "from_arrow",
     "generate",
     "label_tree",
     "parse_tree",
@@ -33,6 +31,5 @@ __all__ = [
     "read_json_lines",
     "read_trees",
     "read_vectors",
-    "to_arrow",
     "words",
 ]

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from arrows.data.file_examples import FileReader, Lines, Source, UnreadableRestError, decoded
-from arrows.data.json_lines import type_names
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -20,8 +19,7 @@ _READ: dict[object, Callable[[str], Any]] = {
     bool: lambda text: _TRUTH[text.strip().lower()],
 }
 
-FieldReader: TypeAlias = Callable[[str], Any] | type[None]
-ColumnReaders: TypeAlias = Mapping[str, FieldReader | tuple[FieldReader, ...]]
+ColumnReaders: TypeAlias = Mapping[str, Callable[[str], Any]]
 """Names of columns, and what reads their fields: a type, or a function of the text."""
 
 Row: TypeAlias = tuple[int, list[str], InputError | None]
@@ -39,8 +37,8 @@ def read_csv(
         path: the file, in UTF-8, or one that is open; if its name ends in `.gz` or `.zst`, it is
             decompressed.
         columns: which columns to read, and as what: `str`, `int`, `float` or `bool`, such as
-            `{"name": str, "solubility": float}`; `(int, type(None))` is None where the field is blank.
-            Or a function of the text, such as `json.loads`, which raises a ValueError if it is wrong.
+            `{"name": str, "solubility": float}`. Or a function of the text, such as `json.loads`, or
+            `lambda text: float(text) if text else None`, which raises a ValueError if it is wrong.
             None: all, as texts.
         separator: the character between fields, no quote and no line end: "\\t" for tables with tabs.
         errors: "stop" at the first error; or "skip": leave out the rows with errors, and list these in the
@@ -73,21 +71,17 @@ def read_csv(
         raise ArrowTypeError(
             f"read_csv: columns should be types by name, such as {{'stars': int}}, not {columns!r}"
         )
-    types = {name: kind if isinstance(kind, tuple) else (kind,) for name, kind in (columns or {}).items()}
-    for name, allowed in types.items():
-        kinds = [kind for kind in allowed if kind is not type(None)]
-        if len(kinds) != 1 or not (
-            kinds[0] in _READ or (callable(kinds[0]) and not isinstance(kinds[0], type))
-        ):
+    for name, kind in (columns or {}).items():
+        if kind not in _READ and (not callable(kind) or isinstance(kind, type)):
             raise ArrowTypeError(
                 f"read_csv: the column {name!r} should be of type str, int, float or bool, or a function of "
-                f"its text, not {allowed}"
+                f"its text, not {kind}"
             )
-    return FileReader("read_csv", path, partial(_rows, types, separator), errors)
+    return FileReader("read_csv", path, partial(_rows, columns or {}, separator), errors)
 
 
 def _rows(
-    types: Mapping[str, tuple[Any, ...]], separator: str, lines: Lines, file: str
+    types: ColumnReaders, separator: str, lines: Lines, file: str
 ) -> Iterator[tuple[int, Callable[[], dict[str, Any]]]]:
     records = _records(lines, separator, file)
     line, names, error = next(records, (1, [], None))
@@ -100,7 +94,7 @@ def _rows(
     if missing:
         there = shortened(", ".join(map(quoted, names)) or "none", 200)
         raise InputError(f"{file}:{line}: no column has the name {quoted(missing[0])}; there are {there}")
-    wanted = types or dict.fromkeys(names, (str,))
+    wanted = types or dict.fromkeys(names, str)
     for record in records:
         yield record[0], partial(_row, record, file, names, wanted)
 
@@ -133,7 +127,7 @@ def _records(lines: Lines, separator: str, file: str) -> Iterator[Row]:
             yield line, fields, wrong
 
 
-def _row(record: Row, file: str, names: list[str], types: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+def _row(record: Row, file: str, names: list[str], types: ColumnReaders) -> dict[str, Any]:
     line, fields, error = record
     if error is not None:
         raise error
@@ -142,21 +136,17 @@ def _row(record: Row, file: str, names: list[str], types: Mapping[str, tuple[Any
             f"{file}:{line}: expected {len(names)} fields, as in the first line, got {len(fields)}"
         )
     texts = dict(zip(names, fields, strict=True))
-    return {name: _value(texts[name], allowed, name, f"{file}:{line}") for name, allowed in types.items()}
+    return {name: _value(texts[name], kind, name, f"{file}:{line}") for name, kind in types.items()}
 
 
-def _value(text: str, allowed: tuple[Any, ...], name: str, place: str) -> Any:
+def _value(text: str, kind: Callable[[str], Any], name: str, place: str) -> Any:
     """What a field says."""
-    if type(None) in allowed and not text.strip():
-        return None
-    kind = next(kind for kind in allowed if kind is not type(None))
     try:
         return _READ.get(kind, kind)(text)
     except (ValueError, KeyError) as error:
-        known = (
-            f" should be of type {type_names(allowed, 'blank')}, not {quoted(text)}" if kind in _READ else ""
-        )
-        raise InputError(f"{place}: the column {quoted(name)}{known or f': {error}'}") from error
+        known = kind.__name__ if isinstance(kind, type) else ""
+        reason = f" should be of type {known}, not {quoted(text)}" if known else f": {error}"
+        raise InputError(f"{place}: the column {quoted(name)}{reason}") from error
 
 
 def _number(text: str) -> str:

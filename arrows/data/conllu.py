@@ -1,7 +1,7 @@
 """Reads sentences with parts of speech, and their trees: the CoNLL-U files of Universal Dependencies.
 
 A sentence is a list of words, and a word a plain dict: `{"word": form, "tag": part of speech}`, with the
-keys "head" and "relation" where its tree is read too, "lemma" and "features" where these are.
+keys "head" and "relation" where its tree is read too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from arrows.data.file_examples import FileReader, Lines, Source, decoded
 from arrows.typesys import InputError
@@ -32,25 +32,10 @@ NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
-class _Wanted(NamedTuple):
-    """What is read besides the forms; arguments of `read_conllu`."""
-
-    tags: bool
-    trees: bool
-    lemmas: bool
-    features: bool
-
-
 def read_conllu(
-    path: Source,
-    *,
-    tags: bool = True,
-    trees: bool = False,
-    lemmas: bool = False,
-    features: bool = False,
-    errors: str = "stop",
+    path: Source, *, tags: bool = True, trees: bool = False, errors: str = "stop"
 ) -> FileReader[Sentence]:
-    """Reads a file in the CoNLL-U format: words, their universal parts of speech, and what else is asked for.
+    """Reads a file in the CoNLL-U format: words, their universal parts of speech, and their trees.
 
     Lines end with a line feed, and tabs separate columns; other blanks have no meaning. A byte-order mark,
     comments, ranges of words, empty nodes, and blank lines between sentences are skipped.
@@ -60,23 +45,19 @@ def read_conllu(
             decompressed.
         tags: each word must have a tag; False: a word whose tag is `_` has none.
         trees: also read the head of each word, and its relation to the head.
-        lemmas: also read the lemma of each word.
-        features: also read the morphological features of each word.
         errors: "stop" at the first error; or "skip": leave out the sentences with errors, and list these in
             the reader's `skipped`.
 
     Returns:
         A reader, which gives the sentences one after the other; `to_list()` gives a list of them. A sentence
         is a list of `{"word": form, "tag": one of TAGS}`. With `trees`, each word also has a "head", the
-        number of a word as text, "0" for the root, and a "relation"; with `lemmas` a "lemma"; with `features`
-        the "features", a dict such as `{"Number": "Sing"}`.
+        number of a word as text, "0" for the root, and a "relation".
 
     Raises:
         InputError: while reading: a line without ten columns, words that are not numbered 1, 2, ..., a word
             without form, a tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8;
             with `trees`, a head that is no word of the sentence, a word without relation, or heads that form
-            a cycle; with `lemmas`, a word without lemma; with `features`, one without name or value, or a
-            name twice. The error names file, line and column (in characters, from 1).
+            a cycle. The error names file, line and column (in characters, from 1).
         OSError: while reading: the file cannot be read.
 
     Source: universaldependencies.org/format.html, "CoNLL-U Format".
@@ -90,22 +71,23 @@ def read_conllu(
     ...     read_conllu(path).to_list()
     [[{'word': 'Trees', 'tag': 'NOUN'}, {'word': 'grow', 'tag': 'VERB'}]]
     """
-    wanted = _Wanted(tags, trees, lemmas, features)
-    return FileReader("read_conllu", path, partial(_sentences, wanted), errors)
+    return FileReader("read_conllu", path, partial(_sentences, tags, trees), errors)
 
 
-def _sentences(wanted: _Wanted, lines: Lines, name: str) -> Iterator[tuple[int, Callable[[], Sentence]]]:
+def _sentences(
+    tags: bool, trees: bool, lines: Lines, name: str
+) -> Iterator[tuple[int, Callable[[], Sentence]]]:
     """For each sentence, its first line, and a function that reads it; blank lines end sentences."""
     block: list[tuple[int, bytes]] = []
     for number, raw in chain(lines, [(0, b"")]):
         if raw.removesuffix(b"\r"):
             block.append((number, raw))
         elif block:
-            yield block[0][0], partial(_sentence, block, name, wanted)
+            yield block[0][0], partial(_sentence, block, name, tags, trees)
             block = []
 
 
-def _sentence(block: list[tuple[int, bytes]], name: str, wanted: _Wanted) -> Sentence:
+def _sentence(block: list[tuple[int, bytes]], name: str, tags: bool, trees: bool) -> Sentence:
     sentence: Sentence = []
     lines: list[_Line] = []  # the line of each word
     for number, raw in block:
@@ -114,13 +96,13 @@ def _sentence(block: list[tuple[int, bytes]], name: str, wanted: _Wanted) -> Sen
             if sentence:
                 raise line.error(0, "a comment stands inside a sentence; end the sentence by a blank line")
             continue
-        word = line.word(len(sentence) + 1, wanted)
+        word = line.word(len(sentence) + 1, tags, trees)
         if word is not None:
             sentence.append(word)
             lines.append(line)
     if not sentence:
         raise InputError(f"{name}:{block[0][0]}:1: the sentence that begins here has no words")
-    if wanted.trees:
+    if trees:
         _check_tree([int(word["head"]) for word in sentence], lines)
     return sentence
 
@@ -153,13 +135,13 @@ class _Line:
         start = sum(len(text) + 1 for text in self.columns[:column])
         return InputError(f"{self.place}:{start + further + 1}: {reason}")
 
-    def word(self, expected: int, wanted: _Wanted) -> Word | None:
+    def word(self, expected: int, tags: bool, trees: bool) -> Word | None:
         """The word in this line; None if it holds a range or an empty node."""
         count = len(self.columns)
         if count != COLUMNS:
             reason = f"expected {COLUMNS} columns with tabs between them, got {count}"
             raise self.error(COLUMNS, reason, further=-(count < COLUMNS))
-        identity, form, lemma, tag, _, features, head, relation, _, _ = self.columns
+        identity, form, _, tag, _, _, head, relation, _, _ = self.columns
         if NO_WORD.fullmatch(identity):
             return None
         if not NUMBER.fullmatch(identity) or int(identity) != expected:
@@ -167,34 +149,14 @@ class _Line:
         if not form:
             raise self.error(1, "this word has no form")
         word: Word = {"word": form}
-        if tag != "_" or wanted.tags:
+        if tag != "_" or tags:
             if tag not in TAGS:
                 raise self.error(3, f"expected a universal part of speech such as NOUN, got {quoted(tag)}")
             word["tag"] = tag
-        if wanted.lemmas:
-            if lemma == "" or (lemma == "_" and form != "_"):
-                raise self.error(2, "this word has no lemma")
-            word["lemma"] = lemma
-        if wanted.features:
-            word["features"] = self._features(features)
-        if wanted.trees:
+        if trees:
             if not HEAD.fullmatch(head):
                 raise self.error(6, f"expected the number of the head, or 0 for the root, got {quoted(head)}")
             if relation in ("", "_"):
                 raise self.error(7, "this word has no relation to its head")
             word |= {"head": head, "relation": relation}
         return word
-
-    def _features(self, text: str) -> dict[str, str]:
-        """The features of a column such as `Case=Nom|Number=Sing`; `_` is none."""
-        features: dict[str, str] = {}
-        place = 0
-        for feature in [] if text == "_" else text.split("|"):
-            name, equals, value = feature.partition("=")
-            if not (name and equals and value):
-                raise self.error(5, f"expected a feature such as Number=Sing, got {quoted(feature)}", place)
-            if name in features:
-                raise self.error(5, f"the feature {quoted(name)} is there twice", place)
-            features[name] = value
-            place += len(feature) + 1
-        return features

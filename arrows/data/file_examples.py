@@ -9,6 +9,7 @@ import warnings
 import zlib
 from array import array
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -138,11 +139,11 @@ class _Origin(Generic[T]):
         self.examples, self.places = tuple(examples), places  # the tuple keeps identities from being reused
 
     @cached_property
-    def numbers(self) -> dict[int, int]:
-        """From an example's identity to its number; -1 where several lines gave the same object."""
-        numbers: dict[int, int] = {}
+    def numbers(self) -> dict[int, list[int]]:
+        """From an example's identity to its numbers: a file may give one object, such as None, many times."""
+        numbers: dict[int, list[int]] = {}
         for number, example in enumerate(self.examples):
-            numbers[id(example)] = -1 if id(example) in numbers else number
+            numbers.setdefault(id(example), []).append(number)
         return numbers
 
 
@@ -169,9 +170,17 @@ class FileExamples(list[T]):
 
     @property
     def places(self) -> list[str]:
-        """Where each example begins, file and line: of one that was put in later, an empty text."""
-        numbers = [self._origin.numbers.get(id(example), -1) for example in self]
-        return [self._origin.places[number] if number >= 0 else "" for number in numbers]
+        """Where each example begins, file and line: of one that was put in later, an empty text.
+
+        Of examples that are the same object, such as None, the first here counts as the first in the file.
+        """
+        places, seen = list[str](), Counter[int]()
+        for example in self:
+            numbers = self._origin.numbers.get(id(example), [])
+            number = numbers[min(seen[id(example)], len(numbers) - 1)] if numbers else None
+            places.append("" if number is None else self._origin.places[number])
+            seen[id(example)] += 1
+        return places
 
     @overload
     def __getitem__(self, key: SupportsIndex, /) -> T: ...

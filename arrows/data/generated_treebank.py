@@ -9,7 +9,7 @@ positive; 2 is neutral.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import NamedTuple
 
@@ -26,73 +26,29 @@ SCORES = {
     -1: "bad dull weak silly cold slow flat messy",
     -2: "awful terrible dreadful unbearable hopeless ghastly",
 }
-NEGATORS = ("not", "never", "hardly")
-INTENSIFIERS = ("very", "really", "extremely", "truly")
-WEAKENERS = ("slightly", "somewhat", "fairly")
+FACTORS = {
+    **dict.fromkeys(("not", "never", "hardly"), -1),
+    **dict.fromkeys(("very", "really", "extremely", "truly"), 2),
+    **dict.fromkeys(("slightly", "somewhat", "fairly"), 1),
+}
+"""What the operators make of a phrase: its sign, times this."""
 CONTRASTS = ("but", "yet")
 
 _WORD_SCORES = {word: score for score, line in SCORES.items() for word in line.split()}
-_PLAIN_WORDS = tuple(_WORD_SCORES)
-_OPERATORS = NEGATORS + INTENSIFIERS + WEAKENERS
 
 
-class Meaning(NamedTuple):
+class _Meaning(NamedTuple):
     """The meaning of a phrase.
 
     Attributes:
-        score: from -2 to 2.
-        operators: words such as `very` that still wait for a phrase to act on.
-        contrast: whether the phrase begins with a word such as `but`, as in `(but awful)`.
-
-    >>> Meaning(1).label
-    3
+        score: from -2 to 2; operators by themselves have 0.
+        operators: words such as `very` or `but` that still wait for a phrase to act on.
+        contrast: whether `but` or `yet` has acted on it, as in `(but awful)`.
     """
 
     score: int = 0
     operators: tuple[str, ...] = ()
     contrast: bool = False
-
-    @property
-    def label(self) -> int:
-        """The class of the phrase, 0 to 4; operators by themselves are neutral."""
-        return self.score + 2
-
-
-def meaning_of_word(word: str) -> Meaning:
-    """The meaning of one word of the grammar.
-
-    Raises:
-        InputError: the word is not in the grammar.
-
-    >>> meaning_of_word("awful"), meaning_of_word("not").operators
-    (Meaning(score=-2, operators=(), contrast=False), ('not',))
-    """
-    if word in _WORD_SCORES:
-        return Meaning(_WORD_SCORES[word])
-    if word in _OPERATORS or word in CONTRASTS:
-        return Meaning(operators=(word,))
-    raise InputError(f"the grammar has no word {quoted(word)}")
-
-
-def compose(left: Meaning, right: Meaning) -> Meaning:
-    """The meaning of two adjacent phrases.
-
-    Operators act on the phrase beside them, the nearest operator first. The scores of two plain phrases add
-    up. A contrast outweighs the phrase before it, unless the contrast is neutral.
-
-    >>> good, not_, very = map(meaning_of_word, ("good", "not", "very"))
-    >>> compose(not_, compose(very, good)).score, compose(very, compose(not_, good)).score
-    (-1, -2)
-    """
-    if left.operators and right.operators:
-        return Meaning(operators=left.operators + right.operators)
-    if left.operators:
-        return _apply(left.operators, right)
-    if right.operators:
-        return _apply(right.operators, left)
-    if right.contrast and right.score:
-        return Meaning(right.score)
-    return Meaning(max(-2, min(2, left.score + right.score)))
 
 
 def label_tree(tree: Tree) -> Tree:
@@ -106,19 +62,19 @@ def label_tree(tree: Tree) -> Tree:
     {'label': 1, 'left': {'label': 2, 'word': 'not'}, 'right': {'label': 3, 'word': 'good'}}
     """
     stack: list[tuple[Tree, bool]] = [(tree, False)]
-    done: list[tuple[Tree, Meaning]] = []
+    done: list[tuple[Tree, _Meaning]] = []
     while stack:
         node, parts_done = stack.pop()
         if parts_done:
-            right, right_meaning = done.pop()
-            left, left_meaning = done.pop()
-            meaning = compose(left_meaning, right_meaning)
-            done.append(({"label": meaning.label, "left": left, "right": right}, meaning))
+            (right, right_meaning), (left, left_meaning) = done.pop(), done.pop()
+            meaning = _composed(left_meaning, right_meaning)
+            parts = {"left": left, "right": right}
         elif "word" in node:
-            meaning = meaning_of_word(node["word"])
-            done.append(({"label": meaning.label, "word": node["word"]}, meaning))
+            meaning, parts = _meaning_of_word(node["word"]), {"word": node["word"]}
         else:
             stack += ((node, True), (node["right"], False), (node["left"], False))
+            continue
+        done.append(({"label": meaning.score + 2, **parts}, meaning))
     return done[0][0]
 
 
@@ -151,51 +107,62 @@ def generate(count: int, *, seed: int = 0, num_words: tuple[int, int] = (1, 20))
     return [label_tree(_grow(least + int(draw() * (most - least + 1)), draw)) for _ in range(count)]
 
 
-def _apply(operators: tuple[str, ...], phrase: Meaning) -> Meaning:
-    score, contrast = phrase.score, phrase.contrast
-    for operator in reversed(operators):
-        sign = (score > 0) - (score < 0)
-        if operator in NEGATORS:
-            score = -sign
-        elif operator in INTENSIFIERS:
-            score = 2 * sign
-        elif operator in WEAKENERS:
-            score = sign
-        else:
-            contrast = True
-    return Meaning(score, contrast=contrast)
+def _meaning_of_word(word: str) -> _Meaning:
+    if word in FACTORS or word in CONTRASTS:
+        return _Meaning(operators=(word,))
+    if word not in _WORD_SCORES:
+        raise InputError(f"the grammar has no word {quoted(word)}")
+    return _Meaning(_WORD_SCORES[word])
+
+
+def _composed(left: _Meaning, right: _Meaning) -> _Meaning:
+    """The meaning of two adjacent phrases.
+
+    Operators act on the phrase beside them, the nearest operator first. The scores of two plain phrases add
+    up. A contrast outweighs the phrase before it, unless the contrast is neutral.
+    """
+    operators = left.operators + right.operators
+    if left.operators and right.operators:
+        return _Meaning(operators=operators)
+    if operators:
+        score, _, contrast = right if left.operators else left
+        for operator in reversed(operators):
+            score = FACTORS.get(operator, abs(score)) * ((score > 0) - (score < 0))
+            contrast |= operator in CONTRASTS
+        return _Meaning(score, contrast=contrast)
+    if right.contrast and right.score:
+        return _Meaning(right.score)
+    return _Meaning(max(-2, min(2, left.score + right.score)))
 
 
 def _grow(size: int, draw: Callable[[], float]) -> Tree:
     """A bare tree of `size` words, grown from the root down; the stack holds nodes that are still empty."""
 
-    def pick(choices: Sequence[str]) -> str:
-        return choices[int(draw() * len(choices))]
-
-    def branch(node: Tree) -> tuple[Tree, Tree]:
-        node["left"], node["right"] = {}, {}
-        return node["left"], node["right"]
+    def leaf(choices: Iterable[str]) -> Tree:
+        listed = [*choices]
+        return {"word": listed[int(draw() * len(listed))]}
 
     root: Tree = {}
     open_nodes = [(root, size)]
     while open_nodes:
         node, size = open_nodes.pop()
         if size == 1:
-            node["word"] = pick(_PLAIN_WORDS)
+            node |= leaf(_WORD_SCORES)
             continue
         choice = draw()
-        left, right = branch(node)
+        left: Tree = {}
+        right: Tree = {}
+        node |= {"left": left, "right": right}
         if choice < 0.45:
-            left["word"] = pick(_OPERATORS)
+            left |= leaf(FACTORS)
             open_nodes.append((right, size - 1))
         elif choice < 0.55 and size > 2:
-            for part in branch(left):
-                part["word"] = pick(_OPERATORS)
+            left |= {"left": leaf(FACTORS), "right": leaf(FACTORS)}
             open_nodes.append((right, size - 2))
         elif choice < 0.75 and size > 2:
             first = 1 + int(draw() * (size - 2))
-            contrast, rest = branch(right)
-            contrast["word"] = pick(CONTRASTS)
+            rest: Tree = {}
+            right |= {"left": leaf(CONTRASTS), "right": rest}
             open_nodes += ((left, first), (rest, size - first - 1))
         else:
             first = 1 + int(draw() * (size - 1))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import SupportsIndex, overload
 
 import numpy as np
 
 from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
-from arrows.storage import replacing, require_path
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted
 
@@ -57,16 +54,13 @@ class Vocabulary:
                 f"a Vocabulary: words are numbered in their order, and a {type(words).__name__} may have "
                 "another; give a list. Vocabulary.of(words) counts them"
             )
-        if not isinstance(unknown, str | None):
-            raise ArrowTypeError(f"a Vocabulary: unknown should be a text or None, not {unknown!r}")
-        listed = (*(() if unknown is None else (unknown,)), *_texts(words))
+        listed = (*_texts([] if unknown is None else [unknown]), *_texts(words))
         numbers = {word: number for number, word in enumerate(listed)}
         if len(numbers) < len(listed):
             word = next(word for number, word in enumerate(listed) if numbers[word] != number)
             raise ArrowValueError(
-                f"a Vocabulary: {quoted(word)} is there twice"
-                + (", as a word and for unknown ones" if word == unknown else "")
-                + "; Vocabulary.of(words) builds one from words of a text"
+                f"a Vocabulary: {quoted(word)} is there twice, or the name of unknown words; "
+                "Vocabulary.of(words) builds one from words of a text"
             )
         if not listed:
             raise ArrowValueError(
@@ -106,12 +100,10 @@ class Vocabulary:
                 f"Vocabulary.of: a {type(words).__name__} has each word once; give a list of all words, or "
                 "counter.elements()"
             )
-        for name, count, lowest in (("min_freq", min_freq, 1), ("max_tokens", max_tokens, 0)):
-            whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
-            if count is not None and (not whole or count < lowest):
-                raise ArrowValueError(
-                    f"Vocabulary.of: {name} should be a whole number from {lowest}, not {count!r}"
-                )
+        if min_freq < 1 or (max_tokens is not None and max_tokens < 0):
+            raise ArrowValueError(
+                f"Vocabulary.of: min_freq counts from 1 and max_tokens from 0, not {min_freq}, {max_tokens}"
+            )
         counts = Counter(_texts(words))
         if unknown is not None:
             del counts[unknown]
@@ -185,39 +177,8 @@ class Vocabulary:
         """
         return _FromVocabulary(_Numbers(self), name=name) >> Scalar("int32")
 
-    def save(self, path: str | Path) -> None:
-        """Writes the vocabulary as JSON; the file is written whole or not at all.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        with replacing(require_path("Vocabulary.save: path", path)) as file:
-            file.write((json.dumps(self.content(), indent=0) + "\n").encode("ascii"))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Vocabulary:
-        """Reads a file that `save` has written.
-
-        Raises:
-            InputError: the file holds no vocabulary; it says where and why.
-            OSError: the file cannot be read.
-
-        Example:
-            >>> import tempfile
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     Vocabulary(["a"]).save(f"{folder}/words.json")
-            ...     Vocabulary.load(f"{folder}/words.json")
-            Vocabulary(words=('<unknown>', 'a'), unknown='<unknown>')
-        """
-        path = require_path("Vocabulary.load: path", path)
-        try:
-            content = json.loads(path.read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is no vocabulary: it is no JSON ({error})") from error
-        return cls.of_content(content, str(path))
-
     def content(self) -> dict[str, object]:
-        """The vocabulary as plain JSON, which `of_content` reads.
+        """The vocabulary as plain JSON, to keep in a file by `json.dumps`; `of_content` reads it.
 
         >>> Vocabulary(["a"]).content()
         {'format': 'arrows vocabulary, version 1', 'unknown': '<unknown>', 'words': ['a']}

@@ -116,8 +116,8 @@ class MissingExtraError(ModuleNotFoundError):
         module: the module that could not be imported.
 
     Example:
-        >>> print(MissingExtraError("results for Arrow need pyarrow", "arrow", "pyarrow"))
-        results for Arrow need pyarrow: pip install 'arrows[arrow]'
+        >>> print(MissingExtraError("files that end in .zst need a package", "zstd", "backports.zstd"))
+        files that end in .zst need a package: pip install 'arrows[zstd]'
     """
 
     def __init__(self, needs: str, extra: str, module: str | None) -> None:

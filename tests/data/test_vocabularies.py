@@ -34,11 +34,10 @@ def test_the_most_frequent_words_come_first(words, least, most):
 
 
 @given(st.lists(st.text(), unique=True, min_size=1), st.none() | st.just("?"))
-def test_a_file_gives_the_same_vocabulary(tmp_path_factory, words, unknown):
+def test_what_was_kept_gives_the_same_vocabulary(words, unknown):
     vocabulary = Vocabulary([word for word in words if word != unknown] or ["x"], unknown=unknown)
-    path = tmp_path_factory.mktemp("vocabulary") / "words.json"
-    vocabulary.save(path)
-    for other in (Vocabulary.load(path), pickle.loads(pickle.dumps(vocabulary)), copy.deepcopy(vocabulary)):
+    kept = Vocabulary.of_content(json.loads(json.dumps(vocabulary.content())), "words.json")
+    for other in (kept, pickle.loads(pickle.dumps(vocabulary)), copy.deepcopy(vocabulary)):
         assert other == vocabulary and other.numbers(words[:1]) == vocabulary.numbers(words[:1])
 
 
@@ -117,36 +116,17 @@ def test_what_its_block_refuses():
         (lambda: Vocabulary.of("abc"), ar.ArrowTypeError, "one text"),
         (lambda: Vocabulary([1]), ar.ArrowTypeError, "texts, not 1"),
         (lambda: Vocabulary.of([["a"]]), ar.ArrowTypeError, r"texts, not \['a'\]"),
-        (lambda: Vocabulary(["a"], unknown=0), ar.ArrowTypeError, "unknown should be"),
-        (lambda: Vocabulary(["a", "a"]), ar.ArrowValueError, "'a' is there twice; Vocabulary.of"),
-        (lambda: Vocabulary(["<unknown>"]), ar.ArrowValueError, "as a word and for unknown ones"),
+        (lambda: Vocabulary(["a"], unknown=0), ar.ArrowTypeError, "texts, not 0"),
+        (lambda: Vocabulary(["a", "a"]), ar.ArrowValueError, "'a' is there twice"),
+        (lambda: Vocabulary(["<unknown>"]), ar.ArrowValueError, "the name of unknown words"),
         (lambda: Vocabulary([], unknown=None), ar.ArrowValueError, "reads nothing"),
         (
             lambda: Vocabulary.of(["a"], min_freq=2, unknown=None),
             ar.ArrowValueError,
             "each word has a number",
         ),
-        (
-            lambda: Vocabulary.of(["a"], min_freq=0),
-            ar.ArrowValueError,
-            "min_freq should be a whole number from 1",
-        ),
-        (lambda: Vocabulary.of(["a"], min_freq=True), ar.ArrowValueError, "min_freq should be .*, not True"),
-        (
-            lambda: Vocabulary.of(["a"], max_tokens=True),
-            ar.ArrowValueError,
-            "max_tokens should be .*, not True",
-        ),
-        (
-            lambda: Vocabulary.of(["a"], max_tokens=1.0),
-            ar.ArrowValueError,
-            "max_tokens should be .*, not 1.0",
-        ),
-        (
-            lambda: Vocabulary.of(["a"], max_tokens=-1),
-            ar.ArrowValueError,
-            "max_tokens should be a whole number from 0",
-        ),
+        (lambda: Vocabulary.of(["a"], min_freq=0), ar.ArrowValueError, "min_freq counts from 1"),
+        (lambda: Vocabulary.of(["a"], max_tokens=-1), ar.ArrowValueError, "max_tokens from 0, not 1, -1"),
     ],
 )
 def test_what_is_no_vocabulary(build, error, words):
@@ -157,18 +137,12 @@ def test_what_is_no_vocabulary(build, error, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "it is no JSON"),
-        (b"\xff", "it is no JSON"),
-        (b"[" * 100_000, "it is no JSON"),
-        (b"[1]", "its format should be"),
-        (json.dumps({"format": "arrows vocabulary, version 1", "words": 1}).encode(), "should be a list"),
-        (json.dumps({"format": "arrows vocabulary, version 1", "words": [1]}).encode(), "texts, not 1"),
-        (json.dumps({"format": "arrows vocabulary, version 1", "words": ["a", "a"]}).encode(), "there twice"),
+        ([1], "its format should be"),
+        ({"format": "arrows vocabulary, version 1", "words": 1}, "should be a list"),
+        ({"format": "arrows vocabulary, version 1", "words": [1]}, "texts, not 1"),
+        ({"format": "arrows vocabulary, version 1", "words": ["a", "a"]}, "there twice"),
     ],
 )
-def test_files_that_hold_no_vocabulary(tmp_path, content, words):
-    path = tmp_path / "words.json"
-    path.write_bytes(content)
-    with pytest.raises(ar.InputError, match=words) as refusal:
-        Vocabulary.load(path)
-    assert str(path) in str(refusal.value)
+def test_contents_that_are_no_vocabulary(content, words):
+    with pytest.raises(ar.InputError, match=f"^words.json is no vocabulary: .*{words}"):
+        Vocabulary.of_content(content, "words.json")
