@@ -19,7 +19,7 @@ import numpy as np
 import arrows as ar
 from arrows.cli.option_types import add_device, positive
 from arrows.cli.outputs import require_output
-from arrows.cli.table_columns import METADATA, field_of, separator_of, types_of_text
+from arrows.cli.table_columns import readers_of_model, separator_of
 from arrows.cli.user_file import attribute, load, split
 from arrows.data import FileReader, read_conllu, read_csv, read_json_lines, read_trees
 from arrows.data.file_examples import Lines, UnreadableRestError, decoded
@@ -105,8 +105,7 @@ def _reader(options: argparse.Namespace) -> FileReader[Any]:
     ending = Path(path.stem if path.suffix in {".gz", ".zst"} else path.name).suffix.lower()[1:]
     format = options.format or (ending if ending in FORMATS else "jsonl")
     if format in ("csv", "tsv"):
-        types = types_of_text(read_metadata(options.model).get(METADATA), options.model)
-        columns: Any = {name: partial(field_of, kind) for name, kind in types.items()}
+        columns = readers_of_model(options.model)
         separator = separator_of(path) or {"csv": ",", "tsv": "\t"}[format]
         return read_csv(source, columns=columns, separator=separator, errors=errors)
     readers: dict[str, Callable[[], FileReader[Any]]] = {

@@ -6,10 +6,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from arrows.data import FileExamples
 from arrows.data.file_examples import lines_of
+from arrows.documents.decide import counted
+from arrows.training import read_metadata
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -59,37 +62,56 @@ def is_missing(text: str) -> bool:
     return not bare or bare in _MISSING
 
 
-def _number(text: str, read: Callable[[str], float] = float) -> float:
+def _number(text: str) -> float:
     """A finite number; raises a ValueError or OverflowError if it is none."""
     # 007 is a name; and so is what Python reads beside plain numbers, such as 1_000.
     digits = text.strip().lstrip("+-")
-    if "_" in text or (digits[:1] == "0" and digits[1:2].isdigit()) or not math.isfinite(value := read(text)):
+    whole = digits.isdigit()
+    value = int(text) if whole else float(text)
+    if "_" in text or (digits[:1] == "0" and digits[1:2].isdigit()) or not math.isfinite(value):
         raise ValueError(text)
     return value
 
 
-_READERS: Mapping[str, Callable[[str], object]] = {
-    "boolean": lambda text: _TRUTH[text.strip().lower()],
-    "integer": lambda text: _number(text, int),
-    "number": _number,
-    "text": str,
+_READERS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "boolean": (lambda text: _TRUTH[text.strip().lower()], "true or false"),
+    "number": (_number, "a number"),
+    "text": (str, "a text"),
 }
-"""What reads a field of each type of columns; the first that reads all fields is a column's."""
+"""What reads a field of each type of columns, and its name; the first that reads all fields is a column's."""
+
+
+def field_of(kind: str, text: str) -> object:
+    """What a field says: None where it is blank, or says that a number or truth value is missing.
+
+    Raises:
+        ValueError: it is not of the type of its column.
+
+    >>> field_of("number", "1.5"), field_of("number", "NA"), field_of("text", "NA"), field_of("text", "")
+    (1.5, None, 'NA', None)
+    """
+    if not text.strip() or (kind != "text" and is_missing(text)):
+        return None
+    read, name = _READERS[kind]
+    try:
+        return read(text)
+    except (KeyError, OverflowError, ValueError):
+        raise ValueError(f"expected {name}, not {quoted(text)}") from None
 
 
 def _reads(kind: str, text: str) -> bool:
     try:
-        _READERS[kind](text)
-    except (KeyError, OverflowError, ValueError):
+        field_of(kind, text)
+    except ValueError:
         return False
     return True
 
 
 def column_types(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The type of each column: "boolean", "integer" or "number" where all fields are that are not missing.
+    """The type of each column: "boolean" or "number" where all fields are that are not missing.
 
     >>> column_types([{"a": "1", "b": "007", "c": "True"}, {"a": "NA", "b": "8", "c": ""}])
-    {'a': 'integer', 'b': 'text', 'c': 'boolean'}
+    {'a': 'number', 'b': 'text', 'c': 'boolean'}
     """
     types = {}
     for name in rows[0] if rows else ():
@@ -103,7 +125,7 @@ def column_notes(rows: FileExamples[dict[str, str]], types: Mapping[str, str]) -
     """What a reader of a table should know: which numbers are missing, and what spoils a column of numbers.
 
     >>> rows = FileExamples([{"a": "1"}, {"a": "NA"}, {"a": ""}], places=["2", "3", "4"], skipped=[])
-    >>> column_notes(rows, {"a": "integer"})
+    >>> column_notes(rows, {"a": "number"})
     ["note: the column 'a' has 2 missing values, written '' and 'NA'"]
     """
     notes = []
@@ -112,68 +134,40 @@ def column_notes(rows: FileExamples[dict[str, str]], types: Mapping[str, str]) -
         missing = [text for text in texts if is_missing(text)]
         if kind != "text" and missing:
             written = shortened(" and ".join(map(quoted, sorted({*missing}))), 100)
-            values = f"{len(missing):,} missing value{'' if len(missing) == 1 else 's'}"
+            values = counted(len(missing), "missing value")
             notes.append(f"note: the column {quoted(name)} has {values}, written {written}")
-        others = [n for n, text in enumerate(texts) if not is_missing(text) and not _reads("number", text)]
+        others = [number for number, text in enumerate(texts) if not _reads("number", text)]
         if kind != "text" or not others:
             continue
         # 1,5 and 1,000 are meant for numbers too.
-        numbers = sum(any(_reads("number", text.replace(",", sign)) for sign in ("", ".")) for text in texts)
+        meant = [
+            text for text in texts if any(_reads("number", text.replace(",", sign)) for sign in ("", "."))
+        ]
+        numbers = len(meant) - len(missing)
         if numbers >= _MOSTLY * (len(texts) - len(missing)):
+            more = f" and {len(others) - 1:,} more" * (len(others) > 1)
             notes.append(
                 f"warning: the column {quoted(name)} holds {numbers:,} numbers, and is read as text because "
-                f"of {quoted(texts[others[0]])} in {rows.places[others[0]]}"
-                + (f" and {len(others) - 1:,} more" if len(others) > 1 else "")
+                f"of {quoted(texts[others[0]])} in {rows.places[others[0]]}{more}"
             )
     return notes
 
 
-def field_of(kind: str, text: str) -> object:
-    """What a field says: None where it is blank, or says that a number or truth value is missing.
+def readers_of(types: Mapping[str, str]) -> dict[str, Callable[[str], object]]:
+    """What reads the fields of each column, for `read_csv`."""
+    return {name: partial(field_of, kind) for name, kind in types.items()}
+
+
+def readers_of_model(model: Path) -> dict[str, Callable[[str], object]]:
+    """What reads the fields of each column of a table as when a model was fitted to one.
 
     Raises:
-        ValueError: it is not of the type of its column.
-
-    >>> field_of("number", "1"), field_of("number", "NA"), field_of("text", "NA"), field_of("text", "")
-    (1.0, None, 'NA', None)
-    """
-    if not text.strip() or (kind != "text" and is_missing(text)):
-        return None
-    kind = "number" if kind == "integer" and not _reads(kind, text) else kind
-    if not _reads(kind, text):
-        wanted = "true or false" if kind == "boolean" else "a number"
-        raise ValueError(f"expected {wanted}, not {quoted(text)}")
-    return _READERS[kind](text)
-
-
-def typed_row(row: Mapping[str, str], types: Mapping[str, str], place: str) -> dict[str, object]:
-    """A row as a JSON object of `field_of`.
-
-    Raises:
-        InputError: a field is not of the type of its column; it names place and column.
-
-    >>> typed_row({"a": "1", "b": ""}, {"a": "number"}, "t.csv:2")
-    {'a': 1.0, 'b': None}
-    """
-    document: dict[str, object] = {}
-    for name, text in row.items():
-        try:
-            document[name] = field_of(types.get(name, "text"), text)
-        except ValueError as error:
-            raise InputError(f"{place}: the column {quoted(name)}: {error}") from error
-    return document
-
-
-def types_of_text(text: str | None, model: Path) -> dict[str, str]:
-    """Reads the types of columns, JSON in the metadata of a model file.
-
-    Raises:
-        InputError: None or another text: the model was not fitted to a table.
+        InputError: the model was not fitted to a table.
     """
     try:
-        types: dict[str, str] = dict(json.loads(text or "null").items())
+        types: dict[str, str] = json.loads(read_metadata(model).get(METADATA, "null"))
         if _READERS.keys() >= {*types.values()}:
-            return types
+            return readers_of(types)
     except (AttributeError, RecursionError, TypeError, ValueError):
         pass  # as below
     raise InputError(

@@ -164,16 +164,6 @@ def text(of: str, buckets: int, width: int, *, name: str) -> AnyBlock:
     return hashes >> ar.Map(each) >> _pooled("attention", width, name)
 
 
-def characters(letters: Sequence[str], width: int, *, name: str) -> AnyBlock:
-    """A block that reads a text by a recurrent network over its characters, the first 1,000 at most.
-
-    >>> characters(["a", "b"], 4, name="code").eval("abba").shape
-    (4,)
-    """
-    each = category(letters, width, name=name)
-    return ar.InputTransform(_letters) >> ar.Map(each) >> _pooled("sequence", width, name)
-
-
 def array(element: AnyBlock, width: int, *, name: str, pooling: str = "pooled") -> AnyBlock:
     """A block that reads an array.
 
@@ -333,10 +323,6 @@ class HashedNGrams:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _letters(text: str) -> list[str]:
-    return list(_require_text(text)[:MOST])
 
 
 def _require_text(value: object) -> str:

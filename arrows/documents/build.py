@@ -29,7 +29,6 @@ _KINDS: Mapping[str, Callable[..., AnyBlock]] = {
     "array": blocks.array,
     "boolean": blocks.boolean,
     "category": blocks.category,
-    "characters": blocks.characters,
     "date": blocks.date,
     "map": blocks.mapping,
     "mixed": blocks.mixed,
@@ -39,15 +38,8 @@ _KINDS: Mapping[str, Callable[..., AnyBlock]] = {
     "vector": blocks.vector,
 }
 _UNNAMED = {blocks.boolean, blocks.date, blocks.number, blocks.vector}  # they have no layers
-_OTHER = {
-    "kind",
-    "because",
-    "null",
-    "recursive",
-    "width",
-    "fields",
-    "cases",
-}  # of a row, no arguments as they are
+# What a row has beside the arguments of its kind as they are.
+_OTHER = {"kind", "because", "null", "recursive", "width", "fields", "cases"}
 _RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, "ar", "document"})
 
 

@@ -24,7 +24,7 @@ from arrows.typesys.quoting import quoted, shortened
 KINDS = {
     "boolean": ("category",),
     "number": ("number", "category"),
-    "text": ("category", "text", "words", "ngrams", "characters", "date", "number"),
+    "text": ("category", "text", "words", "ngrams", "date", "number"),
     "array": ("attention", "mean", "pooled", "sequence", "vector"),
     "object": ("map", "object"),
 }
@@ -196,10 +196,6 @@ def _text(texts: Sequence[str], path: str, forced: str | None) -> Row:
         wrong = next(text for text in texts if _dates([text]) is None)
         iso = "dates are written as in ISO 8601: 2024-05-31 or 2024-05-31T12:00:00Z"
         raise _misfit(forced, path, f"an example has {quoted(wrong)}; {iso}")
-    if forced == "characters":
-        letters = Counter(letter for text in counts for letter in text)
-        ordered = sorted(letters, key=lambda letter: (-letters[letter], letter))
-        return _row("characters", because, letters=ordered)
     # Most texts are of several words.
     of_words = 2 * sum(len(text.split()) > 1 for text in counts) > len(counts)
     of = "words" if forced == "words" or (of_words and forced != "ngrams") else "characters"

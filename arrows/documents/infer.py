@@ -77,10 +77,10 @@ def infer_block(
         width: length of the vectors within the block and of its result.
         ignore: paths of fields to leave out, such as `["id", "author.email"]`.
         kinds: how to read a path if not as would be decided.  A text may be a "category", "text" (n-grams of
-            words or characters, whichever suits), "words", "characters" (one after the other), a "date" or a
-            "number"; a number a "number" or a "category"; an array "pooled" (sum, mean and largest of its
-            elements), "attention", "mean", "sequence" (one element after the other), or a "vector"; an object
-            whose keys are data a "map".
+            words or characters, whichever suits), "words", "ngrams" (of characters), a "date" or a "number";
+            a number a "number" or a "category"; an array "pooled" (sum, mean and largest of its elements),
+            "attention", "mean", "sequence" (one element after the other), or a "vector"; an object whose keys
+            are data a "map".
         depth: how many objects and arrays within one another are read; recursion may go deeper.
 
     Raises:

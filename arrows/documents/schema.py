@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from typing import Any
 
 from arrows.documents.blocks import entries, json_type
 from arrows.typesys import InputError
-from arrows.typesys.quoting import quoted, shortened
+from arrows.typesys.quoting import printable, quoted, shortened
 
 ROOT = "$"
 LONGEST = 4  # steps between an object and the next of its kind that are looked at
@@ -207,8 +208,9 @@ def _require_fields(node: Node) -> None:
         examples = shortened(", ".join(map(quoted, islice(keys, 3))), 200)
         raise InputError(
             f"{node.path}: {len(keys):,} different keys in {len(objects):,} objects look like data, not like "
-            f"names of fields ({examples}, ...); kinds={{{node.path!r}: 'map'}} reads them as an array of "
-            f"keys and values, ignore=[{node.path!r}] leaves them out"
+            f"names of fields ({examples}, ...); kinds={{{node.path!r}: 'map'}}, of a command "
+            f"--kind {shlex.quote(printable(node.path))}=map, reads them as an array of keys and values; "
+            f"ignore=[{node.path!r}] or --ignore leaves them out"
         )
 
 

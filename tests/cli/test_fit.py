@@ -397,7 +397,8 @@ MISTAKES = [
     (lines(str), "", "50 different values in 50 examples, too many"),
     (TWO, "--ignore x", "nothing can be read in"),
     (TWO, "--ignore z", "ignore names the path 'z'"),
-    (TWO + '{"y": 1, "x": NaN}\n' * 40, "", "data.jsonl:5.: x: expected a finite"),
+    (TWO + '{"y": 1, "x": NaN}\n' * 40, "", "data.jsonl:5.: JSON has no NaN"),
+    (TWO + '{"y": 1, "x": 1e400}\n', "", "data.jsonl:51: a number is too large for float64"),
     ('{"y": 1}\n', "--test 0.95", "leave nothing to learn from"),
 ]
 

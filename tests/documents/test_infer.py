@@ -337,10 +337,10 @@ def test_kinds_and_ignore_decide_instead():
     examples = [{"code": n % 7, "name": f"n{n % 3}", "text": "so good", "price": f"{n}.5"} for n in range(30)]
     for n, sample in enumerate(examples):
         sample |= {"list": [1, 2], "votes": {f"u{n}": 1}}
-    kinds = {"code": "category", "name": "characters", "price": "number", "list": "sequence", "votes": "map"}
+    kinds = {"code": "category", "name": "ngrams", "price": "number", "list": "sequence", "votes": "map"}
     proposal = ar.infer_block(examples, width=4, kinds=kinds, ignore=["text"])
     read = {path: kind for path, kind, _ in proposal.table()}
-    assert read["code"] == "category" and read["name"] == "characters" and read["price"] == "number"
+    assert read["code"] == "category" and read["name"] == "text" and read["price"] == "number"
     assert read["list"] == "array, sequence" and read["votes"] == "map, pooled" and read["text"] == "left out"
     assert read["votes[].key"] == "left out" and read["votes[].value"] == "number"
     model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
@@ -367,7 +367,11 @@ MISTAKES = [
     ([{"a": [1]}, {"a": [1, 2]}], {"kinds": {"a": "vector"}}, "'a', and not all of its arrays"),
     ([1], {"width": 0}, "width should be a whole number from 1"),
     ([1], {"depth": True}, "depth should be a whole number from 1"),
-    (KEYED, {}, r"votes: 3,000 different keys in 3,000 objects look .*'votes': 'map'.*ignore=\['votes'\]"),
+    (
+        KEYED,
+        {},
+        r"votes: 3,000 different keys in 3,000 objects .*'votes': 'map'.*--kind votes=map,.*ignore=\['votes'\]",
+    ),
 ]
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import shutil
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -112,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
     about = f"Predicts {task}. Examples: {counts}. The model is that of epoch {best} of {len(history)}."
     curves = _curves(history) | ({"folds": [*map(_curves, folds)]} if folds else {})
     written = {
-        "block.py": _formatted(fit.proposal.source),
+        "block.py": fit.proposal.source,
         "history.json": json.dumps(curves, indent=1) + "\n",
         "report.html": page(f"{options.label} of {options.data.name}", about, warnings, tables),
     }
@@ -208,16 +205,6 @@ def _curves(history: History) -> dict[str, object]:
         {"epoch": epoch.number, "loss": epoch.loss, **epoch.figures, "best": epoch.best} for epoch in history
     ]
     return {"epochs": epochs, "evaluations": [asdict(evaluation) for evaluation in history.evaluations]}
-
-
-def _formatted(source: str) -> str:
-    """A source as ruff lays it out; as it is where there is no ruff."""
-    program = shutil.which("ruff") or shutil.which("ruff", path=Path(sys.executable).parent)
-    if program is None:
-        return source
-    command = [program, "format", "--isolated", "--stdin-filename", "block.py", "-"]
-    done = subprocess.run(command, input=_encoded(source), capture_output=True, check=False)
-    return source if done.returncode else done.stdout.decode("utf-8")
 
 
 def _encoded(text: str) -> bytes:

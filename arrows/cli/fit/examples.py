@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arrows.cli.table_columns import column_notes, column_types, separator_of, typed_row
+from arrows.cli.table_columns import column_notes, column_types, field_of, readers_of, separator_of
 from arrows.data import FileExamples, FileReader, read_csv, read_json_lines
 from arrows.data.file_examples import first_and_last
-from arrows.documents import category_name, infer_block
+from arrows.documents import category_name
 from arrows.documents.blocks import json_type
 from arrows.typesys import InputError
 from arrows.typesys.quoting import printable, quoted, shortened
@@ -56,9 +56,8 @@ class Example:
             ordered = json.dumps(rest, sort_keys=True, allow_nan=False)
         except RecursionError as error:
             raise InputError(f"{place}: this document is nested too deeply") from error
-        except ValueError as error:  # NaN, which Python reads though JSON does not have it
-            infer_block(FileExamples([rest], places=[place]))  # names the path
-            raise InputError(f"{place}: a number is not finite") from error
+        except ValueError as error:  # Python reads 1e400 as infinity
+            raise InputError(f"{place}: a number is too large for float64") from error
         digest = hashlib.sha256(ordered.encode()).hexdigest()
         return cls(document, label, place, json.dumps(rest, ensure_ascii=False), digest)
 
@@ -102,19 +101,23 @@ def read_examples(
         if separator is None:
             reader = read_json_lines(path, errors=errors)
         else:
-            reader = read_csv(path, separator=separator, errors=errors)
+            readers = None if columns is None else readers_of(columns)
+            reader = read_csv(path, columns=readers, separator=separator, errors=errors)
         lines = reader.to_list()
     if not lines:
         raise lines.skipped[0] if lines.skipped else InputError(f"{path}: there are no examples in this file")
-    types = {} if separator is None else column_types(lines) if columns is None else columns
-    notes = column_notes(lines, types) if columns is None else []
+    types, notes, documents = dict(columns or {}), list[str](), list[Any](lines)
+    if separator is not None and columns is None:
+        types = column_types(lines)
+        notes = column_notes(lines, types)
+        documents = [{name: field_of(types[name], text) for name, text in line.items()} for line in lines]
     # The label's name, or if no document has that, the names between its dots.
-    plain = any(isinstance(line, dict) and label in line for line in lines)
+    plain = any(isinstance(document, dict) and label in document for document in documents)
     keys = (label,) if plain else tuple(label.split("."))
     examples, wrong = list[Example](), list[InputError]()
-    for line, place in zip(lines, reader.places, strict=True):
+    for document, place in zip(documents, reader.places, strict=True):
         try:
-            examples.append(Example.of(typed_row(line, types, place) if types else line, keys, place))
+            examples.append(Example.of(document, keys, place))
         except InputError as error:
             if not skip:
                 raise

@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--dropout", type=share, default=0.3, metavar="SHARE", help="of the last vector (default: 0.3)")
     many: dict[str, Any] = {"action": "append", "default": []}
     add("--ignore", **many, metavar="PATH", help="a field to leave out, such as author.email")
-    kinds = "how to read a path, such as code=category or text=characters; ar.infer_block says which kinds"
+    kinds = "how to read a path, such as code=category or text=ngrams; ar.infer_block says which kinds"
     add("--kind", **many, type=_kind, metavar="PATH=KIND", help=f"{kinds} there are")
     add("--skip-errors", action="store_true", help="leave out lines with errors and without a label")
     add("--batch-size", type=positive, default=32, metavar="N", help="documents in a step (default: 32)")
