@@ -31,6 +31,7 @@ def _number(kind: Callable[[str], N], least: int, below: float, expected: str) -
 
 
 count = _number(int, 0, inf, "a whole number from 0")
+folds = _number(int, 2, inf, "a whole number from 2")
 positive = _number(int, 1, inf, "a whole number from 1")
 rate = _number(float, 0, inf, "a number from 0")
 share = _number(float, 0, 1, "a number from 0, below 1")

@@ -22,7 +22,7 @@ from arrows.cli.outputs import require_output
 from arrows.cli.table_columns import readers_of_model, separator_of
 from arrows.cli.user_file import attribute, load, split
 from arrows.data import FileReader, read_conllu, read_csv, read_json_lines, read_trees
-from arrows.data.file_examples import Lines, UnreadableRestError, decoded
+from arrows.data.file_examples import Lines, decoded
 from arrows.storage import replacing
 from arrows.training import read_metadata
 from arrows.typesys import ArrowValueError, InputError
@@ -84,8 +84,6 @@ def run(options: argparse.Namespace) -> int:
             output = codecs.getwriter("utf-8")(stack.enter_context(replacing(options.output)))
         for result in _with_skipped(results, reader):
             count += 1
-            if isinstance(result, UnreadableRestError):  # more than an example is lost
-                raise result
             if isinstance(result, InputError):
                 print(f"skipped: {printable_lines(str(result))}", file=sys.stderr)
                 skipped += 1
@@ -132,7 +130,7 @@ def _with_skipped(results: Iterator[object], reader: FileReader[Any]) -> Iterato
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*: left out ", UserWarning)  # which are told here one by one
         for result in results:
-            while reader.skipped and not isinstance(reader.skipped[0], UnreadableRestError):
+            while reader.skipped:
                 yield reader.skipped.pop(0)
             yield result
     yield from reader.skipped

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from arrows.data.file_examples import FileReader, Lines, Source, UnreadableRestError, decoded
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.data.file_examples import FileReader, Lines, Source, decoded
+from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.quoting import quoted, shortened
 
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
@@ -42,15 +42,14 @@ def read_csv(
             None: all, as texts.
         separator: the character between fields, no quote and no line end: "\\t" for tables with tabs.
         errors: "stop" at the first error; or "skip": leave out the rows with errors, and list these in the
-            reader's `skipped`.  Behind quotes that are wrong nobody knows where a row begins, so reading
-            stops there, and that is the last of `skipped`.
+            reader's `skipped`.  Behind quotes that are wrong nobody knows where a row begins, so these are
+            an error in either case.
 
     Returns:
         A reader, which gives the rows one after the other, each a dict; `to_list()` gives a list of them.
 
     Raises:
-        ArrowTypeError, ArrowValueError: a column of a type that no text stands for, or a separator that is
-            none.
+        ArrowTypeError: a column of a type that no text stands for.
         InputError: while reading: no column of a name that is wanted, two of one name, a row of more or fewer
             fields, a field that is no number, quotes that are wrong, or bytes that are not UTF-8; it names
             file, line and column.
@@ -63,10 +62,6 @@ def read_csv(
     ...     read_csv(path, columns={"smiles": str, "solubility": float}).to_list()
     [{'smiles': 'CCO', 'solubility': 1.1}]
     """
-    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n\0':
-        raise ArrowValueError(
-            f"read_csv: the separator should be one character, no quote and no line end, not {separator!r}"
-        )
     if not isinstance(columns, Mapping | None):
         raise ArrowTypeError(
             f"read_csv: columns should be types by name, such as {{'stars': int}}, not {columns!r}"
@@ -122,7 +117,7 @@ def _records(lines: Lines, separator: str, file: str) -> Iterator[Row]:
         except csv.Error as error:
             hint = "; csv.field_size_limit(2**31 - 1) raises the limit" if "limit" in str(error) else ""
             reason = f"{error}; the row begins in line {line}{hint}"
-            raise UnreadableRestError(f"{file}:{reader.line_num}: {reason}") from error
+            raise InputError(f"{file}:{reader.line_num}: {reason}") from error
         if fields:
             yield line, fields, wrong
 

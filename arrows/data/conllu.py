@@ -57,7 +57,7 @@ def read_conllu(
         InputError: while reading: a line without ten columns, words that are not numbered 1, 2, ..., a word
             without form, a tag that is not in `TAGS`, a sentence without words, or bytes that are not UTF-8;
             with `trees`, a head that is no word of the sentence, a word without relation, or heads that form
-            a cycle. The error names file, line and column (in characters, from 1).
+            a cycle. The error names file and line.
         OSError: while reading: the file cannot be read.
 
     Source: universaldependencies.org/format.html, "CoNLL-U Format".
@@ -89,74 +89,65 @@ def _sentences(
 
 def _sentence(block: list[tuple[int, bytes]], name: str, tags: bool, trees: bool) -> Sentence:
     sentence: Sentence = []
-    lines: list[_Line] = []  # the line of each word
+    places: list[str] = []  # of the line of each word
     for number, raw in block:
-        line = _Line(decoded(raw, name, number).removesuffix("\r"), f"{name}:{number}")
-        if line.text.startswith("#"):
+        text, place = decoded(raw, name, number).removesuffix("\r"), f"{name}:{number}"
+        if text.startswith("#"):
             if sentence:
-                raise line.error(0, "a comment stands inside a sentence; end the sentence by a blank line")
+                raise InputError(
+                    f"{place}: a comment stands inside a sentence; end the sentence by a blank line"
+                )
             continue
-        word = line.word(len(sentence) + 1, tags, trees)
+        word = _word(text.split("\t"), place, len(sentence) + 1, tags, trees)
         if word is not None:
             sentence.append(word)
-            lines.append(line)
+            places.append(place)
     if not sentence:
-        raise InputError(f"{name}:{block[0][0]}:1: the sentence that begins here has no words")
+        raise InputError(f"{name}:{block[0][0]}: the sentence that begins here has no words")
     if trees:
-        _check_tree([int(word["head"]) for word in sentence], lines)
+        _check_tree([int(word["head"]) for word in sentence], places)
     return sentence
 
 
-def _check_tree(heads: list[int], lines: list[_Line]) -> None:
+def _check_tree(heads: list[int], places: list[str]) -> None:
     """Refuses heads outside of the sentence, and words whose chain of heads does not end at the root."""
-    for head, line in zip(heads, lines, strict=True):
+    for head, place in zip(heads, places, strict=True):
         if head > len(heads):
-            raise line.error(6, f"the head is word {head}, and the sentence has {len(heads)} words")
+            raise InputError(f"{place}: the head is word {head}, and the sentence has {len(heads)} words")
     hangs = {0}
     for first in range(1, len(heads) + 1):
         path: set[int] = set()
         node = first
         while node not in hangs:
             if node in path:
-                raise lines[first - 1].error(6, "the heads form a cycle")
+                raise InputError(f"{places[first - 1]}: the heads form a cycle")
             path.add(node)
             node = heads[node - 1]
         hangs |= path
 
 
-class _Line:
-    """One line of a file, at a place: file and line."""
-
-    def __init__(self, text: str, place: str) -> None:
-        self.text, self.place, self.columns = text, place, text.split("\t")
-
-    def error(self, column: int, reason: str, further: int = 0) -> InputError:
-        """An error in a column, so many characters behind its start."""
-        start = sum(len(text) + 1 for text in self.columns[:column])
-        return InputError(f"{self.place}:{start + further + 1}: {reason}")
-
-    def word(self, expected: int, tags: bool, trees: bool) -> Word | None:
-        """The word in this line; None if it holds a range or an empty node."""
-        count = len(self.columns)
-        if count != COLUMNS:
-            reason = f"expected {COLUMNS} columns with tabs between them, got {count}"
-            raise self.error(COLUMNS, reason, further=-(count < COLUMNS))
-        identity, form, _, tag, _, _, head, relation, _, _ = self.columns
-        if NO_WORD.fullmatch(identity):
-            return None
-        if not NUMBER.fullmatch(identity) or int(identity) != expected:
-            raise self.error(0, f"expected the number {expected} of the next word, got {quoted(identity)}")
-        if not form:
-            raise self.error(1, "this word has no form")
-        word: Word = {"word": form}
-        if tag != "_" or tags:
-            if tag not in TAGS:
-                raise self.error(3, f"expected a universal part of speech such as NOUN, got {quoted(tag)}")
-            word["tag"] = tag
-        if trees:
-            if not HEAD.fullmatch(head):
-                raise self.error(6, f"expected the number of the head, or 0 for the root, got {quoted(head)}")
-            if relation in ("", "_"):
-                raise self.error(7, "this word has no relation to its head")
-            word |= {"head": head, "relation": relation}
-        return word
+def _word(columns: list[str], place: str, expected: int, tags: bool, trees: bool) -> Word | None:
+    """The word in a line; None if it holds a range or an empty node."""
+    if len(columns) != COLUMNS:
+        raise InputError(f"{place}: expected {COLUMNS} columns with tabs between them, got {len(columns)}")
+    identity, form, _, tag, _, _, head, relation, _, _ = columns
+    if NO_WORD.fullmatch(identity):
+        return None
+    if not NUMBER.fullmatch(identity) or int(identity) != expected:
+        raise InputError(f"{place}: expected the number {expected} of the next word, got {quoted(identity)}")
+    if not form:
+        raise InputError(f"{place}: this word has no form")
+    word: Word = {"word": form}
+    if tag != "_" or tags:
+        if tag not in TAGS:
+            raise InputError(f"{place}: expected a universal part of speech such as NOUN, got {quoted(tag)}")
+        word["tag"] = tag
+    if trees:
+        if not HEAD.fullmatch(head):
+            raise InputError(
+                f"{place}: expected the number of the head, or 0 for the root, got {quoted(head)}"
+            )
+        if relation in ("", "_"):
+            raise InputError(f"{place}: this word has no relation to its head")
+        word |= {"head": head, "relation": relation}
+    return word

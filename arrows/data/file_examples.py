@@ -31,10 +31,6 @@ Parse: TypeAlias = Callable[[Lines, str], Iterable[tuple[int, Callable[[], T]]]]
 """From lines, and the file's name, to the line where each example begins, and a function that reads it."""
 
 
-class UnreadableRestError(InputError):
-    """An error behind which nothing of a file can be read: data that are cut off, a quote that stays open."""
-
-
 class FileReader(Iterable[T]):
     """The examples of a file, one after the other; each `for` reads the file anew.
 
@@ -89,26 +85,21 @@ class FileReader(Iterable[T]):
         self._was_read = True
         places, skipped = _Places(self._name), list[InputError]()
         self.places, self.skipped = places, skipped
-        try:
-            for line, read in self._parse(lines_of(self._file, self._name), self._name):
-                try:
-                    example = read()
-                except InputError as error:
-                    if not self._skips:
-                        raise
-                    skipped.append(error)
-                    continue
-                places.append(line)
-                yield example
-        except UnreadableRestError as error:
-            if not self._skips or not (places or skipped):
-                raise
-            skipped.append(UnreadableRestError(f"{error}; nothing behind it was read"))
+        # What `_parse` itself raises, such as damage to compressed data, ends the reading in either case.
+        for line, read in self._parse(lines_of(self._file, self._name), self._name):
+            try:
+                example = read()
+            except InputError as error:
+                if not self._skips:
+                    raise
+                skipped.append(error)
+                continue
+            places.append(line)
+            yield example
         if skipped:
-            rest = ", and all that comes after the last of these" if ends_early(skipped) else ""
             warnings.warn(
-                f"{self._name}: left out {len(skipped)} of {len(skipped) + len(places)} examples{rest}, "
-                f"which are listed in .skipped; {first_and_last(skipped)}",
+                f"{self._name}: left out {len(skipped)} of {len(skipped) + len(places)} examples, "
+                f"which are listed in .skipped; the first: {skipped[0]}",
                 stacklevel=stacklevel,
             )
 
@@ -203,26 +194,11 @@ def _rebuilt(examples: list[T], places: list[str], skipped: list[InputError]) ->
     return FileExamples(examples, places=places, skipped=skipped)
 
 
-def ends_early(skipped: Sequence[InputError]) -> bool:
-    """Whether nothing was read behind the last of the errors of what was left out."""
-    return bool(skipped) and isinstance(skipped[-1], UnreadableRestError)
-
-
-def first_and_last(skipped: Sequence[InputError]) -> str:
-    """The first of the errors of what was left out, and the last if nothing was read behind it.
-
-    >>> first_and_last([InputError("x:1: no number"), InputError("x:5: no number")])
-    'the first: x:1: no number'
-    """
-    last = f"; the last: {skipped[-1]}" if ends_early(skipped) and len(skipped) > 1 else ""
-    return f"the first: {skipped[0]}{last}"
-
-
 def lines_of(file: Path | BinaryIO, name: str) -> Lines:
     """Yields the lines of a file; one whose name ends in `.gz` or `.zst` is decompressed while it is read.
 
     Raises:
-        UnreadableRestError: compressed data that are damaged or cut off; it names the file and the line.
+        InputError: compressed data that are damaged or cut off; it names the file and the line.
         MissingExtraError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
         OSError: the file cannot be read.
     """
@@ -244,7 +220,7 @@ def lines_of(file: Path | BinaryIO, name: str) -> Lines:
             for number, line in _numbered(lines):
                 yield number, line
         except tuple(damage) as error:
-            raise UnreadableRestError(
+            raise InputError(
                 f"{name}:{number + 1}: the compressed data are damaged or cut off ({error})"
             ) from error
 

@@ -13,8 +13,6 @@ from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted
 
-_FORMAT = "arrows vocabulary, version 1"
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Vocabulary:
@@ -34,7 +32,7 @@ class Vocabulary:
 
     Raises:
         ArrowTypeError: something else than texts, one text alone, or a set or a dict of them.
-        ArrowValueError: a word twice, or none and `unknown` is None.
+        ArrowValueError: a word twice.
 
     Example:
         >>> words = Vocabulary.of("the cat saw the dog".split())
@@ -62,10 +60,6 @@ class Vocabulary:
                 f"a Vocabulary: {quoted(word)} is there twice, or the name of unknown words; "
                 "Vocabulary.of(words) builds one from words of a text"
             )
-        if not listed:
-            raise ArrowValueError(
-                "a Vocabulary: without words, and without a number for unknown ones, it reads nothing"
-            )
         object.__setattr__(self, "words", listed)
         object.__setattr__(self, "unknown", unknown)
         object.__setattr__(self, "_numbers", numbers)
@@ -89,7 +83,7 @@ class Vocabulary:
 
         Raises:
             ArrowTypeError: something else than texts, or a dict, such as a Counter.
-            ArrowValueError: words would be left out, and no number stands for unknown ones.
+            ArrowValueError: `min_freq` below 1, or `max_tokens` below 0.
 
         Example:
             >>> Vocabulary.of(["b", "a", "b"], min_freq=2).words
@@ -109,10 +103,6 @@ class Vocabulary:
             del counts[unknown]
         frequent = [word for word, count in counts.items() if count >= min_freq]
         kept = sorted(frequent, key=lambda word: (-counts[word], word))[:max_tokens]
-        if unknown is None and len(kept) < len(counts):
-            raise ArrowValueError(
-                "Vocabulary.of: with unknown=None, each word has a number; leave out min_freq and max_tokens"
-            )
         return cls(kept, unknown=unknown)
 
     def __len__(self) -> int:
@@ -181,13 +171,9 @@ class Vocabulary:
         """The vocabulary as plain JSON, to keep in a file by `json.dumps`; `of_content` reads it.
 
         >>> Vocabulary(["a"]).content()
-        {'format': 'arrows vocabulary, version 1', 'unknown': '<unknown>', 'words': ['a']}
+        {'unknown': '<unknown>', 'words': ['a']}
         """
-        return {
-            "format": _FORMAT,
-            "unknown": self.unknown,
-            "words": list(self.words[self.unknown is not None :]),
-        }
+        return {"unknown": self.unknown, "words": list(self.words[self.unknown is not None :])}
 
     @classmethod
     def of_content(cls, content: object, source: str) -> Vocabulary:
@@ -203,14 +189,10 @@ class Vocabulary:
         >>> Vocabulary.of_content(Vocabulary(["a"]).content(), "words.json") == Vocabulary(["a"])
         True
         """
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise InputError(f"{source} is no vocabulary: its format should be {_FORMAT!r}")
-        words, unknown = content.get("words"), content.get("unknown")
-        if not isinstance(words, list):
-            raise InputError(f"{source} is no vocabulary: its words should be a list")
         try:
+            words, unknown = content["words"], content["unknown"]  # type: ignore[index]
             return cls(words, unknown=unknown)
-        except (ArrowTypeError, ArrowValueError) as error:
+        except (KeyError, TypeError, ArrowTypeError, ArrowValueError) as error:
             raise InputError(f"{source} is no vocabulary: {error}") from error
 
 

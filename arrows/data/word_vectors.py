@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from arrows.storage import require_path
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.quoting import quoted
 
-IN_NUMBERS = b"0123456789+-.eE"  # `float` also reads 1_0, which is not a number in a file
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -93,14 +93,9 @@ def _size_in_header(first: Sequence[tuple[int, bytes]]) -> int | None:
 
 
 def _vector(fields: Sequence[bytes], place: str) -> Vector:
-    vector = np.empty(len(fields), np.float32)
-    for number, field in enumerate(fields):
-        try:
-            with np.errstate(over="ignore"):
-                vector[number] = float(field) if not field.translate(None, IN_NUMBERS) else np.nan
-        except ValueError:
-            vector[number] = np.nan
-        if not np.isfinite(vector[number]):
-            text = quoted(field.decode("utf-8", "replace"))
-            raise InputError(f"{place}: expected a number that float32 can hold, got {text}")
-    return vector
+    with np.errstate(over="ignore"), suppress(ValueError):
+        vector = np.array([*map(float, fields)], np.float32)
+        if np.isfinite(vector).all():
+            return vector
+    text = quoted(b" ".join(fields).decode("utf-8", "replace"))
+    raise InputError(f"{place}: expected {len(fields)} numbers that float32 can hold, got {text}")

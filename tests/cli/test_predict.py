@@ -180,7 +180,7 @@ def test_sentences_are_read_as_words_and_in_conllu(folder, capsys, monkeypatch):
     (folder / "s.conllu").write_text(f"{words}\n", encoding="utf-8")
     assert predict(capsys, "tags", "s.conllu")[1] == rows[:1]
     (folder / "s.conllu").write_text("1\ttree\n", encoding="utf-8")
-    assert "s.conllu:1:7: expected 10 columns" in predict(capsys, "tags", "s.conllu")[2]
+    assert "s.conllu:1: expected 10 columns" in predict(capsys, "tags", "s.conllu")[2]
 
 
 def test_deep_trees_are_drawn_in_lines_of_bounded_length():

@@ -12,7 +12,6 @@ import random
 import re
 import sys
 import tracemalloc
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,7 +25,7 @@ from arrows.data import FileExamples, read_conllu, read_csv, read_json_lines, re
 from arrows.typesys.errors import NotFiniteError
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
@@ -101,33 +100,20 @@ def test_what_is_wrong_is_left_out_and_listed(tmp_path, name):
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 @pytest.mark.parametrize("name", ONES)
-def test_what_comes_before_a_cut_is_read_and_the_cut_is_listed(tmp_path, name, suffix):
-    """Wherever a file is cut, the first examples are there, and nothing else is lost in silence."""
+def test_what_comes_before_a_cut_is_given_and_the_cut_is_an_error(tmp_path, name, suffix):
     (read, options, head, _, example), draw = ONES[name], random.Random(f"{name}{suffix}")
     path = tmp_path / f"{name}{suffix}"
     content = compressors()[suffix]((head + "".join(example(n**40) for n in range(1500))).encode())
     path.write_bytes(content)
     whole = read(path, **options).to_list()
     assert len(whole) == 1500
-    longest = 0
     for place in [0, 5, *(draw.randrange(len(content)) for _ in range(3)), len(content) - 1]:
         path.write_bytes(content[:place])
-        reader = read(path, errors="skip", **options)
+        reader, part = read(path, errors="skip", **options), []
         with pytest.raises(ar.InputError, match=rf"^{re.escape(str(path))}:\d+: .*damaged or cut off"):
-            read(path, **options).to_list()
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
-                part = reader.to_list()
-            except ar.InputError:  # nothing comes before the cut
-                assert not warned and not reader.places
-                continue
-        assert part == whole[: len(part)] and part.places == whole.places[: len(part)]
-        (last,), (warning,) = part.skipped, warned
-        assert str(last).endswith("; nothing behind it was read")
-        assert "and all that comes after the last of these" in str(warning.message)
-        longest = max(longest, len(part))
-    assert longest > 500
+            part.extend(reader)
+        assert part == whole[: len(part)] and list(reader.places) == whole.places[: len(part)]
+    assert len(part) > 500
     path.write_bytes(b"1\n2\n")
     with pytest.raises(ar.InputError, match=":1: the compressed data are damaged"):
         read(path, **options).to_list()
@@ -215,13 +201,14 @@ def test_rows_that_are_wrong(tmp_path, row, words):
     path.write_bytes(b"\n".join([b"name,n", b"x,1", row, b"y,2"]))
     with pytest.raises(ar.InputError, match=words):
         read_csv(path, columns={"name": str, "n": int}).to_list()
-    ends = any(reason in words for reason in ("begins in line", "expected after", "limit"))
-    with pytest.warns(
-        UserWarning, match="and all that comes after" if ends else "left out 1 of 3 examples, w"
-    ):
-        read = read_csv(path, columns={"n": int, "name": str}, errors="skip").to_list()
-    assert [row["n"] for row in read] == ([1] if ends else [1, 2])
-    assert re.search(words, str(read.skipped[0])) and len(read.skipped) == 1
+    reader = read_csv(path, columns={"n": int, "name": str}, errors="skip")
+    if any(reason in words for reason in ("begins in line", "expected after", "limit")):
+        with pytest.raises(ar.InputError, match=words):  # nobody knows where the next row begins
+            list(reader)
+    else:
+        with pytest.warns(UserWarning, match="left out 1 of 3 examples, w"):
+            assert [row["n"] for row in reader] == [1, 2]
+        assert re.search(words, str(reader.skipped[0])) and len(reader.skipped) == 1
 
 
 def test_tables_without_their_columns(tmp_path):
@@ -235,9 +222,6 @@ def test_tables_without_their_columns(tmp_path):
         path.write_text(text)
         with pytest.raises(ar.InputError, match=words):
             read_csv(path, columns={"c": str}, errors="skip").to_list()
-    for separator in ("::", "", '"', "\r", "\n", "\0", 3):
-        with pytest.raises(ar.ArrowValueError, match="one character"):
-            read_csv(path, separator=separator)
 
 
 @pytest.mark.parametrize("wrong", [["n"], {"n": "int"}, {"n": (int, str)}, {"n": dict}])

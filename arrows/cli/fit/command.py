@@ -22,15 +22,14 @@ from arrows.cli.fit.report import (
 )
 from arrows.cli.fit.task import Classes, Result, figure_text, figures_text
 from arrows.cli.fit.training import Fit, cross_validation, label_path, state_path, train_best
-from arrows.cli.table_columns import METADATA, is_missing
+from arrows.cli.table_columns import METADATA
 from arrows.documents.build import LEFT_OUT
 from arrows.documents.decide import counted
 from arrows.model_file import save_model
 from arrows.storage import previous, replacing
 from arrows.training import History
-from arrows.training.saving import STATE, described_file, kind_of
+from arrows.training.saving import described_file
 from arrows.typesys import ArrowValueError
-from arrows.typesys.errors import message
 from arrows.typesys.quoting import printable, quoted
 
 FEW_TO_MEASURE = 50  # examples; the standard error of an accuracy is 0.07 then
@@ -137,12 +136,9 @@ def _read(options: argparse.Namespace) -> tuple[Parts, ExampleFile]:
         raise ArrowValueError("--validation and --test leave nothing to learn from")
     parts = split_examples(data.examples, seed=options.seed, **shares)
     for name, path in files.items():
-        part = read_examples(path, options.label, skip=options.skip_errors, columns=data.columns)
+        part = read_examples(path, options.label, skip=options.skip_errors, like=data)
         parts[name] = part.examples
         data.notes.extend(part.notes)
-        if part.keys != data.keys:
-            here, there = (quoted(".".join(keys)) for keys in (data.keys, part.keys))
-            raise ArrowValueError(f"the label is at {there} in {path}, and at {here} in {options.data}")
     return parts, data
 
 
@@ -157,12 +153,6 @@ def _warnings(fit: Fit, parts: Parts, label: str) -> list[str]:
             (parts["test"], "to test by"),
         )
         if 0 < len(part) < FEW_TO_MEASURE
-    ]
-    # A class may have a name by which people say that nothing is known.
-    found += [
-        f"warning: {quoted(name)} is a class; if it says that a label is missing, leave these lines out"
-        for name in (fit.task.names if isinstance(fit.task, Classes) else ())
-        if is_missing(name)
     ]
     rows = fit.proposal.decisions.items()
     ignored = [*fit.options.ignore, *(path for path, row in rows if row["kind"] == LEFT_OUT)]
@@ -189,13 +179,9 @@ def _require_free(options: argparse.Namespace, paths: list[Path]) -> list[Path]:
     resumes = options.resume and any(path.exists() for path in states[:2])
     if there is None or options.overwrite or resumes:
         return states
-    goes_on = "--resume goes on with it, " if there in states and kind_of(there) == STATE else ""
     raise ArrowValueError(
-        message(
-            f"cannot begin a run that writes {paths[0]}",
-            reason=f"{there} is {described_file(there)}",
-            hint=f"{goes_on}--overwrite replaces it, another --output keeps it",
-        )
+        f"{there} is {described_file(there)}; --resume goes on with a run, --overwrite replaces what is "
+        "there, another --output keeps it"
     )
 
 

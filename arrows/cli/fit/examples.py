@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arrows.cli.table_columns import column_notes, column_types, field_of, readers_of, separator_of
+from arrows.cli.table_columns import column_types, column_warnings, field_of, readers_of, separator_of
 from arrows.data import FileExamples, FileReader, read_csv, read_json_lines
-from arrows.data.file_examples import first_and_last
 from arrows.documents import category_name
 from arrows.documents.blocks import json_type
 from arrows.typesys import InputError
@@ -79,16 +78,14 @@ class ExampleFile:
     notes: list[str]
 
 
-def read_examples(
-    path: Path, label: str, *, skip: bool, columns: Mapping[str, str] | None = None
-) -> ExampleFile:
+def read_examples(path: Path, label: str, *, skip: bool, like: ExampleFile | None = None) -> ExampleFile:
     """Reads the documents of a file and their labels.
 
     Args:
         path: JSON Lines, or a table whose name ends in .csv or .tsv; decompressed if it ends in .gz or .zst.
         label: the name of the field of the label, or the names that lead to it, with dots between.
         skip: leave out lines with errors and without a label.
-        columns: what the columns of a table hold, by name; None: decided by what they have.
+        like: a file whose columns and label this one has; None: decided by what this one has.
 
     Raises:
         InputError: a line that cannot be read, or without a label; it names file, line and field.
@@ -101,19 +98,19 @@ def read_examples(
         if separator is None:
             reader = read_json_lines(path, errors=errors)
         else:
-            readers = None if columns is None else readers_of(columns)
+            readers = None if like is None else readers_of(like.columns)
             reader = read_csv(path, columns=readers, separator=separator, errors=errors)
         lines = reader.to_list()
     if not lines:
         raise lines.skipped[0] if lines.skipped else InputError(f"{path}: there are no examples in this file")
-    types, notes, documents = dict(columns or {}), list[str](), list[Any](lines)
-    if separator is not None and columns is None:
+    types, notes, documents = dict(like.columns if like else {}), list[str](), list[Any](lines)
+    if separator is not None and like is None:
         types = column_types(lines)
-        notes = column_notes(lines, types)
+        notes = column_warnings(lines, types)
         documents = [{name: field_of(types[name], text) for name, text in line.items()} for line in lines]
     # The label's name, or if no document has that, the names between its dots.
     plain = any(isinstance(document, dict) and label in document for document in documents)
-    keys = (label,) if plain else tuple(label.split("."))
+    keys = like.keys if like else (label,) if plain else tuple(label.split("."))
     examples, wrong = list[Example](), list[InputError]()
     for document, place in zip(documents, reader.places, strict=True):
         try:
@@ -126,7 +123,7 @@ def read_examples(
         raise wrong[0]
     for found, kind in ((lines.skipped, "lines that cannot be read"), (wrong, "lines without a label")):
         if found:
-            notes.append(f"left out {kind}: {len(found):,}; {printable(first_and_last(found))}")
+            notes.append(f"left out {kind}: {len(found):,}; the first: {printable(str(found[0]))}")
     return ExampleFile(examples, keys, types, notes)
 
 

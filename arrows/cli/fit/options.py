@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from arrows.cli.option_types import add_device, count, positive, rate, share
+from arrows.cli.option_types import add_device, count, folds, positive, rate, share
 from arrows.typesys.quoting import quoted
 
 SHARE = 0.1  # of the examples that validate, and that test
@@ -34,10 +34,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     usual = f": a file, or a share of those in FILE (default: {SHARE}, and 0 with --folds)"
     add("--validation", type=_part, metavar="FILE|SHARE", help=f"what decides which epoch is best{usual}")
     add("--test", type=_part, metavar="FILE|SHARE", help=f"what measures the model at the end{usual}")
-    folds = (
+    cross = (
         "cross-validation: each of K parts of the examples measures a model that has learnt from the others"
     )
-    add("--folds", type=_folds, metavar="K", help=f"{folds}; the model that is kept learns from all")
+    add("--folds", type=folds, metavar="K", help=f"{cross}; the model that is kept learns from all")
     add("--width", type=positive, default=32, metavar="N", help="size of the vectors (default: 32)")
     add("--dropout", type=share, default=0.3, metavar="SHARE", help="of the last vector (default: 0.3)")
     many: dict[str, Any] = {"action": "append", "default": []}
@@ -64,13 +64,6 @@ def _part(text: str) -> Path | float:
     except ValueError:
         return Path(text)
     return share(text)
-
-
-def _folds(text: str) -> int:
-    """How many folds there are: 2 at least."""
-    if positive(text) < 2:
-        raise argparse.ArgumentTypeError("expected 2 folds at least")
-    return positive(text)
 
 
 def _kind(text: str) -> tuple[str, str]:
