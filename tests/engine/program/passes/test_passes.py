@@ -10,8 +10,11 @@ import pytest
 from arrows.engine.program.passes.deduplicate import deduplicate
 from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
+from arrows.engine.program.passes.fold import fold
+from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
+from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
@@ -117,6 +120,76 @@ late
 + %7: float32[3] row = multiply(%5, %3)
 + %8: float32[3] row = matmul(%7, %9)
 + scatter 0 += %8""",
+    ),
+    Case(
+        fold,
+        "rows of a matrix that meet zeros",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[2] = constant 0.0
+  %1: float32[5, 4] = parameter FC_1/weight
+step
+  %2: float32[3] row = gather 0
+  %3: float32[5] row = concat(%2, %0, axis=-1)
+  %4: float32[4] row = matmul(%3, %1)
+  result 0 = %4""",
+        """\
+once
+- %0: float32[2] = constant 0.0
++ %4: float32[3, 4] = index(%1, key=((0, 3, 1),))
+step
+- %3: float32[5] row = concat(%2, %0, axis=-1)
+- %4: float32[4] row = matmul(%3, %1)
+- result 0 = %4
++ %5: float32[4] row = matmul(%2, %4)
++ result 0 = %5""",
+    ),
+    Case(
+        join,
+        "one gather makes the joined value",
+        """\
+operand 0: float32[3] row of slab 0
+operand 1: float32[3] row of slab 0
+result 0: float32[6] row
+step
+  %0: float32[3] row = gather 0
+  %1: float32[3] row = gather 1
+  %2: float32[6] row = concat(%0, %1, axis=-1)
+  %3: float32[6] row = tanh(%2)
+  result 0 = %3""",
+        """\
+step
+- %0: float32[3] row = gather 0
+- %1: float32[3] row = gather 1
+- %2: float32[6] row = concat(%0, %1, axis=-1)
++ %2: float32[6] row = gather 0, 1""",
+    ),
+    Case(
+        place,
+        "a piece of a matrix",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[5, 4] = parameter FC_1/weight
+  %1: float32[3, 4] = index(%0, key=((0, 3, 1),))
+step
+  %2: float32[3] row = gather 0
+  %3: float32[4] row = matmul(%2, %1)
+  result 0 = %3
+step_back
+  %4: float32[4] row = gradient 0
+deferred
+  %5: float32[3, 4] = sum outer(%2, %4)
+  %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
+  gradient of FC_1/weight[0:5, 0:4] += %6""",
+        """\
+deferred
+- %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
+- gradient of FC_1/weight[0:5, 0:4] += %6
++ gradient of FC_1/weight[0:3, 0:4] += %5""",
     ),
     Case(
         join_slices,
