@@ -12,15 +12,12 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
-
-from arrows.typesys.input_messages import InputMessage
+from typing import Any, ClassVar, Self
 
 __all__ = [
     "ArrowTypeError",
     "ArrowValueError",
     "InputError",
-    "InputMessage",
     "Message",
     "NotFiniteError",
     "Side",
@@ -31,18 +28,20 @@ __all__ = [
 ]
 
 WIDTH = 100
+_HINT = "\n  hint  "  # before the hint of an input error
 
 
 class _Told:
-    """Mixin of errors whose text comes from `message`: its parts can be read one by one."""
+    """Mixin of errors whose text may have parts, which can be read one by one."""
 
     args: tuple[Any, ...]
+    whole: ClassVar[str] = "attempt"  # the part that a text without parts is
 
     @property
     def details(self) -> Message:
-        """The text with its parts, which are empty if the text does not come from `message`."""
+        """The text with its parts."""
         text = self.args[0] if self.args else ""
-        return text if isinstance(text, Message) else Message(str(text))
+        return text if isinstance(text, Message) else Message.of(str(text), **{self.whole: str(text)})
 
 
 class ArrowTypeError(_Told, TypeError):
@@ -77,7 +76,7 @@ class ArrowValueError(_Told, ValueError):
     """
 
 
-class InputError(ValueError):
+class InputError(_Told, ValueError):
     """A bad example: data that does not fit the block that reads it.
 
     Attributes:
@@ -91,11 +90,7 @@ class InputError(ValueError):
         (17, 'tree > right > word', 'expected int, got None')
     """
 
-    @property
-    def details(self) -> InputMessage:
-        """The text with its parts; if it was not built of parts, it is itself the reason."""
-        text = self.args[0] if self.args else ""
-        return text if isinstance(text, InputMessage) else InputMessage(str(text))
+    whole = "reason"
 
 
 class NotFiniteError(ArithmeticError):
@@ -183,31 +178,54 @@ class Side:
 
 
 class Message(str):  # noqa: SLOT000  the parts are read by name, and pickled with the text
-    """The text of an error, with the parts that it consists of.
+    """The text of an error, with the parts that it consists of; those that it does not have are empty.
 
     Attributes:
-        attempt: what was attempted; the whole text where there are no parts.
+        attempt: what was attempted; the whole text of a type error without parts.
         sides: the blocks that take part.
         at: path down the expression.
-        reason: why this is an error.
+        reason: why this is an error; the whole text of an input error without parts.
         hint: how to repair it.
+        example: the example's place in the batch or stream, from 0; None if that is not known.
+        path: the place in the example, such as `tree > word`; empty for the example itself.
 
     Example:
-        >>> text = message("cannot compose f >> g", hint="drop g")
-        >>> text.hint, Message("a plain text").attempt
-        ('drop g', 'a plain text')
+        >>> message("cannot compose f >> g", hint="drop g").hint
+        'drop g'
     """
 
-    attempt: str
+    attempt: str = ""
     sides: tuple[Side, ...] = ()
     at: str = ""
     reason: str = ""
     hint: str = ""
+    example: int | None = None
+    path: str = ""
 
-    def __new__(cls, text: str) -> Self:
-        self = super().__new__(cls, text)
-        self.attempt = str(self)
+    @classmethod
+    def of(cls, text: str, **parts: Any) -> Self:
+        """The text with its parts."""
+        self = cls(text)
+        self.__dict__.update(parts)
         return self
+
+    def placed(self, place: str) -> Self:
+        """The text of an input error with a place before it: a file and a line.
+
+        >>> input_message(None, "", "expected int").placed("numbers.jsonl:4")
+        'numbers.jsonl:4: expected int'
+        """
+        return self.of(f"{place}: {self}", **self.__dict__)
+
+    def hinting(self, hint: str) -> Self:
+        """The text of an input error with another hint.
+
+        >>> print(input_message(None, "", "expected int", hint="use Scalar").hinting("make a list of it"))
+        expected int
+          hint  make a list of it
+        """
+        text = self.removesuffix(f"{_HINT}{self.hint}")
+        return self.of(f"{text}{_HINT}{hint}", **{**self.__dict__, "hint": hint})
 
 
 def unhashed(key: object, error: Exception) -> str:
@@ -290,9 +308,7 @@ def message(
                 break_long_words=False,
             )
         )
-    text = Message("\n".join(lines))
-    text.attempt, text.sides, text.at, text.reason, text.hint = attempt, tuple(rows), at, reason, hint
-    return text
+    return Message.of("\n".join(lines), attempt=attempt, sides=tuple(rows), at=at, reason=reason, hint=hint)
 
 
 def input_message(
@@ -303,7 +319,7 @@ def input_message(
     site: SourceLine | None = None,
     at: str = "",
     hint: str = "",
-) -> InputMessage:
+) -> Message:
     """Builds the text of an input error: the reason, and the path to the place in the example.
 
     `example` is the example's place in the batch, from 0, or None. `block` is the block that read it, `site`
@@ -322,6 +338,8 @@ def input_message(
     text = ": ".join([*start, *([path] if path else []), reason])
     if block:
         text += f"\n  in  {block}" + (f"  {site}" if site is not None else "")
-    told = InputMessage(text + (f"\n  at  {at}" if at else "") + (f"\n  hint  {hint}" if hint else ""))
-    told.example, told.path, told.reason = example, path, reason
-    return told
+    if at:
+        text += f"\n  at  {at}"
+    if hint:
+        text += f"{_HINT}{hint}"
+    return Message.of(text, at=at, reason=reason, hint=hint, example=example, path=path)

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.errors import InputMessage
+from arrows.typesys.errors import Message
 
 Done = TypeVar("Done")
 
@@ -136,7 +136,7 @@ class HandedBack:
         cause: the error that caused it; None if there is none, or if it cannot be pickled.
     """
 
-    text: InputMessage
+    text: Message
     cause: BaseException | None
 
     @property
