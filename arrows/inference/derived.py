@@ -53,8 +53,8 @@ def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
     given = notation(speaker.input)
     if isinstance(inner.form, Item):
         return Misfit(f"{speaker.form.kind} goes over the elements of a sequence, and {given} has none")
-    reason = str(getattr(error, "reason", None) or getattr(error, "message", None) or error)
-    return Misfit(reason.replace(notation(inner.input), given), getattr(error, "hint", None) or "")
+    reason = getattr(error, "reason", "") or str(error)
+    return Misfit(reason.replace(notation(inner.input), given), getattr(error, "hint", ""))
 
 
 def misfit_between(speaker: Occurrence, edge: Edge, clash: Clash, told: ArrowTypeError) -> Misfit | None:

@@ -221,8 +221,8 @@ def explain_assumed_input(edge: Edge, clash: Clash) -> ArrowTypeError:
 def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -> ArrowTypeError:
     """Makes the error for a single block that cannot take its input; `likely` goes before its own words."""
     form = occurrence.form
-    reason = getattr(error, "reason", None) or getattr(error, "message", None) or str(error)
-    hint = getattr(error, "hint", None) or ""
+    reason = getattr(error, "reason", "") or str(error)
+    hint = getattr(error, "hint", "")
     if not hint and isinstance(form, Apply) and kind_of(occurrence.input) == "sequence":
         hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
     if not hint and isinstance(form, Apply) and _are_sequences(ground(occurrence.input)):

@@ -294,7 +294,7 @@ class Hinge(Loss):
     def _refusal(prediction: TensorLike, target: TensorLike) -> ShapeError:
         return ShapeError(
             f"Hinge takes (scores, integer) or (score, bool), got ({prediction.type}, {target.type})",
-            hint=SCALAR_HINT if prediction.shape == (1,) and not target.shape else None,
+            hint=SCALAR_HINT if prediction.shape == (1,) and not target.shape else "",
         )
 
 

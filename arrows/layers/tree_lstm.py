@@ -113,7 +113,7 @@ class TreeLSTM(MemoryCell[Any, Any]):
         if not isinstance(states, T.Sequence):
             raise ShapeError(
                 f"the states of TreeLSTM(children=None) must be a sequence, not {states}",
-                hint=f"give it children={len(states.items)}" if isinstance(states, T.Tuple) else None,
+                hint=f"give it children={len(states.items)}" if isinstance(states, T.Tuple) else "",
             )
         n = self.size
         self.check_state(states.element, x, "states of the children")

@@ -78,7 +78,7 @@ class LazyBatch(LazyCalls):
         self._runs.release()
         if isinstance(error, TypeError) and (refusal := miscalls.explained(error)) is not None:
             attempt = f"cannot compute at {miscalls.line_of(error)}"
-            text = message(attempt, reason=refusal.message, hint=refusal.hint or "")
+            text = message(attempt, reason=refusal.reason, hint=refusal.hint)
             raise ArrowTypeError(text) from error
 
     def zeros(self, type: object) -> Any:

@@ -275,9 +275,5 @@ def _check_indices(site: CallSite, plain: Sequence[tuple[int, object]]) -> None:
 def _refused(primitive: Primitive, error: ShapeError | ArrowTypeError) -> ArrowTypeError:
     """The error for operands that do not fit."""
     details = error.details
-    reason, hint = details.reason or str(error), details.hint
-    if isinstance(error, ShapeError):
-        reason, hint = error.message, error.hint or ""
-    return ArrowTypeError(
-        message(f"cannot compute {primitive.name} at {SourceLine.here()}", reason=reason, hint=hint)
-    )
+    attempt = f"cannot compute {primitive.name} at {SourceLine.here()}"
+    return ArrowTypeError(message(attempt, reason=details.reason or str(error), hint=details.hint))

@@ -140,7 +140,7 @@ def _tensors(context: Context, primitive: Primitive, operands: tuple[Operand, ..
             try:
                 array = constant(operand, None if beside is None else beside.type)
             except ShapeError as error:
-                raise ShapeError(f"{primitive.name}: {error.message}", hint=error.hint) from None
+                raise ShapeError(f"{primitive.name}: {error.reason}", hint=error.hint) from None
             if primitive.elementwise:
                 array = array.reshape((1,) * (rank - array.ndim) + array.shape)
             operand = context.constant(array)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from arrows.ops.innermost import innermost_lazy
 from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message as form
+from arrows.typesys.errors import Message, message
 
 
 class ShapeError(ArrowTypeError):
     """An operation was applied to tensors that it does not take.
 
     Args:
-        message: what is wrong, in the user's words; one sentence.
+        reason: what is wrong, in the user's words; one sentence.
         hint: the obvious repair, if there is one.
 
     Attributes:
-        message, hint: as given; `str` holds both.
+        reason, hint: as given; `str` holds both.
         site: the line outside of the library that called the operation. In a batch on the fly that is the
             line of the mistake, and `str` holds it too.
 
@@ -24,14 +24,15 @@ class ShapeError(ArrowTypeError):
     'cast one of them'
     """
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = message
+    def __init__(self, reason: str, *, hint: str = "") -> None:
+        self.reason = reason
         self.hint = hint
         self.site: SourceLine | None = SourceLine.here()
         if innermost_lazy() is not None:
-            super().__init__(form(f"cannot compute at {self.site}", reason=message, hint=hint or ""))
+            super().__init__(message(f"cannot compute at {self.site}", reason=reason, hint=hint))
         else:
-            super().__init__(message if hint is None else f"{message}\n  hint  {hint}")
+            text = f"{reason}\n  hint  {hint}" if hint else reason
+            super().__init__(Message.of(text, reason=reason, hint=hint))
 
 
 class FunctionError(ArrowTypeError):

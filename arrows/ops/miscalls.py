@@ -90,8 +90,8 @@ def _miscall(call: str, called: Callable[..., object], refusal: str) -> ShapeErr
         return ShapeError(f"{call} {refusal}: {takes}")
     unknown = keyword[1]
     likely = did_you_mean(unknown, {name: f"{name}=" for name in names}, "operation_argument")
-    hint = f"did you mean {likely}?" if likely and likely.split("=")[0] in names else None
-    if hint is None and unknown in ("axis", "dim") and "along the last axis" in (called.__doc__ or ""):
+    hint = f"did you mean {likely}?" if likely and likely.split("=")[0] in names else ""
+    if not hint and unknown in ("axis", "dim") and "along the last axis" in (called.__doc__ or ""):
         hint = "it works along the last axis; ops.transpose brings another one there"
     return ShapeError(f"{call} has no argument {unknown!r}: {takes}", hint=hint)
 
@@ -111,7 +111,7 @@ def _operator(refusal: str) -> ShapeError | None:
     match = _OPERATOR.match(refusal)
     if match is None:
         return None
-    return ShapeError(f"tensors of a Function have no operator {match[1]}", hint=_INSTEAD.get(match[1]))
+    return ShapeError(f"tensors of a Function have no operator {match[1]}", hint=_INSTEAD.get(match[1], ""))
 
 
 def _unknown_name(error: AttributeError) -> ShapeError | None:
@@ -122,7 +122,7 @@ def _unknown_name(error: AttributeError) -> ShapeError | None:
     likely = did_you_mean(name, _names(), "tensor_of_function", "operation")
     return ShapeError(
         f"a tensor of a Function has no attribute {name!r}",
-        hint=f"did you mean {likely}?" if likely else None,
+        hint=f"did you mean {likely}?" if likely else "",
     )
 
 
