@@ -24,9 +24,9 @@ class ShapeError(ArrowTypeError):
     'cast one of them'
     """
 
-    def __init__(self, reason: str, *, hint: str = "") -> None:
+    def __init__(self, reason: str, *, hint: str | None = None) -> None:
         self.reason = reason
-        self.hint = hint
+        self.hint = hint = hint or ""
         self.site: SourceLine | None = SourceLine.here()
         if innermost_lazy() is not None:
             super().__init__(message(f"cannot compute at {self.site}", reason=reason, hint=hint))
