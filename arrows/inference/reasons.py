@@ -15,6 +15,7 @@ from arrows.typesys.terms import (
     kind_of,
     labels_of,
     leaf_of,
+    may_be_equal,
     moved_key,
     notation,
     parts_of,
@@ -40,7 +41,7 @@ def _first_difference(left: Var, right: Var) -> tuple[Var, Var, list[str]]:
     where: list[str] = []
     while left.args and left.con == right.con:
         parts = list(zip(parts_of(left), parts_of(right), strict=True))
-        wrong = [i for i, (x, y) in enumerate(parts) if not _agree(x, y)]
+        wrong = [i for i, (x, y) in enumerate(parts) if not may_be_equal(x, y)]
         if not wrong:
             break
         i = wrong[0]
@@ -85,20 +86,6 @@ def _word(v: Var) -> str:
         return "nothing (Void)"
     words = {"tuple": "a tuple", "sequence": "a sequence", "broadcast": "an endless sequence"}
     return words.get(kind, "something still open")
-
-
-def _agree(x: Var, y: Var) -> bool:
-    """Whether two parts may still be of one type, as far as they are known."""
-    todo = [(x, y)]
-    while todo:
-        x, y = todo.pop()
-        x, y = find(x), find(y)
-        if x is y or x.con is None or y.con is None:
-            continue
-        if x.con != y.con:
-            return False
-        todo.extend(zip(x.args, y.args, strict=True))
-    return True
 
 
 def fixed(v: Var, shown: Occurrence | None, side: str) -> str:

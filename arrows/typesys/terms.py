@@ -330,6 +330,28 @@ def readable(v: Var) -> bool:
     return True
 
 
+def may_be_equal(a: Var, b: Var) -> bool:
+    """Whether two types agree, as far as they are known."""
+    seen: set[tuple[int, int]] = set()
+    todo = [(a, b)]
+    while todo:
+        a, b = todo.pop()
+        a, b = find(a), find(b)
+        pair = (id(a), id(b))
+        if a is b or pair in seen:
+            continue
+        seen.add(pair)
+        if a.con is None or b.con is None:
+            reader, known = (a.reader, b) if a.con is None else (b.reader, a)
+            if reader is not None and not readable(known):
+                return False
+        elif a.con != b.con:
+            return False
+        else:
+            todo += zip(a.args, b.args, strict=True)
+    return True
+
+
 def width(v: Var) -> int:
     """The number of leaves of the type at `v`, as far as it is known.
 

@@ -21,7 +21,6 @@ from arrows.typesys.leaf_types import Input, Tensor, Type, Void
 from arrows.typesys.leaf_types import notation as notation
 from arrows.typesys.walks import holds as holds
 from arrows.typesys.walks import leaves as leaves
-from arrows.typesys.walks import transform as transform
 from arrows.typesys.walks import with_float as with_float
 
 __all__ = [

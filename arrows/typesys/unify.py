@@ -29,6 +29,7 @@ from arrows.typesys.terms import (
     Var,
     find,
     ground,
+    may_be_equal,
     moved_key,
     occurs,
     of_type,
@@ -230,7 +231,7 @@ class Solver:
         a, b = find(a), find(b)
         if a is b:
             return
-        if a.args and b.args and not self._may_be_equal(a, b):
+        if a.args and b.args and not may_be_equal(a, b):
             raise Clash(a, b)
         todo = [(a, b)]
         while todo:
@@ -277,27 +278,6 @@ class Solver:
         a, b = shape_of(a), shape_of(b)
         if a is not b:
             b.shape = a
-
-    def _may_be_equal(self, a: Var, b: Var) -> bool:
-        """Whether two types agree, as far as they are known."""
-        seen: set[tuple[int, int]] = set()
-        todo = [(a, b)]
-        while todo:
-            a, b = todo.pop()
-            a, b = find(a), find(b)
-            pair = (id(a), id(b))
-            if a is b or pair in seen:
-                continue
-            seen.add(pair)
-            if a.con is None or b.con is None:
-                reader, known = (a.reader, b) if a.con is None else (b.reader, a)
-                if reader is not None and not readable(known):
-                    return False
-            elif a.con != b.con:
-                return False
-            else:
-                todo += zip(a.args, b.args, strict=True)
-        return True
 
     # Python objects
 
@@ -366,7 +346,7 @@ class Solver:
             if b.con is None:
                 self._copy(a, b)
                 b = find(b)
-            if a.con != b.con or not self._may_be_equal(a, b):
+            if a.con != b.con or not may_be_equal(a, b):
                 raise Clash(a, b)
         except Clash as clash:
             whole = join.whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from arrows.typesys.compound_types import ElementType, Tuple, losing
 from arrows.typesys.dtypes import dtype_name
@@ -40,25 +40,6 @@ def holds(t: Type, kind: type[Type] | tuple[type[Type], ...]) -> bool:
     return any(isinstance(part, kind) for part in parts_first(t))
 
 
-def transform(t: Type, leaf: Callable[[Type], Type]) -> Type:
-    """`t` with `leaf(part)` in the place of each part that has no parts itself.
-
-    Example:
-        >>> from arrows.typesys.types import Input, Void
-        >>> transform(Tuple((Input(), Void())), lambda leaf: Tensor((2,)))
-        (float32[2], float32[2])
-    """
-    done: dict[int, Type] = {}
-    for x in parts_first(t):
-        if isinstance(x, Tuple):
-            done[id(x)] = losing(Tuple([done[id(c)] for c in x.items], x.labels), x.lost)
-        elif isinstance(x, ElementType):
-            done[id(x)] = type(x)(done[id(x.element)])
-        else:
-            done[id(x)] = leaf(x)
-    return done[id(t)]
-
-
 def with_float(t: Type, float_type: str) -> Type:
     """`t` with every floating element type replaced by `float_type`.
 
@@ -67,4 +48,12 @@ def with_float(t: Type, float_type: str) -> Type:
         (float64[3], int32)
     """
     dtype = dtype_name(float_type)
-    return transform(t, lambda x: Tensor(x.shape, dtype) if isinstance(x, Tensor) and x.floating else x)
+    done: dict[int, Type] = {}
+    for x in parts_first(t):
+        if isinstance(x, Tuple):
+            done[id(x)] = losing(Tuple([done[id(item)] for item in x.items], x.labels), x.lost)
+        elif isinstance(x, ElementType):
+            done[id(x)] = type(x)(done[id(x.element)])
+        else:
+            done[id(x)] = Tensor(x.shape, dtype) if isinstance(x, Tensor) and x.floating else x
+    return done[id(t)]
