@@ -10,7 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.scheduling import epoch_batches
-from arrows.training import SGD, Adam, Callback, Checkpoint, train
+from arrows.training import SGD, Adam, Callback, train
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import NotFiniteError
 
@@ -89,20 +89,7 @@ def test_on_each_device(device):
         np.testing.assert_allclose(summed[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-def test_no_more_than_a_batch_runs_at_once(monkeypatch):
-    model, sizes = compiled(), []
-    executor = model.executors.get(training=True, gradients=True)
-    forward = type(executor).forward
-    monkeypatch.setattr(
-        type(executor),
-        "forward",
-        lambda self, planned: (sizes.append(planned.merged.examples), forward(self, planned))[1],
-    )
-    train(model, EXAMPLES, SGD(0.01), batch_size=5, accumulate=2, progress=False)
-    assert sizes == [5, 5, 5, 5, 3]
-
-
-RULES = [ar.ByNodes(40), ar.Bucketed(4, pool=2), ar.Bucketed(ar.ByNodes(40), pool=2)]
+RULES: list[Any] = [5, ar.ByNodes(40), ar.Bucketed(4, pool=2), ar.Bucketed(ar.ByNodes(40), pool=2)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -170,22 +157,6 @@ def test_so_many_nodes_run_at_once():
     assert model.step == 0
 
 
-def test_a_resumed_run_accumulates_as_before(tmp_path):
-    how: dict[str, Any] = {
-        "batch_size": 2,
-        "accumulate": 4,
-        "progress": False,
-    }
-    whole = compiled()
-    train(whole, EXAMPLES, Adam(0.01), epochs=4, **how)
-    half = compiled()
-    train(half, EXAMPLES, Adam(0.01), epochs=2, checkpoint=Checkpoint(tmp_path / "run"), **how)
-    again = compiled()
-    train(again, EXAMPLES, Adam(0.01), epochs=4, checkpoint=Checkpoint(tmp_path / "run", resume=True), **how)
-    for name, values in whole.params.items():
-        np.testing.assert_array_equal(again.params[name], values)
-
-
 def test_a_loss_that_is_not_finite_names_its_example_in_whatever_part():
     model = ar.compile(ar.Vector(1) >> ar.FC(1, name="fc") >> ar.Function(lambda y: ar.ops.log(y[0] * y[0])))
     model.params["fc/weight"] = np.ones((1, 1), np.float32)
@@ -194,10 +165,3 @@ def test_a_loss_that_is_not_finite_names_its_example_in_whatever_part():
         train(model, [[1.0]] * 5 + [[0.0]], SGD(0.1), batch_size=2, accumulate=3, progress=False)
     np.testing.assert_array_equal(model.params["fc/weight"], before)
     assert model.step == 0
-
-
-def test_bad_counts_are_refused():
-    with pytest.raises(ArrowValueError, match="train: accumulate is 0, and should be 1 or more"):
-        train(compiled(), EXAMPLES, SGD(0.1), accumulate=0)
-    with pytest.raises(ArrowTypeError, match="train: accumulate must be a whole number"):
-        train(compiled(), EXAMPLES, SGD(0.1), accumulate=1.5)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from arrows.data import generate
 from arrows.engine.planning import SCHEDULES
 from arrows.models import sentiment
 from arrows.storage import read_arrays as read_file
-from arrows.training import SGD, Adam, Checkpoint, NotFiniteError, save, train
+from arrows.training import SGD, Adam, Checkpoint, NotFiniteError, train
 from tests.profile import NIGHTLY
 from tests.training.test_train import Bookkeeper
 
@@ -214,9 +214,3 @@ def test_a_command_ends_with_status_1(capsys):
     assert (
         err.startswith("arrows train: epoch 1, step 1: the loss is nan: what Vector") and err.count("\n") == 1
     )
-
-
-def test_saving_by_hand_is_the_user_s_own_affair(tmp_path):
-    model = model_of(ar.ops.tanh)
-    model.params["fc/bias"][...] = np.nan
-    save(model, tmp_path / "m")

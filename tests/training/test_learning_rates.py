@@ -91,15 +91,6 @@ def test_schedules_are_asked_for_each_step():
     assert optimizer.rates_of(model) == {"a": 0.125, "b": 1.0, "c": 2.0}
 
 
-def test_a_frozen_layer_of_a_real_model_stays():
-    block = ar.Vector(2) >> ar.FC(2, name="below") >> ar.FC(1, name="top") >> ar.Function(lambda y: y[0] ** 2)
-    model = ar.compile(block)
-    before = {name: array.copy() for name, array in model.params.items()}
-    model.train_step([[1.0, 2.0]], Adam(0.1, rates={"below/*": 0}))
-    same = {name: bool((array == before[name]).all()) for name, array in model.params.items()}
-    assert same == {"below/weight": True, "below/bias": True, "top/weight": False, "top/bias": False}
-
-
 def test_patterns_for_a_network_on_the_fly_that_has_no_parameters_yet():
     """Its layers have them from their first calls on, which reading the examples makes."""
     net, below, top = ar.OnTheFly(), ar.FC(2, name="below"), ar.FC([], name="top")

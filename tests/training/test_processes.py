@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,16 +34,6 @@ def finish(process: subprocess.Popen[str], status: int = 0) -> str:
     return shown
 
 
-def cut_off(process: subprocess.Popen[str], step: int, by: int) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if int(line.split()[1]) >= step:
-            process.send_signal(by)
-            break
-    process.communicate(timeout=600)
-    assert process.returncode in (-by, 0)  # 0: it was faster than the signal
-
-
 def result(folder: Path) -> tuple[dict[str, bytes], Any]:
     with np.load(folder / "result.npz") as arrays:
         return (
@@ -58,19 +47,6 @@ def whole(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     finish(start(folder, request.param, 50))
     return request.param, result(folder)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path):
-    optimizer, expected = whole
-    every = {"sgd": 5, "adagrad": 1, "adam": 1}[optimizer]  # 1: it is likely to die while it saves
-    first, second = sorted(np.random.default_rng().choice(np.arange(1, 45), 2, replace=False).tolist())
-    cut_off(start(tmp_path, optimizer, every), first, signal.SIGKILL)
-    cut_off(start(tmp_path, optimizer, every, "resume"), second, signal.SIGKILL)
-    shown = finish(start(tmp_path, optimizer, every, "resume"))
-    # It went on from a state that had been saved, not from the beginning.
-    assert second <= every or "step 1\n" not in shown, (first, second)
-    assert result(tmp_path) == expected, (first, second)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
