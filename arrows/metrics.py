@@ -191,9 +191,6 @@ class MeanSquaredError(StreamingMetric):
 
     def update(self, predicted: object, correct: object, /) -> None:
         left, right, _ = _columns(predicted, correct)
-        for array in (left, right):
-            if array.dtype.kind not in "iubf":
-                raise ArrowTypeError(f"predictions and correct answers should be numbers, not {array.dtype}")
         if left.size != right.size:  # [n] beside [n, 1] would spread to [n, n]
             raise ArrowValueError(f"predictions {list(left.shape)} and correct answers {list(right.shape)}")
         with np.errstate(over="ignore", invalid="ignore"):

@@ -101,8 +101,6 @@ class Log(Callback):
     """
 
     def __init__(self, write: Write, *, every: int = 1) -> None:
-        if isinstance(write, type) or not callable(write):
-            raise ArrowTypeError(f"Log: write must be a function, not {described(write)}")
         self.write = write
         self.every = whole_number(f"{type(self).__name__}: every", every, 1)
 
@@ -262,17 +260,12 @@ def lower_is_better(owner: str, figure: str, lower: bool | None) -> bool:
     """Whether a lower value of a figure is better: as `lower` says, or else as the figure's name does.
 
     Raises:
-        ArrowTypeError: `figure` is no name, or `lower` no truth value.
         ArrowValueError: `lower` is None, and the name does not tell.
 
     >>> lower_is_better("train", "dev/MSELoss", None), lower_is_better("train", "accuracy", None)
     (True, False)
     """
-    if not isinstance(figure, str):
-        raise ArrowTypeError(f"{owner} should be given the name of a figure, not {described(figure)}")
     if lower is not None:
-        if not isinstance(lower, bool):
-            raise ArrowTypeError(f"{owner}: lower should be True or False, not {described(lower)}")
         return lower
     words = re.findall(r"f1|[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", figure).lower())
     low, high = (any(pattern.search(word) for word in words) for pattern in (_LOWER, _HIGHER))

@@ -161,8 +161,6 @@ def train(
                 raise ArrowValueError(f"train: {name} needs evaluate=, which gives figures: {value!r}")
         if best_by is not None:
             lower = lower_is_better("train: best_by", best_by, lower)
-        elif lower is not None:
-            raise ArrowValueError("train: lower says which way the figure of best_by goes, which is missing")
         if not isinstance(model.params, GrowingParams):
             optimizer.rates_of(model)  # raises for patterns that match no parameter, before examples are read
         if checkpoint is not None and ranks.first:

@@ -23,7 +23,6 @@ from arrows.engine.device import Device
 from arrows.engine.scheduling import AtOnce, share_of
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
-from arrows.training.arguments import described
 from arrows.training.content import content_of
 from arrows.training.learner import Learner, PreparedExamples
 from arrows.training.optimizers import Optimizer
@@ -53,16 +52,10 @@ class Ranks:
         several: whether there are others.
 
     Raises:
-        ArrowTypeError: it is no communicator.
         ArrowValueError: the processes that a launcher has started do not see each other.
     """
 
     def __init__(self, comm: Any = None) -> None:
-        needed = ("Get_rank", "Get_size", "Allreduce", "Abort", "allgather", "bcast")
-        if comm is not None and (isinstance(comm, type) or not all(hasattr(comm, name) for name in needed)):
-            raise ArrowTypeError(
-                f"train: comm must be a communicator such as MPI.COMM_WORLD, not {described(comm)}"
-            )
         mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
         if mpi is not None and comm == mpi.COMM_WORLD:
             require_connected(comm)

@@ -73,8 +73,6 @@ def figures_of(result: object, device: Device) -> dict[str, float]:
             f"not {described(result)}"
         )
     for name, value in result.items():
-        if not isinstance(name, str):
-            raise ArrowTypeError(f"train: figures of evaluate are named by text, not by {described(name)}")
         require_number(f"train: the figure {name!r} of evaluate", value)
     return {name: as_float(device, value) for name, value in result.items()}
 

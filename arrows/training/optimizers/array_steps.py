@@ -48,7 +48,6 @@ class ArraySteps:
         self.device = device
         self.code = cache(lambda rule: on_arrays(rule, device.xp))
         self._memory: dict[np.dtype[Any], Array] = {}
-        self._scratch: dict[tuple[tuple[int, ...], np.dtype[Any], int], list[Array]] = {}  # views of it
         self._numbers: dict[tuple[Rule, float, int], list[Any]] = {}  # of the step at hand
 
     def merge(self, gradient: RowSparse, *, dense: bool) -> Gradient:
@@ -135,17 +134,10 @@ class ArraySteps:
 
     def _scratch_like(self, array: Array, count: int) -> list[Array]:
         """Arrays of the shape and element type of one, of unspecified content."""
-        key, size = (array.shape, array.dtype, count), array.size
-        if key not in self._scratch:
-            memory = self._memory.get(array.dtype)
-            if memory is None or memory.size < count * size:
-                memory = self._memory[array.dtype] = self.device.empty((count * size,), array.dtype)
-                self._scratch.clear()
-            elif len(self._scratch) > 100:  # of row-sparse gradients, which have other shapes in each step
-                self._scratch.clear()
-            parts = [memory[n * size : (n + 1) * size] for n in range(count)]
-            self._scratch[key] = [part.reshape(array.shape) for part in parts]
-        return self._scratch[key]
+        size, memory = array.size, self._memory.get(array.dtype)
+        if memory is None or memory.size < count * size:
+            memory = self._memory[array.dtype] = self.device.empty((count * size,), array.dtype)
+        return [memory[n * size : (n + 1) * size].reshape(array.shape) for n in range(count)]
 
 
 def numbers_of(gradient: Gradient) -> Array:
