@@ -64,7 +64,7 @@ def main(options: argparse.Namespace) -> None:
     comm = world()
     first = comm is None or comm.Get_rank() == 0  # the one process that prints and writes
     state = options.save.with_name(f"{options.save.name}.state")
-    goes_on = options.overwrite or (options.resume and any(state.parent.glob(f"{state.name}*")))
+    goes_on = options.overwrite or (options.resume and any(map(Path.exists, Checkpoint(state).files)))
     if first and options.save.exists() and not goes_on:
         raise ar.ArrowValueError(f"{options.save} exists: --overwrite replaces it, another --save keeps it")
     learn, dev, test = (read(options.data / f"{part}.txt") for part in ("train", "dev", "test"))

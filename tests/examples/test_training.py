@@ -106,14 +106,14 @@ def test_training_prints_figures_and_keeps_the_best_model(example, folder, train
 def test_a_seed_fixes_the_numbers_and_a_run_goes_on(example, train, tmp_path):
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         train(example, "--seed", seed, "--save", tmp_path / name)
-    train(example, "--seed", 3, "--save", tmp_path / "cut", "--epochs", 1)
-    train(example, "--seed", 3, "--save", tmp_path / "cut", "--resume")
-    assert same(tmp_path / "a", tmp_path / "b") and same(tmp_path / "a", tmp_path / "cut")
+    train(example, "--seed", 3, "--save", tmp_path / "cut [2]", "--epochs", 1)
+    train(example, "--seed", 3, "--save", tmp_path / "cut [2]", "--resume")
+    assert same(tmp_path / "a", tmp_path / "b") and same(tmp_path / "a", tmp_path / "cut [2]")
     assert not same(tmp_path / "a", tmp_path / "c")
     for more in (["--dropout", 0], ["--seed", 1], ["--state-size", 7]):
         with pytest.raises(ar.ArrowValueError):
-            train(example, "--seed", 3, "--save", tmp_path / "cut", "--resume", *more)
-    assert same(tmp_path / "a", tmp_path / "cut")
+            train(example, "--seed", 3, "--save", tmp_path / "cut [2]", "--resume", *more)
+    assert same(tmp_path / "a", tmp_path / "cut [2]")
 
 
 def test_no_model_and_no_run_is_replaced_unasked(example, train, tmp_path):
@@ -126,6 +126,7 @@ def test_no_model_and_no_run_is_replaced_unasked(example, train, tmp_path):
         train(example, "--save", tmp_path / "m")
     for state in tmp_path.glob("m.state*"):
         state.unlink()
+    (tmp_path / "n.state-of-the-art").write_text("no state of a run")
     with pytest.raises(ar.ArrowValueError, match="n exists"):  # there is nothing to go on with
         train(example, "--save", tmp_path / "n", "--resume")
     assert (tmp_path / "n").read_bytes() == before
