@@ -284,7 +284,7 @@ def _plain(value: object, owner: str, level: int = 0) -> Any:
         message(
             "cannot write a prepared set to a file",
             reason=f"{owner} is a value of the type {type(value).__name__}, and a file holds texts, numbers, "
-            "truth values, None, and lists and dicts of these",
+            "truth values, None, lists of these, and dicts of these by text",
             hint="give such a value, a number for example, or prepare without cache=",
         )
     )
