@@ -16,8 +16,8 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -35,6 +35,7 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
 __all__ = [
     "Accuracy",
+    "AttachmentScores",
     "ConfusionMatrix",
     "MeanAbsoluteError",
     "MeanSquaredError",
@@ -80,7 +81,6 @@ class Accuracy(StreamingMetric):
 
     `update` takes the numbers of the predicted classes, `[n]`, or the scores of all classes, `[n, classes]`,
     of which the greatest is the prediction (the first of several); and the numbers of the correct classes.
-    Of the heads of words it is the UAS of a parser.
 
     Example:
         >>> accuracy = Accuracy()
@@ -190,7 +190,10 @@ class MeanSquaredError(StreamingMetric):
         self.differences: list[HostArray] = []
 
     def update(self, predicted: object, correct: object, /) -> None:
-        left, right, _ = _columns(predicted, correct)
+        (left, right), _ = _columns({"predictions": predicted, "correct answers": correct})
+        for array in (left, right):
+            if array.dtype.kind not in "iubf":
+                raise ArrowTypeError(f"predictions and correct answers should be numbers, not {array.dtype}")
         if left.size != right.size:  # [n] beside [n, 1] would spread to [n, n]
             raise ArrowValueError(f"predictions {list(left.shape)} and correct answers {list(right.shape)}")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -215,6 +218,84 @@ class MeanAbsoluteError(MeanSquaredError):
     """
 
     name, power = "mean absolute error", 1
+
+
+class AttachmentScores(StreamingMetric):
+    """The shares of words with the right head (UAS), and with the right head and relation (LAS).
+
+    Each argument of `update` is one column: heads are whole numbers, relations are numbers or names.  It
+    is an array `[words]`, a `Ragged`, or a list or tuple of sentences, each an array, a list or a tuple.
+
+    Source: Buchholz and Marsi, "CoNLL-X shared task on multilingual dependency parsing", 2006.  All words
+    count, punctuation too.
+
+    Example:
+        >>> scores = AttachmentScores()
+        >>> scores.update([[2, 0]], [[2, 0]], [["det", "root"]], [["nsubj", "root"]])
+        >>> scores.figures()
+        {'UAS': 1.0, 'LAS': 0.5}
+    """
+
+    def __init__(self) -> None:
+        self.words = self.attached = self.labelled = 0
+        self._has_relations = False
+
+    def update(
+        self,
+        predicted: object,
+        correct: object,
+        /,
+        relations: object = None,
+        correct_relations: object = None,
+    ) -> None:
+        """Counts a batch.
+
+        Args:
+            predicted: the head of each word that a model gave.
+            correct: the right heads, in the same order.
+            relations: the relation of each word that a model gave; None to count heads alone.
+            correct_relations: the right relations.
+
+        Raises:
+            ArrowTypeError: heads that are no whole numbers, or relations on one side alone; nothing has been
+                counted then.
+            ArrowValueError: columns of different lengths, or sentences of different lengths; likewise.
+        """
+        if (relations is None) != (correct_relations is None):
+            raise ArrowTypeError("relations are either predicted and known, or neither")
+        columns = {"predicted heads": predicted, "correct heads": correct}
+        if relations is not None:
+            columns |= {"predicted relations": relations, "correct relations": correct_relations}
+        arrays = dict(zip(columns, _columns(columns)[0], strict=True))
+        for name, array in arrays.items():
+            if array.ndim > 1:
+                raise ArrowTypeError(f"{name} should be one number for each word, not {list(array.shape)}")
+        for name in ("predicted heads", "correct heads"):
+            if len(arrays[name]) and arrays[name].dtype.kind not in "iu":
+                raise ArrowTypeError(
+                    f"{name} should be whole numbers, not {arrays[name].dtype}; relations are arguments of "
+                    "their own: update(heads, right_heads, relations, right_relations)"
+                )
+        right = labelled = arrays["predicted heads"] == arrays["correct heads"]
+        if relations is not None:
+            names, right_names = arrays["predicted relations"], arrays["correct relations"]
+            kinds = names.dtype.kind + right_names.dtype.kind
+            if len(names) and kinds[0] != kinds[1] and {*kinds} & {*"US"}:
+                raise ArrowTypeError(
+                    "relations are all numbers or all names, texts or bytes, predicted and correct ones"
+                )
+            labelled = right & (names == right_names)
+            self._has_relations = True
+        self.words += len(right)
+        self.attached += int(right.sum())
+        self.labelled += int(labelled.sum())
+
+    def figures(self) -> dict[str, float]:
+        """UAS, and LAS where there were relations."""
+        figures = {"UAS": _ratio(self.attached, self.words)}
+        if self._has_relations:
+            figures["LAS"] = _ratio(self.labelled, self.words)
+        return figures
 
 
 class SpanF1(StreamingMetric):
@@ -250,12 +331,12 @@ class SpanF1(StreamingMetric):
         self._counts = [Counter[str](), Counter[str](), Counter[str]()]  # right, predicted, correct
 
     def update(self, predicted: object, correct: object, /) -> None:
-        given, known, lengths = _columns(predicted, correct, ("predicted tags", "correct tags"))
-        if lengths is None:
+        arrays, lengths = _columns({"predicted tags": predicted, "correct tags": correct})
+        if None in lengths:
             raise ArrowTypeError("tags come by sentence: a Ragged, or a list of lists of tags")
-        numbers = _classes(self._numbers(given), self._numbers(known), None)
+        numbers = _classes(self._numbers(arrays[0]), self._numbers(arrays[1]), None)
         _require_below(len(self.tags), "tag", "tags", *numbers)
-        stops: HostArray = np.cumsum(lengths)
+        stops: HostArray = np.cumsum(lengths[0] or [])
         left, right = (set(self._spans(array.tolist(), set(stops.tolist()))) for array in numbers)
         for counter, spans in zip(self._counts, (left & right, left, right), strict=True):
             counter.update(kind for _, _, kind in spans)
@@ -299,25 +380,25 @@ def _ratio(numerator: int, denominator: int) -> float:
     return int(numerator) / int(denominator) if denominator else math.nan
 
 
-def _columns(
-    predicted: object, correct: object, what: tuple[str, str] = ("predictions", "correct answers")
-) -> tuple[HostArray, HostArray, list[int] | None]:
-    """Predictions and answers as arrays, sentences one after the other, and the lengths of sentences.
+def _columns(columns: Mapping[str, object]) -> tuple[list[HostArray], list[list[int] | None]]:
+    """Predictions and answers as arrays, sentences one after the other, and how many words each sentence has.
 
     Raises:
         ArrowValueError: columns of different lengths, or of sentences of different lengths.
     """
-    (left, lengths), (right, others) = _column(predicted), _column(correct)
-    if lengths is not None and others is not None:
-        for number, (one, other) in enumerate(zip_longest(lengths, others, fillvalue=0)):
-            if one != other:
-                raise ArrowValueError(f"sentence {number} has {one} {what[0]} and {other} {what[1]}")
-    if len(left) != len(right):
-        raise ArrowValueError(
-            f"{len(left)} {what[0]} and {len(right)} {what[1]}; scores of classes go in one "
-            "array [n, classes]"
-        )
-    return left, right, None if others is None else lengths
+    read = {name: _column(values) for name, values in columns.items()}
+    by_sentence = [(name, lengths) for name, (_, lengths) in read.items() if lengths is not None]
+    for (name, lengths), (other, others) in pairwise(by_sentence):
+        for number, (left, right) in enumerate(zip_longest(lengths, others, fillvalue=0)):
+            if left != right:
+                raise ArrowValueError(f"sentence {number} has {left} {name} and {right} {other}")
+    for (name, (array, _)), (other, (following, _)) in pairwise(read.items()):
+        if len(array) != len(following):
+            raise ArrowValueError(
+                f"{len(array)} {name} and {len(following)} {other}; scores of classes go in one "
+                "array [n, classes]"
+            )
+    return [array for array, _ in read.values()], [lengths for _, lengths in read.values()]
 
 
 def _column(values: object) -> tuple[HostArray, list[int] | None]:
@@ -363,7 +444,7 @@ def _class_names(classes: object) -> tuple[str, ...]:
 
 def _classes(predicted: object, correct: object, ignore: int | None) -> tuple[HostArray, HostArray]:
     """The predicted and the correct classes, without those to ignore."""
-    scores, answers, _ = _columns(predicted, correct)
+    (scores, answers), _ = _columns({"predictions": predicted, "correct answers": correct})
     if scores.ndim > 2 or answers.ndim > 1 or scores.shape[1:] == (0,):
         raise ArrowTypeError(
             "the predictions should have the shape [n] or [n, classes], and the correct answers [n], not "

@@ -16,6 +16,7 @@ import arrows as ar
 from arrows.engine.device import get_device
 from arrows.metrics import (
     Accuracy,
+    AttachmentScores,
     ConfusionMatrix,
     MeanAbsoluteError,
     MeanSquaredError,
@@ -46,6 +47,7 @@ def same(left: dict[str, float], right: dict[str, float]) -> bool:
 # By name: what makes a metric, and the rows that it counts.
 METRICS: dict[str, tuple[Callable[[], StreamingMetric], Any]] = {
     "Accuracy": (Accuracy, pairs),
+    "AttachmentScores": (AttachmentScores, pairs),
     "ConfusionMatrix": (lambda: ConfusionMatrix(CLASSES), pairs),
     "MeanAbsoluteError": (MeanAbsoluteError, reals),
     "MeanSquaredError": (MeanSquaredError, reals),
@@ -191,14 +193,89 @@ def test_answers_to_ignore():
         assert metric.figures()["accuracy"] == 0.5
 
 
+def as_list(column: list[list[Any]]) -> Any:
+    return [list(sentence) for sentence in column]
+
+
+def as_tuple(column: list[list[Any]]) -> Any:
+    return tuple(tuple(sentence) for sentence in column)
+
+
+def as_arrays(column: list[list[Any]]) -> Any:
+    return [np.array(sentence) for sentence in column]
+
+
+def as_words(column: list[list[Any]]) -> Any:
+    return [word for sentence in column for word in sentence]
+
+
+def as_ragged(column: list[list[Any]]) -> Any:
+    return ar.Ragged(np.array(as_words(column)), np.cumsum([0, *map(len, column)]))
+
+
+containers = st.sampled_from([as_list, as_tuple, as_arrays, as_words, as_ragged])
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(*[st.integers(0, 3)] * 2, *[st.sampled_from(["root", "det", "nsubj"])] * 2), min_size=1
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.lists(containers, min_size=4, max_size=4),
+    st.booleans(),
+)
+def test_attachment_scores_are_their_definition_in_every_container(sentences, makers, numbered):
+    words = [word for sentence in sentences for word in sentence]
+    attached = [head == right for head, right, _, _ in words]
+    labelled = [head == right and name == known for head, right, name, known in words]
+    columns = [[[word[k] for word in sentence] for sentence in sentences] for k in range(4)]
+    if numbered:
+        columns[2:] = [[[len(name) for name in sentence] for sentence in column] for column in columns[2:]]
+    given = [make(column) for make, column in zip(makers, columns, strict=True)]
+    scores, heads_alone = AttachmentScores(), AttachmentScores()
+    scores.update(*given)
+    heads_alone.update(*given[:2])
+    assert scores.figures() == {"UAS": sum(attached) / len(words), "LAS": sum(labelled) / len(words)}
+    assert heads_alone.figures() == {"UAS": sum(attached) / len(words)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (([[1]], [[1]], [["a"]]), "relations are either predicted and known"),
+        ((([[1]], [["a"]]), ([[1]], [["b"]])), "whole numbers.*relations are arguments of their own"),
+        (([[0.5]], [[1]]), "predicted heads should be whole numbers, not float64"),
+        (([[1, 2]], [[1], [2]]), "sentence 0 has 2 predicted heads and 1 correct heads"),
+        (([[1, 2], [3]], ((1,), (2, 3))), "sentence 0 has 2 predicted heads and 1 correct heads"),
+        (([[1, 2]], [[1, 2]], [["a"]], [["a", "b"]]), "sentence 0 has 2 correct heads and 1 predicted rel"),
+        (([1, 2], [1, 2], ["a"], ["a"]), "2 correct heads and 1 predicted relations"),
+        (([1], [1], [1], ["a"]), "all numbers or all names"),
+        (([1], [1], [b"a"], ["a"]), "texts or bytes"),
+        ((np.ones((2, 3), int), np.ones((2, 3), int)), r"one number for each word, not \[2, 3\]"),
+        (([np.ones((2, 3), int)], [np.ones((2, 3), int)]), r"one number for each word, not \[2, 3\]"),
+        (([[1, 2]], [[1, 2]], np.ones((2, 1), int), [[1, 1]]), r"predicted relations.*not \[2, 1\]"),
+    ],
+)
+def test_attachment_scores_refuse_columns_that_do_not_fit(columns, words):
+    scores = AttachmentScores()
+    with pytest.raises((ar.ArrowTypeError, ar.ArrowValueError), match=words):
+        scores.update(*columns)
+    assert scores.words == 0 and set(scores.figures()) == {"UAS"}
+
+
 @pytest.mark.parametrize(
     ("metric", "predicted", "correct", "words"),
     [
         (Accuracy(), [1], [1, 2], "1 predictions and 2 correct answers"),
         (Accuracy(), [0.5], [1], r"numbers of classes, of an integer type, not float64; .*score > 0"),
         (Accuracy(), np.zeros((2, 2, 2)), [1, 1], r"\[n\] or \[n, classes\], .* not \[2, 2, 2\] and \[2\]"),
+        (Accuracy(), np.zeros((2, 0)), [1, 1], r"not \[2, 0\]"),
         (Accuracy(), np.zeros((2, 1)), [1, 1], r"one score each, \[n, 1\].*\(score > 0\)"),
         (Accuracy(), {1: 2}, [1], "arrays, ragged values and lists, not dict"),
+        (Accuracy(), "ab", [1, 2], "arrays, ragged values and lists, not str"),
         (Accuracy(), 3, [3], "many values at once, not 3"),
         (MeanSquaredError(), [1.0], np.array(1.0), r"many values at once, not 1\.0"),
         (Accuracy(), ["a"], ["a"], "numbers of classes"),
