@@ -11,9 +11,10 @@ from pathlib import Path
 
 from arrows.data import FileExamples
 from arrows.data.file_examples import lines_of
+from arrows.documents.decide import counted
 from arrows.training import read_metadata
 from arrows.typesys import InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys.quoting import quoted, shortened
 
 METADATA = "table columns"
 """Under this name a model file keeps the types of columns."""
@@ -120,17 +121,21 @@ def column_types(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return types
 
 
-def column_warnings(rows: FileExamples[dict[str, str]], types: Mapping[str, str]) -> list[str]:
-    """What spoils columns that are likely meant for numbers.
+def column_notes(rows: FileExamples[dict[str, str]], types: Mapping[str, str]) -> list[str]:
+    """What a reader of a table should know: which numbers are missing, and what spoils a column of numbers.
 
-    >>> rows = FileExamples([{"a": f"{n}"} for n in range(9)] + [{"a": "1,5"}], places=["line 9"] * 10)
-    >>> column_warnings(rows, {"a": "text"})
-    ["warning: the column 'a' holds 10 numbers, and is read as text because of '1,5' in line 9"]
+    >>> rows = FileExamples([{"a": "1"}, {"a": "NA"}, {"a": ""}], places=["2", "3", "4"], skipped=[])
+    >>> column_notes(rows, {"a": "number"})
+    ["note: the column 'a' has 2 missing values, written '' and 'NA'"]
     """
     notes = []
     for name, kind in types.items():
         texts = [row[name].strip() for row in rows]
         missing = [text for text in texts if is_missing(text)]
+        if kind != "text" and missing:
+            written = shortened(" and ".join(map(quoted, sorted({*missing}))), 100)
+            values = counted(len(missing), "missing value")
+            notes.append(f"note: the column {quoted(name)} has {values}, written {written}")
         others = [number for number, text in enumerate(texts) if not _reads("number", text)]
         if kind != "text" or not others:
             continue

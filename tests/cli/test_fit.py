@@ -144,13 +144,12 @@ def test_a_table_of_semicolons_is_read_and_what_it_lacks_is_said(tmp_path, capsy
     options = ["--epochs", 15, "--learning-rate", 0.02, "--dropout", 0, "--width", 8]
     out = fit(capsys, path, "--label", "y", *options)
     assert "'y' is a number" in out and "root mean squared error" in out
-    assert re.search(r"age +number +\d+ numbers from .*; [1-9]\d* null", out) and re.search(
-        r"x, 1 +number", out
-    )
+    assert "note: the column 'age' has 30 missing values, written '' and 'NA' and 'null'" in out
+    assert re.search(r"age +number +\d+ numbers from .*; \d+ null", out) and re.search(r"x, 1 +number", out)
     assert "warning: the column 'comma' holds 300 numbers, and is read as text because of '0,5' in" in out
     assert re.search(r"code +category .*null", out)
     assert re.search(r"always +left out +always 'here'", out)
-    assert "holds 300 numbers" in (tmp_path / "table.fit" / "report.html").read_text(encoding="utf-8")
+    assert "30 missing values" in (tmp_path / "table.fit" / "report.html").read_text(encoding="utf-8")
     figures = json.loads((tmp_path / "table.fit" / "history.json").read_text())["evaluations"]
     assert max(one["figures"]["R squared"] for one in figures) > 0.9
     row = written(tmp_path / "new.jsonl", [{"colour": "red", "x, 1": 0.5, "code": None}])
@@ -272,6 +271,11 @@ LEAKS = {
     "the label in an array": lambda y, draw: [[draw.choice("ab")], [[y]]],
     "a code": lambda y, draw: [{"p": "x", "q": 3, "r": True}[y]],
     "one-hot": lambda y, draw: [float(y == z) for z in "pqr"],
+    "one-hot among noise": lambda y, draw: [
+        draw.random(),
+        *[int(y == z) for z in "pqr"],
+        draw.choice([0, 1]),
+    ],
     "a length": lambda y, draw: [draw.random() for _ in range(1 + "pqr".index(y))],
     "objects": lambda y, draw: [{"y": y}],
     "objects in objects": lambda y, draw: [{"n": draw.random(), "kids": [{"y": y}, {"y": y}]}],
@@ -315,6 +319,11 @@ def test_arrays_that_do_not_say_the_label_are_not_named(shape):
             Example.of({"x": draw.random(), "y": y, "c": HARMLESS[shape](y, draw)}, ["y"], "") for y in labels
         ]
         assert revealing_fields(examples, "y") == []
+
+
+def test_a_number_in_an_array_that_is_the_label_in_other_units_is_named():
+    documents = [{"y": n * n * 0.5, "c": [n % 7, 3.0 * n * n - 1], "d": [n] * 2} for n in range(60)]
+    assert revealing_fields([Example.of(document, ["y"], "") for document in documents], "y") == ["c"]
 
 
 @pytest.mark.parametrize("power", [-300, -160, 0, 160, 300])

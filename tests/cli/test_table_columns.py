@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.cli.table_columns import column_types, column_warnings, field_of, is_missing, separator_of
+from arrows.cli.table_columns import column_notes, column_types, field_of, is_missing, separator_of
 from arrows.data import FileExamples
 
 WORDS = ["", "NA", "n/a", "<NA>", "NaN", "-nan", "NULL", "None", "?", "-", ".", "missing", "1.#QNAN"]
@@ -32,7 +32,9 @@ def test_words_for_missing_values_leave_a_column_its_type(kind):
         values = [field_of(types["x"], row["x"]) for row in rows]
         assert [value is None for value in values] == [is_missing(text) for text in texts]
         assert sum(value is None for value in values) == len(missing)
-        assert column_warnings(rows, types) == []
+        notes = column_notes(rows, types)
+        assert len(notes) == bool(missing)
+        assert not missing or f"has {len(missing)} missing value" in notes[0]
 
     check()
 
@@ -53,7 +55,7 @@ def test_a_word_among_numbers_is_said():
         places=[f"t.csv:{n + 2}" for n in range(31)],
         skipped=[],
     )
-    (warning,) = column_warnings(rows, column_types(rows))
+    (warning,) = column_notes(rows, column_types(rows))
     assert warning == (
         "warning: the column 'x' holds 31 numbers, and is read as text because of '1,000' in t.csv:32"
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arrows.cli.table_columns import column_types, column_warnings, field_of, readers_of, separator_of
+from arrows.cli.table_columns import column_notes, column_types, field_of, readers_of, separator_of
 from arrows.data import FileExamples, FileReader, read_csv, read_json_lines
 from arrows.documents import category_name
 from arrows.documents.blocks import json_type
@@ -106,7 +106,7 @@ def read_examples(path: Path, label: str, *, skip: bool, like: ExampleFile | Non
     types, notes, documents = dict(like.columns if like else {}), list[str](), list[Any](lines)
     if separator is not None and like is None:
         types = column_types(lines)
-        notes = column_warnings(lines, types)
+        notes = column_notes(lines, types)
         documents = [{name: field_of(types[name], text) for name, text in line.items()} for line in lines]
     # The label's name, or if no document has that, the names between its dots.
     plain = any(isinstance(document, dict) and label in document for document in documents)

@@ -12,6 +12,7 @@ from arrows.documents.schema import ROOT, below
 
 MOST_EXAMPLES = 10_000  # that are looked at
 DEEPEST = 5  # objects and arrays within one another that are looked into
+MOST_PLACES = 1000  # of arrays of one length whose numbers are looked at one by one
 REPEATED = 10  # examples that a value must have on average, unless there are as few values as labels
 _SAME = 1 - 1e-9  # correlation of numbers that are the label, but for unit and origin
 
@@ -22,9 +23,10 @@ def revealing_fields(examples: Sequence[Example], label: str) -> list[str]:
     """The paths of fields that say what the label is, in every example of the first `MOST_EXAMPLES`.
 
     Each value of such a field goes with one label alone, or whether it is there does; or it is a linear
-    function of a label that is a number.  Of arrays, the same holds for what they hold all in all, such as a
-    one-hot vector, for their length, and for the elements that look like a label.  Fields whose values hardly
-    repeat, such as ids, are not named: each of these goes with one label alone, whatever the field means.
+    function of a label that is a number.  Of arrays, the same holds for what they hold all in all, for their
+    length, for the elements that look like a label, and for places that have few values, such as those of a
+    one-hot vector.  Fields whose values hardly repeat, such as ids, are not named: each of these
+    goes with one label alone, whatever the field means.
 
     Args:
         examples: to learn from.
@@ -68,8 +70,23 @@ def _reveals(column: Sequence[Sequence[Leaf]], labels: Sequence[Label]) -> bool:
         [len(leaves) for leaves in column],
         [repr(sorted({category_name(leaf) for leaf in leaves} & names)) for leaves in column],
     ]
-    single = [leaves[0] for leaves in column if len(leaves) == 1]
-    return any(_determines(view, labels, most) for view in views) or _is_linear(single, labels)
+    places: list[list[Leaf]] = []
+    if len({*map(len, column)}) == 1:
+        places = [list(place) for place in zip(*column, strict=True)]
+        telling = [place for place in places if _tells_some(place, labels)]
+        views += [[repr(row) for row in zip(*telling, strict=True)]] if telling else []
+    return any(_determines(view, labels, most) for view in views) or any(
+        _determines([repr([leaf]) for leaf in place], labels, most) or _is_linear(place, labels)
+        for place in places[:MOST_PLACES]
+    )
+
+
+def _tells_some(values: Sequence[object], labels: Sequence[Label]) -> bool:
+    """Whether a place has few values, one of which goes with one label alone, as in a one-hot vector."""
+    found: dict[object, set[Label]] = {}
+    for value, label in zip(values, labels, strict=True):
+        found.setdefault(value, set()).add(label)
+    return len(found) <= max(2, len({*labels})) and any(len(with_it) == 1 for with_it in found.values())
 
 
 def _determines(values: Sequence[object], labels: Sequence[Label], most: int) -> bool:
