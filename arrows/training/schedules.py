@@ -47,6 +47,7 @@ def _told(make: Callable[P, Schedule]) -> Callable[P, Schedule]:
         schedule.__qualname__ = schedule.__name__ = f"{make.__name__}({', '.join(words)})"
         return schedule
 
+    named.makes_schedules = True  # type: ignore[attr-defined]
     return named
 
 
@@ -253,7 +254,7 @@ def is_frozen(rate: Rate | None) -> bool:
 
 def require_rate(what: str, rate: Any) -> None:
     """Refuses a rate that is neither a number nor a schedule, and a number that is negative or not finite."""
-    if not callable(rate) or isinstance(rate, type):
+    if not callable(rate) or isinstance(rate, type) or hasattr(rate, "makes_schedules"):
         require_number(what, rate, also=" or a schedule such as schedules.cosine(0.01, 1000)")
     if not callable(rate) and not 0 <= rate < float("inf"):
         raise ArrowValueError(f"{what} is {rate}, and should be at least 0")

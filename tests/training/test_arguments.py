@@ -18,6 +18,7 @@ from arrows.training import (
     load_state,
     save,
     save_state,
+    schedules,
     train,
 )
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
@@ -104,7 +105,11 @@ def model():
         ),
         (
             lambda m: Adam(m.params),
-            f"Adam: learning_rate must be {A_RATE}, not a value of the type",
+            "Adam(learning_rate) takes no parameters: train(model, examples, Adam(0.001))",
+        ),
+        (
+            lambda m: Adam(schedules.cosine),
+            f"Adam: learning_rate must be {A_RATE}, not a value of the type function",
         ),
         (
             lambda m: Adam(rates={"*": "0.1"}),

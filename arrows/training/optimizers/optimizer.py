@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -121,6 +121,12 @@ class Optimizer:
     if not TYPE_CHECKING:  # the dataclass says what type checkers should know
 
         def __new__(cls, *args: object, **keywords: object) -> Self:
+            if args and _is_of_parameters(args[0]):
+                raise ArrowTypeError(
+                    f"{cls.__name__}(learning_rate) takes no parameters: train(model, examples, "
+                    f"{cls.__name__}(0.001)) and optimizer.step(model, grads) change those of the model. For "
+                    "other rates of some, or to freeze them: rates={'embed/*': 0.1}"
+                )
             if args or keywords:
                 refuse_arguments(cls.__init__, args, keywords, call=cls.__name__, table="optimizer")
             return super().__new__(cls)
@@ -377,6 +383,11 @@ class Optimizer:
         elif isinstance(count, int):
             count = self.counts[name] = device.xp.full((parameter.shape[0],), float(count), "float64")
         return count
+
+
+def _is_of_parameters(value: object) -> bool:
+    """Whether this is a model, its parameters, or a list of arrays: what PyTorch's optimizers take first."""
+    return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
 
 
 def _on_device(device: Device, gradient: Any) -> Any:
