@@ -243,21 +243,23 @@ class Inference:
 
     def gives(self, occurrence: Occurrence, output: T.Type | Var) -> None:
         """Says of which type the result of an occurrence is."""
-        if isinstance(output, T.Type):
-            output = of_type(output, Cause(occurrence, says=output))
         self._says(occurrence, output, reads=False)
 
     def takes(self, occurrence: Occurrence, input: T.Type | Var) -> None:
         """Says which type an occurrence takes."""
-        if isinstance(input, T.Type):
-            input = of_type(input, Cause(occurrence, reads=True, says=input))
         self._says(occurrence, input, reads=True)
 
-    def _says(self, occurrence: Occurrence, own: Var, reads: bool) -> None:
+    def _says(self, occurrence: Occurrence, own: T.Type | Var, reads: bool) -> None:
+        solver, v = self.solver, occurrence.input if reads else occurrence.output
         try:
-            self.solver.unify(occurrence.input if reads else occurrence.output, own)
+            if isinstance(own, Var):
+                solver.unify(v, own)
+            else:
+                solver.assign(v, own, Cause(occurrence, reads, own))
         except Clash as clash:
-            self.solver.failures.append((Contradiction(occurrence, own, reads), clash))
+            if isinstance(own, T.Type):
+                own = of_type(own, Cause(occurrence, reads, own))
+            solver.failures.append((Contradiction(occurrence, own, reads), clash))
 
     def takes_object(self, occurrence: Occurrence) -> None:
         """Says that an occurrence reads its input as a Python object."""
@@ -377,18 +379,20 @@ class Inference:
         Raises:
             ArrowTypeError: a type stays open, or a last check fails.
         """
+        types: list[tuple[T.Type, T.Type]] = []
         for occurrence in self.occurrences:
-            output = self.solver.ground(occurrence.output)
-            if output is None or self.solver.ground(occurrence.input) is None:
+            input, output = self.solver.ground(occurrence.input), self.solver.ground(occurrence.output)
+            if input is None or output is None:
                 error = explain.still_open(self)
                 error.unresolved = True
                 raise error
             if output.width > MAX_PARTS:
                 raise explain.too_wide(occurrence, output.width)
+            types.append((input, output))
         if (knot := endless_recursion(self.occurrences)) is not None:
             raise without_end(knot)
         for occurrence in self.occurrences:
             if (check := CHECKS.get(core_form(occurrence.form))) is not None:
                 check(self, occurrence)
         check_parameters(self.occurrences)
-        return build_typed(self.solver, self.occurrences, self.inner)
+        return build_typed(self.occurrences, types, self.inner)

@@ -27,7 +27,6 @@ from arrows.inference.typed import Knot, Path, Typed
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.terms import Clash, Var
-from arrows.typesys.unify import Solver
 
 if TYPE_CHECKING:
     from arrows.ops import Trace
@@ -271,19 +270,19 @@ class Components:
 # The typed tree
 
 
-def build_typed(solver: Solver, occurrences: Sequence[Occurrence], inner: AbstractSet[int]) -> Typed:
-    """Builds the typed tree from occurrences with ground types, each of which comes before its parts.
+def build_typed(
+    occurrences: Sequence[Occurrence], types: Sequence[tuple[T.Type, T.Type]], inner: AbstractSet[int]
+) -> Typed:
+    """Builds the typed tree from occurrences, each before its parts, with the types of input and result.
 
     What reads a Python object has the input `Input`, whatever container of objects flows in.
     `inner` has the identities of the knots that nothing outside of their component enters.
     """
     typed: dict[int, Typed] = {}
     knots = {id(x): Knot(x.form.label, outer=id(x) not in inner) for x in occurrences if x.knot is x}
-    for x in reversed(occurrences):
+    for x, (input, output) in zip(reversed(occurrences), reversed(types), strict=True):
         parts = tuple([typed[id(part)] for part in x.parts])
         knot = knots[id(x.knot)] if x.knot is not None else None
-        input, output = solver.ground(x.input), solver.ground(x.output)
-        assert input is not None and output is not None
         if reads_object(x.form):
             input = T.Input()
         elif isinstance(x.form, Pipe) and parts:

@@ -166,6 +166,8 @@ def of_type(t: T.Type, cause: Cause | None = None) -> Var:
 
 def find(v: Var) -> Var:
     """The variable that stands for all that were made equal to `v` (union-find, with path compression)."""
+    if v.link is None:
+        return v
     root = v
     while root.link is not None:
         root = root.link

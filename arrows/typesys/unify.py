@@ -220,7 +220,15 @@ class Solver:
         Raises:
             Clash: `v` has another type.
         """
-        self.unify(v, of_type(t, cause))
+        v = find(v)
+        if v.con == t:
+            return
+        if v.con is not None or v.reader is not None or t.children or isinstance(t, T.Tuple):
+            self.unify(v, of_type(t, cause))
+            return
+        v.con, v.cause = t, cause  # as `unify` would, without a variable that only becomes a link
+        self.ready.extend(v.waiting)
+        v.waiting = ()
 
     def unify(self, a: Var, b: Var) -> None:
         """Makes `a` and `b` equal.
@@ -346,7 +354,7 @@ class Solver:
             if b.con is None:
                 self._copy(a, b)
                 b = find(b)
-            if a.con != b.con or not may_be_equal(a, b):
+            elif a.con != b.con or not may_be_equal(a, b):
                 raise Clash(a, b)
         except Clash as clash:
             whole = join.whole
