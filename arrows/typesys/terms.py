@@ -265,7 +265,7 @@ class OpenTypes:
 def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
     """The type at `v`, or None while some part of it is open.
 
-    `typed` collects the variables that remember their type from now on, until some label is lost.
+    The variables inside remember their types. `typed` collects them, for when some label is lost.
     """
     v = find(v)
     if isinstance(v.con, T.Type):
@@ -274,32 +274,26 @@ def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
         return v.type
     if open_part(v) is not None:
         return None
-    types: dict[int, T.Type] = {}
     todo = [v]
     while todo:
         x = todo[-1]
-        parts = parts_of(x)
-        missing = []
-        for part in parts:
-            t = part.con if isinstance(part.con, T.Type) else part.type or types.get(id(part))
+        inside: list[T.Type] = []
+        for part in parts_of(x):
+            t = part.con if isinstance(part.con, T.Type) else part.type
             if t is None:
-                missing.append(part)
+                todo.append(part)
             else:
-                types[id(part)] = t
-        if missing:
-            todo += missing
+                inside.append(t)
+        if todo[-1] is not x:
             continue
         todo.pop()
-        inside = tuple([types[id(part)] for part in parts])
         if x.con == SEQUENCE:
-            t = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(inside[0])
+            x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(inside[0])
         else:
-            t = T.losing(T.Tuple(inside, labels_of(x)), x.lost)
-        types[id(x)] = t
+            x.type = T.losing(T.Tuple(inside, labels_of(x)), x.lost)
         if typed is not None:
-            x.type = t
             typed.append(x)
-    return types[id(v)]
+    return v.type
 
 
 def occurs(v: Var, whole: Var) -> bool:
