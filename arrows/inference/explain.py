@@ -119,7 +119,7 @@ def _where(inference: Inference, context: object, clash: Clash) -> tuple[Edge | 
         reader = clash.reader
         if reader is None or not isinstance(reader.occurrence, Occurrence):
             return context, clash
-        edge = reader.edge if isinstance(reader.edge, Edge) else _edge_to(reader.occurrence)
+        edge = _edge_of(reader)
         if edge is None or edge is context:
             return context, clash
         # Something further on reads the value as a Python object. The types become known as if it did not.
@@ -131,8 +131,8 @@ def _where(inference: Inference, context: object, clash: Clash) -> tuple[Edge | 
     if isinstance(context, Occurrence):  # what flows in here is not what flows in at other places
         edge, right = _edge_to(context), clash.right
         if edge is not None:
-            if (use := _other_use(inference, context)) is not None:
-                right = _copy_of(right, use)
+            if context.first is not None and (use := _edge_to(context.first)) is not None:
+                right = _copy_of(right, use)  # a layer in several places: its first use fixed the type
             _set_inputs(context, right)
         return edge, Clash(clash.left, right)
     assert isinstance(context, Contradiction)
@@ -148,17 +148,19 @@ def _where(inference: Inference, context: object, clash: Clash) -> tuple[Edge | 
     if reader is None or not isinstance(reader.occurrence, Occurrence):
         return None, clash
     if reader.reads:
-        edge = reader.edge if isinstance(reader.edge, Edge) else _edge_to(reader.occurrence)
+        edge = _edge_of(reader)
         right = wanted if reader.says is None else of_type(reader.says, reader)
         _set_outputs(occurrence, own)
         return edge, Clash(own, right)
     return None, clash
 
 
-def _other_use(inference: Inference, occurrence: Occurrence) -> Edge | None:
-    """The edge to the first place of a layer that stands in several."""
-    first = occurrence.first
-    return None if first is None else _edge_to(first)
+def _edge_of(reader: Cause) -> Edge | None:
+    """The edge over which comes what a reader reads."""
+    if isinstance(reader.edge, Edge):
+        return reader.edge
+    assert isinstance(reader.occurrence, Occurrence)
+    return _edge_to(reader.occurrence)
 
 
 def _edge_to(occurrence: Occurrence) -> Edge | None:
