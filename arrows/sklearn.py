@@ -1,0 +1,1 @@
+"""Estimators of scikit-learn made of blocks."""
