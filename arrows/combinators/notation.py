@@ -73,6 +73,13 @@ class Graph(Block[A, B]):
         """Names the graph in messages."""
         return self.title or f"the arrow {self.label}"
 
+    def parameter(self, j: int) -> str:
+        """The name of the parameter that node `j` takes out of the input; empty if it does anything else."""
+        block = self.parts[j]
+        if len(self.parameters) > 1 and self.nodes[j].source == 0 and isinstance(block, Item):
+            return str(self.parameters[block.key])
+        return ""
+
     def pieces(self) -> Pieces:
         root = self.parameters[0] if len(self.parameters) == 1 else "input"
         head = "" if self.title else f"arrow {self.name or 'lambda'}({', '.join(self.parameters)}) "

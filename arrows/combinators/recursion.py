@@ -128,17 +128,17 @@ class MakesFix(Protocol):
 
 
 @overload
-def fix(*, input: object = None, output: object = None) -> MakesFix: ...
+def fix(*, input_type: object = None, output_type: object = None) -> MakesFix: ...
 @overload
 def fix(
-    definition: Callable[[Block[A, B]], Block[A, B]], *, input: object = None, output: object = None
+    definition: Callable[[Block[A, B]], Block[A, B]], *, input_type: object = None, output_type: object = None
 ) -> Block[A, B]: ...
 @overload
 def fix(
     definition: Callable[[Block[A1, B1], Block[A2, B2]], tuple[Block[A1, B1], Block[A2, B2]]],
     *,
-    input: object = None,
-    output: object = None,
+    input_type: object = None,
+    output_type: object = None,
 ) -> tuple[Block[A1, B1], Block[A2, B2]]: ...
 @overload
 def fix(
@@ -146,8 +146,8 @@ def fix(
         [Block[A1, B1], Block[A2, B2], Block[A3, B3]], tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]
     ],
     *,
-    input: object = None,
-    output: object = None,
+    input_type: object = None,
+    output_type: object = None,
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
@@ -155,38 +155,38 @@ def fix(
         [AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]
     ],
     *,
-    input: object = None,
-    output: object = None,
+    input_type: object = None,
+    output_type: object = None,
 ) -> tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]: ...
 @overload
 def fix(
     definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
     *,
-    input: object = None,
-    output: object = None,
+    input_type: object = None,
+    output_type: object = None,
 ) -> tuple[AnyBlock, ...]: ...
 @overload
 def fix(
     definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
     *,
-    input: object = None,
-    output: object = None,
+    input_type: object = None,
+    output_type: object = None,
 ) -> tuple[AnyBlock, ...]: ...
-def fix(definition: Any = _LATER, *, input: object = None, output: object = None) -> Any:
+def fix(definition: Any = _LATER, *, input_type: object = None, output_type: object = None) -> Any:
     """Makes a recursive block, or several that refer to one another.
 
     Args:
         definition: takes a reference to the finished block, and returns that block; or takes several
             references, and returns a tuple of as many blocks. It is called once, immediately. Its name
             becomes the block's name; each of several blocks has the name of its parameter.
-        input: the type of the block's input, or a short-hand for one; None leaves it to inference. For
+        input_type: the type of the block's input, or a short-hand for one; None leaves it to inference. For
             several blocks a tuple with one for each.
-        output: the type of its result, likewise. It is needed where nothing else fixes the type, as in a
+        output_type: the type of its result, likewise. It is needed where nothing else fixes the type, as in a
             recursion that ends at an empty list, below a `Function`.
 
     Returns:
         The block, or the tuple of blocks; each may stand in many places. Without a definition, a decorator
-        that makes the block of one: `@ar.fix(output=[4])`.
+        that makes the block of one: `@ar.fix(output_type=[4])`.
 
     Raises:
         ArrowTypeError: `definition` is no function, or does not give a block for each of its parameters; a
@@ -211,7 +211,7 @@ def fix(definition: Any = _LATER, *, input: object = None, output: object = None
 
         A sum over a tree of lists, where no leaf says how long a vector is:
 
-        >>> @ar.fix(output=[2])
+        >>> @ar.fix(output_type=[2])
         ... def total(me):
         ...     below = ar.GetItem(1) >> ar.Map(me) >> ar.Sum()
         ...     return (ar.GetItem(0) >> ar.Scalar() & below) >> ar.Function(lambda x, sums: x + sums)
@@ -233,7 +233,7 @@ def fix(definition: Any = _LATER, *, input: object = None, output: object = None
         (True, False)
     """
     if definition is _LATER:
-        return partial(fix, input=input, output=output)
+        return partial(fix, input_type=input_type, output_type=output_type)
     if isinstance(definition, Block) or not callable(definition):
         raise wrong_argument(
             "a recursive block",
@@ -250,18 +250,20 @@ def fix(definition: Any = _LATER, *, input: object = None, output: object = None
             "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
         )
     if len(parameters) > 1:
-        return _several(definition, parameters, input, output)
-    token = Token(name, _declared(input), _declared(output))
+        return _several(definition, parameters, input_type, output_type)
+    token = Token(name, _declared(input_type), _declared(output_type))
     body = definition(Reference(token))
     return Fix(token, name, as_block(body, f"the definition of {name} that its function returned"))
 
 
 def _several(
-    definition: Callable[..., Any], names: list[str], input: object, output: object
+    definition: Callable[..., Any], names: list[str], input_type: object, output_type: object
 ) -> tuple[AnyBlock, ...]:
     """Makes several blocks that refer to one another."""
     count = len(names)
-    types = zip(_for_each(names, "input", input), _for_each(names, "output", output), strict=True)
+    types = zip(
+        _for_each(names, "input_type", input_type), _for_each(names, "output_type", output_type), strict=True
+    )
     blocks: tuple[Reference[Any, Any], ...] = tuple(
         Reference(Token(name, *declared)) for name, declared in zip(names, types, strict=True)
     )

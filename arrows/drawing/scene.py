@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Choice, Fan, Graph, Source
-from arrows.combinators import Item as Projection
 from arrows.drawing.shapes import BoxStyle
 from arrows.drawing.views import NO_TYPE, DrawnBlock, TypeText, clean, shorten
 from arrows.inference import Typed
@@ -202,8 +201,8 @@ class _Builder:
                 return [self.more(len(parts) - j, [start])]
             sources = [end for wire in _wires_of(form.nodes[j].source) for end in wires[wire]]
             sources = sources or [start]
-            name = _parameter(form, j)
-            if name is not None:
+            name = form.parameter(j)
+            if name:
                 self.left -= 1
                 wires.append([self.scene.add(FramePort(shorten(name), output=part.output), sources)])
             else:
@@ -305,14 +304,6 @@ class _Builder:
         """Adds a box that stands for several folded blocks and shows their number."""
         self.left -= 1
         return self.scene.add(Box(f"... {count:,} more", BoxStyle.MORE, output=output), sources)
-
-
-def _parameter(form: Graph[object, object], j: int) -> str | None:
-    """Returns the parameter's name if a node does nothing but take that parameter out of the input."""
-    block = form.parts[j]
-    if len(form.parameters) < 2 or form.nodes[j].source != 0 or not isinstance(block, Projection):
-        return None
-    return form.parameters[block.key] if block.arity is not None and isinstance(block.key, int) else None
 
 
 def _wires_of(source: Source) -> list[int]:

@@ -287,8 +287,8 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
     tokens = [occurrence.form.token for occurrence in occurrences]
     declared = any(token is not None and token.declared for token in tokens)
     several = any(token is not None and token.definition is not None for token in tokens)
-    of_several = "ar.fix(..., output=(type, None)), a type or None for each block"
-    declare = of_several if several else "@ar.fix(output=type)"
+    of_several = "ar.fix(..., output_type=(type, None)), a type or None for each block"
+    declare = of_several if several else "@ar.fix(output_type=type)"
     declare = "ar.ForwardDeclaration(output_type=type)" if declared else declare
     return (
         "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does; "

@@ -15,6 +15,7 @@ from arrows.combinators import (
     Fan,
     Fix,
     Fold,
+    Graph,
     Map,
     PairItem,
     Pipe,
@@ -238,6 +239,15 @@ def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -
     attempt = f"cannot {verb} {name_of(occurrence)} {'to' if verb == 'apply' else 'on'} {t}"
     if isinstance(form, PairItem):
         attempt, hint = f"cannot use blocks side by side on {t}", "f * g takes a pair: make one with f & g"
+    graph = occurrence.edge.owner.form if occurrence.edge else None
+    if isinstance(graph, Graph) and occurrence.edge and graph.parameter(occurrence.edge.index):
+        occurrence, wanted = (
+            occurrence.edge.owner,
+            ", ".join(graph.parameters),
+        )  # whom the user calls
+        attempt = f"cannot call {name_of(occurrence)} on {t}"
+        reason = f"its parameters ({wanted}) want a tuple of {len(graph.parameters)}"
+        hint = "f & g makes a tuple of the results of f and g"
     explained = problem(attempt, occurrence, _with_input_origin(occurrence, reason), hint)
     explained.__cause__ = error.__cause__
     return explained

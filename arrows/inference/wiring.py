@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Fan, Graph, Item, Source, Tap
+from arrows.combinators import Fan, Graph, Source, Tap
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, step_of
 from arrows.typesys import ArrowTypeError
@@ -147,9 +147,7 @@ def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
     form = graph.form
     assert isinstance(form, Graph)
     block, call = form.parts[j], form.nodes[j]
-    parameter = ""
-    if isinstance(block, Item) and call.source == 0 and block.arity is not None and len(form.parameters) > 1:
-        parameter = form.parameters[block.key]
+    parameter = form.parameter(j)
     words = f"the parameter {parameter}" if parameter else f"the result of {block.label}"
     hint = "read it, or drop it: ar.Void().reads(wire)"
     if not form.title:

@@ -107,12 +107,12 @@ def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
     return bind(_scatter_row, x, _indices(index), size=size)
 
 
-def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
+def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorLike:
     """Unit vectors: 1 at the index along a new last axis, 0 elsewhere.  No gradient passes.
 
     Args:
-        index: integers of any shape, each with 0 <= index < size.
-        size: length of the vectors.
+        index: integers of any shape, each with 0 <= index < num_classes.
+        num_classes: length of the vectors.
         dtype: element type of the result; `compile(float_type=...)` replaces a floating one.
 
     Raises:
@@ -122,15 +122,15 @@ def one_hot(index: Operand, size: int, dtype: str = "float32") -> TensorLike:
     >>> one_hot(np.array([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-        raise ShapeError(f"one_hot: the size is a whole number >= 0, got {size!r}")
+    if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 0:
+        raise ShapeError(f"one_hot: num_classes is a whole number >= 0, got {num_classes!r}")
     try:
         name = dtype_name(dtype)
     except ArrowTypeError as error:
         raise ShapeError(f"one_hot: {error}") from None
     if isinstance(index, TensorLike) and index.context.float_type is not None and is_float(name):
         name = index.context.float_type
-    return bind(_one_hot, index, size=size, dtype=name)
+    return bind(_one_hot, index, size=num_classes, dtype=name)
 
 
 def _indices(index: Operand) -> Operand:

@@ -315,7 +315,7 @@ def below_a_function(me: Any) -> Any:
 def test_a_declared_result_types_a_recursion_that_ends_at_an_empty_list() -> None:
     tree = (1, [(2, []), (3, [(4, [])])])
     wanted = [1 + 2 * (2 + 3 + 2 * 4)] * 2
-    for block in (ar.fix(output=[2])(below_a_function), ar.fix(below_a_function, output=[2])):
+    for block in (ar.fix(output_type=[2])(below_a_function), ar.fix(below_a_function, output_type=[2])):
         assert ar.infer(block).output == T.Tensor((2,))
         assert block.name == "below_a_function"
         assert block.eval(tree).tolist() == wanted
@@ -329,6 +329,6 @@ def test_types_of_several_blocks_are_declared_one_by_one() -> None:
     def definition(even: Any, odd: Any) -> tuple[Any, Any]:
         return below_a_function(odd), ar.Identity() >> below_a_function(even)
 
-    even, odd = ar.fix(definition, output=([3], None), input=(None, T.Input()))
+    even, odd = ar.fix(definition, output_type=([3], None), input_type=(None, T.Input()))
     assert ar.infer(even).output == ar.infer(odd).output == T.Tensor((3,))
     assert even.eval((1, [(2, [])])).tolist() == [5, 5, 5]

@@ -44,7 +44,7 @@ def declared_result(build: Build, depth: int) -> Piece:
     def tree(me: Any) -> Any:
         return (ar.GetItem(0) >> own.block & ar.GetItem(1) >> ar.Map(me) >> ar.Sum()) >> decay
 
-    declare = build.one_of({"output": [WIDTH]}, {"output": [WIDTH], "input": ar.types.Input()})
+    declare = build.one_of({"output_type": [WIDTH]}, {"output_type": [WIDTH], "input_type": ar.types.Input()})
     return Piece(ar.fix(**declare)(tree), parts.rose_trees(own.data))
 
 

@@ -140,9 +140,9 @@ def _(h, j):
     )
 
 
-@law("fix(output=its type)(f) == fix(f)", change, join, data=TREES)
+@law("fix(output_type=its type)(f) == fix(f)", change, join, data=TREES)
 def _(h, j):
-    return ar.fix(output=[WIDTH])(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH) >> h, j))
+    return ar.fix(output_type=[WIDTH])(tree(ar.Vector(WIDTH) >> h, j)), ar.fix(tree(ar.Vector(WIDTH) >> h, j))
 
 
 @law("a declaration resolved to f(itself) == fix(f)", change, join, data=TREES)

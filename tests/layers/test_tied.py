@@ -168,7 +168,7 @@ def tied(draw: Any) -> tuple[Any, list[Any]]:
         return ar.Map(node) >> ar.Sum(), draw(st.lists(st.lists(choice, max_size=4), min_size=1, max_size=4))
     if kind == "recursion":
 
-        @ar.fix(output=[3])
+        @ar.fix(output_type=[3])
         def tree(me: Any) -> Any:
             below = ar.GetItem(1) >> ar.Map(me) >> ar.Sum()
             own = ar.GetItem(0) >> ar.Scalar("int32") >> table

@@ -149,7 +149,7 @@ def of_a_none_case_that_reads(build, f):
 @mutation("recursion", "what is declared is what comes out", r"tree", *SIZES)
 def declared_by_its_output(f, join):
     def recursion(size: int) -> Any:
-        @ar.fix(output=[size])
+        @ar.fix(output_type=[size])
         def tree(me: Any) -> Any:
             pair = (FIRST >> me & f) >> join
             return ar.OneOf(KEY).case(True, f).case(False, pair)

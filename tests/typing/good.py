@@ -152,14 +152,14 @@ def tree(me: Block[Tree, V]) -> Block[Tree, V]:
 assert_type(tree, Block[Tree, V])
 
 
-@ar.fix(output=[4])
+@ar.fix(output_type=[4])
 def declared_tree(me: Block[Tree, V]) -> Block[Tree, V]:
     left = ar.InputTransform(left_of)
     return (left >> me & left >> me) >> ar.Function(add)
 
 
 assert_type(declared_tree, Block[Tree, V])
-assert_type(ar.fix(lambda me: leaf, input=None, output=[4]), Block[Tree, V])
+assert_type(ar.fix(lambda me: leaf, input_type=None, output_type=[4]), Block[Tree, V])
 
 
 # 6b definitions that refer to one another

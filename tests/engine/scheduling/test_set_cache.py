@@ -96,7 +96,7 @@ def tree_model(**arguments: Any) -> ar.Model:
         & ar.Zeros((cell.state,) * 2)
     ) >> cell
 
-    @ar.fix(output=cell.state)
+    @ar.fix(output_type=cell.state)
     def tree(me: Any) -> Any:
         pair = (ar.Zeros([4]) & (ar.GetItem("left") >> me & ar.GetItem("right") >> me)) >> cell
         return ar.OneOf(lambda t: "word" in t).case(True, leaf).case(False, pair)
