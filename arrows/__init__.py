@@ -72,8 +72,6 @@ from arrows.combinators import (
     shared,
     unpack,
 )
-from arrows.engine import BatchMemoryError, Bucketed, ByNodes, Model, Prepared, Ragged, compile, to_numpy
-from arrows.inference import infer
 from arrows.layers import (
     FC,
     Conv1d,
@@ -92,7 +90,6 @@ from arrows.layers import (
     initializers,
 )
 from arrows.machine import set_threads, show_config
-from arrows.onthefly import LazyBatch, LazyTensor, OnTheFly
 from arrows.ops import Parameter, RowSparse
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, types
 from arrows.version import __version__
@@ -107,21 +104,46 @@ if TYPE_CHECKING:
     from arrows import training as training
     from arrows.data import Vocabulary as Vocabulary
     from arrows.documents import infer_block as infer_block
+    from arrows.engine import BatchMemoryError as BatchMemoryError
+    from arrows.engine import Bucketed as Bucketed
+    from arrows.engine import ByNodes as ByNodes
+    from arrows.engine import Model as Model
+    from arrows.engine import Prepared as Prepared
+    from arrows.engine import Ragged as Ragged
+    from arrows.engine import to_numpy as to_numpy
+    from arrows.engine.compile import compile as compile
+    from arrows.inference.infer import infer as infer
     from arrows.model_file import builder as builder
     from arrows.model_file import load_model as load_model
     from arrows.model_file import read_model_file as read_model_file
     from arrows.model_file import save_model as save_model
+    from arrows.onthefly import LazyBatch as LazyBatch
+    from arrows.onthefly import LazyTensor as LazyTensor
+    from arrows.onthefly import OnTheFly as OnTheFly
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.
     _LATER = ("data", "documents", "drawing", "metrics", "models", "testing", "training")
     _ELSEWHERE = {
-        "Vocabulary": "data",
-        "builder": "model_file",
-        "infer_block": "documents",
-        "load_model": "model_file",
-        "read_model_file": "model_file",
-        "save_model": "model_file",
+        name: room
+        for room, names in {
+            "data": ["Vocabulary"],
+            "documents": ["infer_block"],
+            "engine": [
+                "BatchMemoryError",
+                "Bucketed",
+                "ByNodes",
+                "Model",
+                "Prepared",
+                "Ragged",
+                "compile",
+                "to_numpy",
+            ],
+            "inference": ["infer"],
+            "model_file": ["builder", "load_model", "read_model_file", "save_model"],
+            "onthefly": ["LazyBatch", "LazyTensor", "OnTheFly"],
+        }.items()
+        for name in names
     }
 
     def _room(name: str) -> ModuleType:
@@ -131,7 +153,8 @@ else:
         if name in _LATER:
             return _room(name)
         if name in _ELSEWHERE:
-            return getattr(_room(_ELSEWHERE[name]), name)
+            globals()[name] = value = getattr(_room(_ELSEWHERE[name]), name)
+            return value
         raise did_you_mean.missing_name("arrows", name, lambda: _likely(name), sys._getframe(1))
 
     def _likely(name: str) -> str:
