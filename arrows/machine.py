@@ -10,9 +10,12 @@ import importlib.util
 import os
 import platform
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from numbers import Integral
 from typing import TextIO
 
@@ -26,11 +29,25 @@ from arrows.version import __version__
 PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
+# Environment variables by which a user says how many threads there are to be.
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_GAIN = (
+    0.9  # all threads must take at most this part of the time of one, since others may want the processors
+)
+
+_told = False  # whether `set_threads` has been called
+_limits: list[list[int]] = []  # the number outside of all contexts that are open, and then of each its own
+_turn = threading.Lock()
+_found: dict[str, str] = {}  # what `faster` has found out, by what the threads are for
+
+
 def set_threads(count: int) -> None:
     """Sets the number of threads that NumPy's matrix products use in this process from now on.
 
     Two threads make a large product almost twice as fast. A small product gains nothing. Beside other busy
     processes its threads wait for each other, which makes the training of a small model several times slower.
+    So `train` and `Model.predict` try out which number is faster, unless it is set by this function or by
+    the environment (`OMP_NUM_THREADS`, `OPENBLAS_NUM_THREADS`); `show_config` says what they have found.
 
     Args:
         count: at least 1.
@@ -50,10 +67,12 @@ def set_threads(count: int) -> None:
         raise ArrowTypeError(f"the number of threads must be an integer, not {value!r}")
     if int(value) < 1:
         raise ArrowValueError(f"the number of threads must be at least 1, not {value}")
-    libraries = _products().lib_controllers
-    for library in libraries:
-        library.set_num_threads(int(value))
-    if not libraries:
+    global _told  # noqa: PLW0603 (the threads belong to the process)
+    _told = True
+    if _limits:
+        _limits[-1][:] = [int(value)]
+    _set(int(value))
+    if not settable():
         warnings.warn(
             "the threads of NumPy's library for matrix products cannot be set",
             RuntimeWarning,
@@ -69,8 +88,68 @@ def limited_to(count: int) -> Iterator[None]:
     ...     threads() == 1 or not settable()
     True
     """
-    with _products().limit(limits=count):
+    mine = [count]
+    with _turn:
+        if not _limits:
+            _limits.append([threads()])
+        _limits.append(mine)
+        _set(count)
+    try:
         yield
+    finally:
+        with _turn:  # contexts of several threads of Python end in any order
+            _limits[:] = (limit for limit in _limits if limit is not mine)
+            _set(*_limits[-1])
+            if len(_limits) == 1:
+                _limits.clear()
+
+
+def faster(
+    work: str,
+    run: Callable[[], object],
+    known: int | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> int:
+    """The number of threads, one or all, with which a function takes less time.
+
+    It runs five times: first to plan and to take memory, then on one thread and on all in turns. Nothing is
+    tried where the user has set the number.
+
+    Args:
+        work: what it does, a word for `show_config`.
+        run: the function.
+        known: what an earlier call has found.
+        clock: gives seconds; tests hand in their own.
+
+    >>> faster("sleep", lambda: None, known=1)
+    1
+    """
+    most = threads()
+    if most == 1 or is_told():
+        return most
+    if known is not None:
+        return min(known, most)
+    run()
+    seconds: dict[int, list[float]] = {1: [], most: []}
+    for count in (1, most, 1, most):
+        with limited_to(count):
+            start = clock()
+            run()
+            seconds[count].append(clock() - start)
+    one, all_ = (min(times) for times in seconds.values())
+    best = most if all_ < _GAIN * one else 1
+    _found[work] = f"{best} of {most} threads (1: {1e3 * one:.3g} ms, {most}: {1e3 * all_:.3g} ms)"
+    return best
+
+
+def is_told() -> bool:
+    """Whether the user has said how many threads there are to be, or this installation cannot set them.
+
+    >>> with limited_to(1):
+    ...     is_told()
+    True
+    """
+    return _told or bool(_limits) or not settable() or any(os.environ.get(name) for name in VARIABLES)
 
 
 def threads() -> int:
@@ -82,6 +161,11 @@ def threads() -> int:
     return max((library.num_threads for library in _products().lib_controllers), default=cores())
 
 
+def _set(count: int) -> None:
+    for library in _products().lib_controllers:
+        library.set_num_threads(count)
+
+
 def settable() -> bool:
     """Whether the number of threads can be set.
 
@@ -91,8 +175,9 @@ def settable() -> bool:
     return bool(_products().lib_controllers)
 
 
+@cache
 def _products() -> ThreadpoolController:
-    """The controller of those libraries for matrix products that this process has loaded so far."""
+    """The controller of the libraries for matrix products that this process had loaded when it was made."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -108,8 +193,8 @@ def cores() -> int:
 def show_config(file: TextIO | None = None) -> None:
     """Prints what this installation computes with, and warns of what slows it down.
 
-    The lines name the versions, the BLAS with its kernel and threads, and say whether numba and CuPy are
-    installed.
+    The lines name the versions, the BLAS with its kernel and threads, the threads with which `train` and
+    `predict` have found their last trial to be faster, and say whether numba and CuPy are installed.
 
     Args:
         file: where to print; standard output by default.
@@ -128,6 +213,8 @@ def show_config(file: TextIO | None = None) -> None:
     for library in _products().lib_controllers:
         kernel = getattr(library, "architecture", "")
         print(f"{library.internal_api} {library.version} {kernel}: {library.num_threads} threads", file=file)
+    for work, found in _found.items():
+        print(f"{work}: {found}", file=file)
     there = {
         name: "installed" if importlib.util.find_spec(name.lower()) else "not installed"
         for name in ("numba", "CuPy")

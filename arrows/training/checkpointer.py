@@ -167,7 +167,7 @@ class Checkpointer:
         run.before = list(saved.before)
         if saved.position and saved.batch_size != run.batch_size:
             run.before.append((saved.batch_size, saved.position))
-        for name in ("epoch", "position", "total", "seconds", "history", "evaluations"):
+        for name in ("epoch", "position", "total", "seconds", "history", "evaluations", "threads"):
             setattr(run, name, getattr(saved, name))
         if changes and sys.stderr is not None:
             line = f"{path}: the run goes on at step {self._optimizer.steps:,}; {'; '.join(changes)}"

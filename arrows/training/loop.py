@@ -6,13 +6,14 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from tqdm import tqdm
 
+from arrows import machine
 from arrows.engine import Bucketed, ByNodes, Model
 from arrows.engine.planning import GrowingParams
 from arrows.engine.scheduling import AtOnce, at_once_of, checked_batch_size, epoch_batches
@@ -66,6 +67,7 @@ def train(
     callbacks: Iterable[Callback | Callable[[Epoch], object]] = (),
     checkpoint: Checkpoint | None = None,
     progress: bool = True,
+    threads: int | None = None,
     comm: object = None,
 ) -> History:
     """Trains a model; its parameters change in place.
@@ -103,6 +105,11 @@ def train(
             called with each finished `Epoch`.
         checkpoint: where and when to save the state of the run, and whether to go on from there.
         progress: whether to draw a progress bar on standard error.
+        threads: how many NumPy's matrix products use meanwhile. None: as many as `ar.set_threads` or the
+            environment says; else one or all, whichever is faster, which is tried out before the first step:
+            the first batch runs five times, and counts as none. Sums of large products differ in their last
+            bits with this number, so a resumed run takes that of the run before; give it to repeat a run to
+            the bit. `ar.show_config()` prints what was found.
         comm: the processes that train together, such as `MPI.COMM_WORLD` of mpi4py (`arrows[mpi]`), each of
             which calls `train` with the same arguments. They divide the examples of each batch by their
             nodes, add up their gradients, and take the same steps: the numbers are those of one process, to
@@ -137,7 +144,7 @@ def train(
     True
     """
     ranks = Ranks(comm)
-    with ranks.guarded():
+    with ranks.guarded(), ExitStack() as limits:
         require_model("train(model, examples, optimizer)", model, "prepare", "train_step")
         require_optimizer(
             "train(model, examples, optimizer)", optimizer, "step", "rates_of", "rate_factor", *MEMBERS
@@ -150,6 +157,8 @@ def train(
             accumulate=whole_number("train: accumulate", accumulate, 1),
             epochs=whole_number("train: epochs", epochs, 0),
         )
+        if threads is not None:
+            limits.enter_context(machine.limited_to(whole_number("train: threads", threads, 1)))
         if evaluate is not None and not callable(evaluate):
             raise ArrowTypeError(f"train: evaluate must be a function, not {described(evaluate)}")
         if evaluate_every is not None:
@@ -191,6 +200,13 @@ def train(
         def save() -> None:
             steps.read()
             states.save()
+
+        def settle_threads(batch: Any) -> None:
+            """Finds out, by a batch that is read again, on how many threads the steps run from now on."""
+            again = not getattr(batch, "iterators", None) and not ranks.several and model.device.name == "cpu"
+            found = machine.faster("train", partial(steps.rehearse, batch), run.threads) if again else None
+            run.threads = found or machine.threads()
+            limits.enter_context(machine.limited_to(run.threads))
 
         def averages() -> AbstractContextManager[None]:
             return nullcontext() if optimizer.averages is None else optimizer.use_averages(model)
@@ -237,6 +253,8 @@ def train(
 
         try:
             set_rates()
+            if run.threads is not None:
+                settle_threads(None)  # takes those of the run before
             while run.epoch <= epochs and not (run.position == 0 and stops()):
                 # Each epoch has a generator of its own: seed and epoch are its whole state.
                 batches = epoch_batches(run.batch_size, prepared, count, (run.seed, run.epoch), run.before)
@@ -254,6 +272,8 @@ def train(
                         while run.position < count and not evaluation_is_due():
                             stop = batches.stop(run.position, accumulate)
                             batch = prepared[batches.order[run.position : stop]]
+                            if run.threads is None:
+                                settle_threads(batch)
                             steps.take(batch)
                             if states.is_due:
                                 save()
@@ -300,6 +320,14 @@ def _factor(callback: Callback, run: Progress) -> float:
     if not 0 <= factor < math.inf:
         raise ArrowValueError(f"train: rate_factor returns the factor {factor}, and should return at least 0")
     return float(factor)
+
+
+class _Rehearsed(Exception):
+    """A step has shown its loss, and is not to be taken."""
+
+
+def _rehearsed(loss: Array) -> None:
+    raise _Rehearsed
 
 
 @dataclass
@@ -354,6 +382,11 @@ class _Steps:
             if not late or len(self._waiting) >= _STEPS or time.monotonic() - self._last >= _SECONDS:
                 self._read()
             self.run.position += len(batch)
+
+    def rehearse(self, batch: Any) -> None:
+        """Computes what a step computes, and refuses to take it, so that it counts as none."""
+        with suppress(_Rehearsed):
+            self.ranks.train_step(self.model, batch, self.optimizer, _rehearsed, self.at_once)
 
     def read(self) -> None:
         """Reads the losses that the device still has.

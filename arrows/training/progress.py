@@ -119,6 +119,7 @@ class Progress:
         seconds: the time that this took.
         history: the finished epochs.
         evaluations: all of them, in order.
+        threads: of matrix products; None: not found out yet. Their number decides the last bits of a sum.
         before: batch sizes that the current epoch had before this one, each with the position up to which.
 
     >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
@@ -138,6 +139,7 @@ class Progress:
     content: str = ""
     epochs: int = 1
     rates: str = ""
+    threads: int | None = None
     before: list[tuple[BatchSize, int]] = field(default_factory=list)
 
     def finish_epoch(self, epoch: Epoch) -> None:
