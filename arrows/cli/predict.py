@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="a model file that ar.save_model wrote")
-    add("examples", nargs="?", default="-", metavar="FILE", help="may end in .gz or .zst; -: standard input")
+    add("examples", nargs="?", default="-", metavar="FILE", help="may end in .gz; -: standard input")
     add("--format", choices=FORMATS, help=FORMAT)
     add("--show", action="store_true", help="draw each tree, with the class of every node")
     add("--output", type=Path, metavar="FILE", help="write to a file, which is written whole or not at all")
@@ -100,7 +100,7 @@ def _reader(options: argparse.Namespace) -> FileReader[Any]:
     if options.examples == "-" and sys.stdin is None:
         raise ArrowValueError("standard input is closed; name a file of examples")
     source: Any = sys.stdin.buffer if options.examples == "-" else path
-    ending = Path(path.stem if path.suffix in {".gz", ".zst"} else path.name).suffix.lower()[1:]
+    ending = Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower()[1:]
     format = options.format or (ending if ending in FORMATS else "jsonl")
     if format in ("csv", "tsv"):
         columns = readers_of_model(options.model)

@@ -39,7 +39,7 @@ def separator_of(path: Path) -> str | None:
     >>> separator_of(Path("a.tsv.gz")), separator_of(Path("a.jsonl"))
     ('\\t', None)
     """
-    name = path.stem if path.suffix in {".gz", ".zst"} else path.name
+    name = path.stem if path.suffix == ".gz" else path.name
     kind = Path(name).suffix.lower()
     if kind == ".tsv":
         return "\t"

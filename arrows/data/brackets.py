@@ -62,8 +62,7 @@ def read_trees(
     Blank lines are skipped.
 
     Args:
-        path: the file, in UTF-8, or one that is open; if its name ends in `.gz` or `.zst`, it is
-            decompressed.
+        path: the file, in UTF-8, or one that is open; decompressed if its name ends in `.gz`.
         labelled: whether trees have labels; None: those have that begin with a bracket and an integer.
         num_classes: labels are whole numbers from 0 to `num_classes - 1`.
         errors: "stop" at the first error; or "skip": leave out the trees with errors, and list these in the

@@ -34,8 +34,7 @@ def read_csv(
     Quotes and line breaks within quotes are as RFC 4180 has them; blank lines are skipped.
 
     Args:
-        path: the file, in UTF-8, or one that is open; if its name ends in `.gz` or `.zst`, it is
-            decompressed.
+        path: the file, in UTF-8, or one that is open; decompressed if its name ends in `.gz`.
         columns: which columns to read, and as what: `str`, `int`, `float` or `bool`, such as
             `{"name": str, "solubility": float}`. Or a function of the text, such as `json.loads`, or
             `lambda text: float(text) if text else None`, which raises a ValueError if it is wrong.

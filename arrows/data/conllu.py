@@ -41,8 +41,7 @@ def read_conllu(
     comments, ranges of words, empty nodes, and blank lines between sentences are skipped.
 
     Args:
-        path: the file, in UTF-8, or one that is open; if its name ends in `.gz` or `.zst`, it is
-            decompressed.
+        path: the file, in UTF-8, or one that is open; decompressed if its name ends in `.gz`.
         tags: each word must have a tag; False: a word whose tag is `_` has none.
         trees: also read the head of each word, and its relation to the head.
         errors: "stop" at the first error; or "skip": leave out the sentences with errors, and list these in

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import sys
 import warnings
 import zlib
 from array import array
@@ -13,11 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import Any, BinaryIO, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from arrows.storage import require_path
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
-from arrows.typesys.errors import MissingExtraError
 
 T = TypeVar("T")
 
@@ -195,31 +193,24 @@ def _rebuilt(examples: list[T], places: list[str], skipped: list[InputError]) ->
 
 
 def lines_of(file: Path | BinaryIO, name: str) -> Lines:
-    """Yields the lines of a file; one whose name ends in `.gz` or `.zst` is decompressed while it is read.
+    """Yields the lines of a file; one whose name ends in `.gz` is decompressed while it is read.
 
     Raises:
         InputError: compressed data that are damaged or cut off; it names the file and the line.
-        MissingExtraError: a `.zst` file, and neither Python 3.14 nor `arrows[zstd]`.
         OSError: the file cannot be read.
     """
     if not isinstance(file, Path):
         yield from _numbered(file)
         return
-    number, damage = 0, [EOFError, zlib.error, gzip.BadGzipFile]
+    number = 0
     with file.open("rb") as raw:
-        lines: IO[bytes] = raw
-        if file.suffix == ".gz":
-            lines = cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-        elif file.suffix == ".zst":
-            zstd = _zstd()
-            lines = zstd.open(raw)
-            damage.append(zstd.ZstdError)
+        zipped = file.suffix == ".gz"
         try:
-            if lines is not raw and not raw.peek(1):
+            if zipped and not raw.peek(1):
                 raise EOFError("there is nothing in the file")
-            for number, line in _numbered(lines):
+            for number, line in _numbered(gzip.GzipFile(fileobj=raw) if zipped else raw):
                 yield number, line
-        except tuple(damage) as error:
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(
                 f"{name}:{number + 1}: the compressed data are damaged or cut off ({error})"
             ) from error
@@ -229,20 +220,6 @@ def _numbered(lines: Iterable[bytes]) -> Lines:
     """Lines with their numbers, without line feeds and the byte-order mark that the first may begin with."""
     for number, line in enumerate(lines, start=1):
         yield number, (line if number > 1 else line.removeprefix(BOM_UTF8)).removesuffix(b"\n")
-
-
-def _zstd() -> Any:
-    """The module of Python 3.14, or the package that has the same for earlier ones."""
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "files that end in .zst need Python 3.14, or a package", "zstd", "backports.zstd"
-        ) from None
-    return zstd
 
 
 def decoded(raw: bytes, source: str, line: int) -> str:

@@ -17,8 +17,7 @@ def read_json_lines(path: Source, *, errors: str = "stop") -> FileReader[Any]:
     """Reads a file with a JSON value in each line; blank lines are skipped.
 
     Args:
-        path: the file, in UTF-8, or one that is open; if its name ends in `.gz` or `.zst`, it is
-            decompressed.
+        path: the file, in UTF-8, or one that is open; decompressed if its name ends in `.gz`.
         errors: "stop" at the first error; or "skip": leave out the lines with errors, and list these in the
             reader's `skipped`.
 

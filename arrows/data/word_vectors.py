@@ -32,7 +32,7 @@ def read_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Vector]:
     counts.
 
     Args:
-        path: the file; decompressed while it is read if its name ends in `.gz` or `.zst`.
+        path: the file; decompressed while it is read if its name ends in `.gz`.
         words: the words whose vectors to read.
 
     Returns:

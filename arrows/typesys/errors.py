@@ -111,8 +111,8 @@ class MissingExtraError(ModuleNotFoundError):
         module: the module that could not be imported.
 
     Example:
-        >>> print(MissingExtraError("files that end in .zst need a package", "zstd", "backports.zstd"))
-        files that end in .zst need a package: pip install 'arrows[zstd]'
+        >>> print(MissingExtraError("the ranks of a job train together by mpi4py", "mpi", "mpi4py"))
+        the ranks of a job train together by mpi4py: pip install 'arrows[mpi]'
     """
 
     def __init__(self, needs: str, extra: str, module: str | None) -> None:

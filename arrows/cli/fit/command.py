@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         NotFiniteError: loss or parameters became NaN, or the figure that decides always was.
         KeyboardInterrupt: on Ctrl-C; the run can be resumed.
     """
-    name = options.data.name.removesuffix(".gz").removesuffix(".zst")
+    name = options.data.name.removesuffix(".gz")
     folder: Path = options.output or options.data.with_name(f"{Path(name).stem}.fit")
     paths = [folder / name for name in WRITTEN]
     states = _require_free(options, paths)

@@ -82,7 +82,7 @@ def read_examples(path: Path, label: str, *, skip: bool, like: ExampleFile | Non
     """Reads the documents of a file and their labels.
 
     Args:
-        path: JSON Lines, or a table whose name ends in .csv or .tsv; decompressed if it ends in .gz or .zst.
+        path: JSON Lines, or a table whose name ends in .csv or .tsv; decompressed if it ends in .gz.
         label: the name of the field of the label, or the names that lead to it, with dots between.
         skip: leave out lines with errors and without a label.
         like: a file whose columns and label this one has; None: decided by what this one has.

@@ -11,7 +11,7 @@ from arrows.typesys.quoting import quoted
 
 SHARE = 0.1  # of the examples that validate, and that test
 DESCRIPTION = """Trains a classifier or regressor of documents from a raw file: JSON Lines, or a table (.csv,
-.tsv), decompressed where its name ends in .gz or .zst. The model is inferred from the documents
+.tsv), decompressed where its name ends in .gz. The model is inferred from the documents
 (ar.infer_block); whether it predicts classes or a number, from the label. Writes into a folder: the model,
 for `arrows predict`; the source of its block, to edit; the history of the run; and a report, which it also
 prints."""
