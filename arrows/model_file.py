@@ -436,7 +436,10 @@ def load_model(
         settings = {"device": place, "memory_limit": memory_limit, **saved.settings}
         settings["jit"] = jit if jit is not None or settings["jit"] else False
         model = compile_block(block, **settings)
-        warning = _changed_reading(saved, model.batches.fingerprint())
+        then, now = saved.reading, model.batches.fingerprint()
+        versions = (then.python, saved.version) == (now.python, __version__)  # else code and hashes differ
+        comparable = versions and then.refusal is None and now.refusal is None
+        warning = now.difference(then) if comparable else None
     except (ArrowTypeError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ArrowValueError(f"{path} cannot be compiled: {message_of(error)}") from error
     set_parameters(path, model, arrays, texts)
@@ -509,19 +512,3 @@ def _changed_lines(then: str, now: str) -> str:
         if pair[0] != pair[1]:
             return f"then  {escaped(pair[0], 160)}\n  now   {escaped(pair[1], 160)}"
     return ""
-
-
-def _changed_reading(saved: SavedModel, now: Fingerprint) -> str:
-    """What has changed in how examples are read, as far as that shows."""
-    then = saved.reading
-    if (now.refusal, now.python, __version__) != (
-        None,
-        then.python,
-        saved.version,
-    ) or then.stated != now.stated:
-        return ""
-    digests = {digest for _, digest in then.functions}
-    changed = [name for name, digest in now.functions if digest not in digests]
-    if changed and then.refusal is None:
-        return f"functions that read examples have changed since it was saved: {', '.join(changed)}"
-    return "" if then.block == now.block else "its block reads examples otherwise than when it was saved"
