@@ -116,13 +116,7 @@ def _sizes(typed: Typed) -> str:
     parameters = named_parameters(typed).values()
     sizes = [math.prod(each.shape) for each in parameters]
     size = sum(count * np.dtype(each.dtype).itemsize for count, each in zip(sizes, parameters, strict=True))
-    traces = [occurrence.trace for occurrence in typed.walk() if occurrence.trace is not None]
-    distinct = {trace.key(): len(trace.equations) for trace in traces}
-    return (
-        f"  {_many(len(sizes), 'parameter')}, {_many(sum(sizes), 'number')}, {_memory(size)}\n"
-        f"  {_many(len(distinct), 'operation')} (distinct traces) in {_many(len(traces), 'place')}, "
-        f"of {_many(sum(distinct.values()), 'primitive')}"
-    )
+    return f"  {_many(len(sizes), 'parameter')}, {_many(sum(sizes), 'number')}, {_memory(size)}"
 
 
 def _indented(text: str) -> str:

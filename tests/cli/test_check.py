@@ -79,7 +79,6 @@ def test_a_file_is_reported_block_by_block(folder, capsys):
         "    GetItem('x'): Input -> Input\n"
         "    Vector(3): Input -> float32[3]\n"
         "  0 parameters, 0 numbers, 0 bytes\n"
-        "  0 operations (distinct traces) in 0 places, of 0 primitives\n"
         "\n"
         "model, also same  model.py:9\n"
         "  ((a chain of 2) & Void()) >> GetItem(0) >> classify: Input -> float32[5]\n"
@@ -91,7 +90,6 @@ def test_a_file_is_reported_block_by_block(folder, capsys):
         "    GetItem(0): (float32[3], Void) -> float32[3]\n"
         "    classify: float32[3] -> float32[5]\n"
         "  2 parameters, 20 numbers, 80 bytes\n"
-        "  1 operation (distinct traces) in 1 place, of 2 primitives\n"
         "\n"
         "4 blocks: 2 well-typed, 2 depend on their use\n"
     )
@@ -216,20 +214,16 @@ def test_a_file_without_blocks(folder, capsys):
     assert check(capsys, str(folder / "none.py"))[0] == check(capsys, str(folder))[0] == 2
 
 
-def test_counts_are_of_distinct_operations_and_make_no_parameters(folder, capsys):
+def test_counts_are_of_distinct_parameters_and_make_none(folder, capsys):
     text = (
         "import arrows as ar\n"
         "layer = ar.FC(3)\n"
         "model = ar.Vector(3) >> layer >> layer & ar.Vector(3) >> layer >> ar.FC(3)\n"
         "large = ar.Scalar('int32') >> ar.Embedding(10**12, 10**6)\n"
-        "chain = ar.Vector(2)\n"
-        "for _ in range(2_000):\n"
-        "    chain = chain >> ar.Function(lambda x: x + 1)\n"
     )
     _, found = blocks(capsys, write(folder, text))
-    assert "4 parameters, 24 numbers, 96 bytes\n" in found["model"]
-    assert found["model"].endswith("  2 operations (distinct traces) in 4 places, of 4 primitives")
-    assert " 4,000,000,000.0 GB\n" in found["large"] and " in 2,000 places" in found["chain"]
+    assert found["model"].endswith("  4 parameters, 24 numbers, 96 bytes")
+    assert found["large"].endswith(" 4,000,000,000.0 GB")
 
 
 def test_a_wrong_type_as_an_option(folder, capsys):

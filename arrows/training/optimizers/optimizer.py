@@ -28,12 +28,6 @@ from arrows.training.schedules import Rate, is_frozen, rate_at, rate_text, rates
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import refuse_arguments
 
-_HALF_A_STEP = (
-    "This came in the middle of a step of the optimizer: some parameters, and what the optimizer keeps for "
-    "them, have taken the step, and others have not. To go on exactly, load the last checkpoint; "
-    "train(checkpoint=...) saves them, and lets Ctrl-C wait for the end of a step."
-)
-
 _IN_0_1, _AT_LEAST_0, _ABOVE_0 = (0.0, 1.0), (0.0,), ()
 _RANGES = {
     "momentum": _IN_0_1,
@@ -274,8 +268,9 @@ class Optimizer:
             ArrowValueError: a gradient whose name is no parameter's, or of another shape or element type than
                 the parameter; a pattern of `rates` that matches nothing; a schedule that gives a rate below
                 0; averages in use. Nothing has been changed then.
-            BaseException: Ctrl-C, or memory ran out. If this came while parameters changed, some have taken
-                the step and others have not, and a note on the exception says so.
+
+        Ctrl-C, or memory that runs out, may come while parameters change: some have taken the step then, and
+        others have not. In `train`, Ctrl-C waits for the end of a step.
 
         >>> import numpy as np
         >>> from types import SimpleNamespace
@@ -312,20 +307,16 @@ class Optimizer:
             scale = taker.clip_scale(arrays, self.clip_norm)
         rates = self._rates_at(pairs, separate)
         rules = [self._rule_of(array.dtype, scale is not None) for array in arrays]
-        try:
-            self.steps += 1  # what is wrong with the arguments has been found before this line
-            changes = []
-            for (name, (parameter, gradient)), rule in zip(pairs.items(), rules, strict=True):
-                rows = gradient.rows if isinstance(gradient, RowSparse) else None
-                if self.averages is not None:
-                    self.averages.before(device, name, parameter, self.steps, rows)
-                state = self._state_of(device, name, parameter)
-                count = self._count_step(device, name, parameter, by_row=rows is not None)
-                changes.append(Change(rule, gradient, [parameter, *state], rates[name], count))
-            taker.apply(changes, scale)
-        except BaseException as error:  # Ctrl-C, a timeout, memory that ran out
-            error.add_note(_HALF_A_STEP)
-            raise
+        self.steps += 1  # what is wrong with the arguments has been found before this line
+        changes = []
+        for (name, (parameter, gradient)), rule in zip(pairs.items(), rules, strict=True):
+            rows = gradient.rows if isinstance(gradient, RowSparse) else None
+            if self.averages is not None:
+                self.averages.before(device, name, parameter, self.steps, rows)
+            state = self._state_of(device, name, parameter)
+            count = self._count_step(device, name, parameter, by_row=rows is not None)
+            changes.append(Change(rule, gradient, [parameter, *state], rates[name], count))
+        taker.apply(changes, scale)
 
     def _rates_at(self, names: Iterable[str], separate: Mapping[str, Rate]) -> dict[str, float]:
         """The learning rates of some parameters in the next step."""
