@@ -99,7 +99,7 @@ MEMBERS = {
 NOT_MADE = {
     "Block", "Callback", "DocumentModel", "Epoch", "Evaluation", "Examination", "History", "LazyBatch",
     "LazyTensor", "Model", "Optimizer", "Prepared", "Progress", "Proposal", "Ragged",
-    "RowSparse", "Sentiment", "StepLoss", "StreamingMetric", "TagExamination", "Tagger", "TensorLike",
+    "RowSparse", "Sentiment", "StepLoss", "StreamingMetric", "Tagger", "TensorLike",
     "Type", "Wire",
 }  # fmt: skip
 

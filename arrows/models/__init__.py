@@ -5,13 +5,12 @@
 
 from arrows.models.documents import DocumentModel, document_classifier, document_regressor
 from arrows.models.sentiment import Examination, Sentiment, accuracies, node_labels, sentiment
-from arrows.models.tagger import TagExamination, Tagger, tagger, tagger_vocabularies
+from arrows.models.tagger import Tagger, tagger, tagger_vocabularies
 
 __all__ = [
     "DocumentModel",
     "Examination",
     "Sentiment",
-    "TagExamination",
     "Tagger",
     "accuracies",
     "document_classifier",

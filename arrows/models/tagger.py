@@ -12,12 +12,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.data import TAGS, Sentence, Vocabulary
-from arrows.metrics import Accuracy
 
 
 def tagger_vocabularies(sentences: Iterable[Sentence], *, min_freq: int = 2) -> tuple[Vocabulary, Vocabulary]:
@@ -115,47 +112,6 @@ def tagger(
     loss = ar.SoftmaxCrossEntropy() >> ar.Metric("loss")
     learn = ar.AllOf(states >> ar.Map(drop() >> classify), ar.Map(label)) >> ar.ZipWith(loss)
     return Tagger(learn, states >> ar.Map(classify))
-
-
-class TagExamination:
-    """Tagged sentences to measure a tagger with.
-
-    Args:
-        judge: the compiled block `Tagger.judge`.
-        sentences: they are prepared once, here.
-        words: the vocabulary of the model.
-        tags: the parts of speech.
-
-    >>> words = Vocabulary(["trees"])
-    >>> model = ar.compile(tagger(words, Vocabulary([]), size=2, tags=["NOUN"]).judge)
-    >>> TagExamination(model, [[{"word": "trees", "tag": "NOUN"}]], words, ["NOUN"])()
-    {'accuracy': 1.0, 'rare words': 0.0}
-    """
-
-    def __init__(
-        self, judge: ar.Model, sentences: Sequence[Sentence], words: Vocabulary, tags: Sequence[str] = TAGS
-    ) -> None:
-        every = [word for sentence in sentences for word in sentence]
-        numbers = Vocabulary(tags, unknown=None).numbers(word["tag"] for word in every)
-        self.judge, self.prepared = judge, judge.prepare(sentences)
-        self.labels = np.array(numbers, np.int64)
-        known = np.array([words[word["word"].lower()] > 0 for word in every], bool)
-        self.rare_labels = np.where(known, -1, self.labels)
-
-    def __call__(self, batch_size: int = 64) -> dict[str, float]:
-        """The shares of correct tags among all words and among those not in the vocabulary; 0 among none."""
-        accuracy, rare, word = Accuracy(), Accuracy(ignore_index=-1), 0
-        for first in range(0, len(self.prepared), batch_size):
-            scores = ar.to_numpy(self.judge(self.prepared[first : first + batch_size]).values)
-            words = slice(word, word + len(scores))
-            word = words.stop
-            accuracy.update(scores, self.labels[words])
-            rare.update(scores, self.rare_labels[words])
-        return {"accuracy": _or_zero(accuracy), "rare words": _or_zero(rare)}
-
-
-def _or_zero(accuracy: Accuracy) -> float:
-    return accuracy.figures()["accuracy"] if accuracy.count else 0.0
 
 
 def _spelling(characters: Vocabulary, form: str) -> list[int]:
