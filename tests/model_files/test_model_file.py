@@ -341,9 +341,7 @@ def test_a_function_on_objects_that_has_changed_warns(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ar.load_model(tmp_path / "m", builder=builders.reader)([3]).tolist() == [6.0]
-    with pytest.warns(
-        UserWarning, match=r"other data, .*: lambda \(builders_of_tests.*may differ"
-    ):
+    with pytest.warns(UserWarning, match=r"other data, .*: lambda \(builders_of_tests.*may differ"):
         ar.load_model(tmp_path / "m", builder=lambda factor: builders.reader(factor + 1))
 
 
