@@ -450,9 +450,8 @@ def _classes(predicted: object, correct: object, ignore: int | None) -> tuple[Ho
             "the predictions should have the shape [n] or [n, classes], and the correct answers [n], not "
             f"{list(scores.shape)} and {list(answers.shape)}"
         )
-    one_score = scores.shape[1:] == (1,) and scores.dtype.kind == "f"
     if scores.ndim == 2:  # a column of class numbers is as good as a row
-        scores = scores[:, 0] if scores.shape[1] == 1 and not one_score else scores.argmax(axis=1)
+        scores = scores[:, 0] if scores.shape[1] == 1 else scores.argmax(axis=1)
     for name, array in (("the predictions", scores), ("the correct answers", answers)):
         if array.dtype.kind not in "iub":
             raise ArrowTypeError(
@@ -460,10 +459,4 @@ def _classes(predicted: object, correct: object, ignore: int | None) -> tuple[Ho
                 "scores of classes go in one array [n, classes], and (score > 0) is a class of two"
             )
     counted = np.ones(len(answers), bool) if ignore is None else answers != ignore
-    scores, answers = scores[counted].astype(np.int64), answers[counted].astype(np.int64)
-    if one_score and answers.any():
-        raise ArrowTypeError(
-            "the predictions are one score each, [n, 1], and the answers are of several classes; of two "
-            "classes, (score > 0) is one"
-        )
-    return scores, answers
+    return scores[counted].astype(np.int64), answers[counted].astype(np.int64)

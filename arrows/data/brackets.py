@@ -173,8 +173,6 @@ def _parse(text: str, source: str, line: int, labelled: bool | None, num_classes
             opened, node, parts = open_nodes[-1]
             if labelled and not node:
                 # str.isdigit alone would accept '²', and int() would accept '1_0' and other scripts' digits.
-                if token == "(":
-                    raise error(position, "expected a label, got '('")
                 if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < num_classes):
                     raise error(
                         position, f"expected a label from 0 to {num_classes - 1}, got {quoted(token)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from arrows.engine.device import Device
@@ -122,7 +122,8 @@ class Progress:
         threads: of matrix products; None: not found out yet. Their number decides the last bits of a sum.
         before: batch sizes that the current epoch had before this one, each with the position up to which.
 
-    >>> Progress.of(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]).as_dict()).history[0].loss
+    >>> from dataclasses import asdict
+    >>> Progress.of(asdict(Progress(seed=3, history=[Epoch(1, 0.5, 2.0, 10.0)]))).history[0].loss
     0.5
     """
 
@@ -149,22 +150,12 @@ class Progress:
             self.epoch, self.position, self.total, self.seconds = self.epoch + 1, 0, 0.0, 0.0
             self.before = []
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; `Progress.of` reads them."""
-        return asdict(self)
-
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Progress:
-        """The inverse of `as_dict`."""
-        history = [Epoch(**epoch) for epoch in values["history"]]
-        evaluations = [Evaluation(**evaluation) for evaluation in values["evaluations"]]
-        before = [(batch_size_of(size), position) for size, position in values["before"]]
-        return cls(
-            **{
-                **values,
-                "batch_size": batch_size_of(values["batch_size"]),
-                "before": before,
-                "history": history,
-                "evaluations": evaluations,
-            }
-        )
+        """The inverse of `dataclasses.asdict`, also behind JSON."""
+        run = cls(**values)
+        run.history = [Epoch(**epoch) for epoch in values["history"]]
+        run.evaluations = [Evaluation(**evaluation) for evaluation in values["evaluations"]]
+        run.batch_size = batch_size_of(values["batch_size"])
+        run.before = [(batch_size_of(size), position) for size, position in values["before"]]
+        return run

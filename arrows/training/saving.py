@@ -18,6 +18,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -355,7 +356,7 @@ def save_state(
         "learning_rate": None if callable(rate) else float(rate),
         "steps": optimizer.steps,
         "model_step": getattr(model, "step", None),
-        "progress": (progress or Progress()).as_dict(),
+        "progress": asdict(progress or Progress()),
     }
     _write(target, model, arrays, metadata or {}, {RUN: json.dumps(run, default=int)}, keep)
 

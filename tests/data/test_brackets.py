@@ -65,7 +65,7 @@ def test_bare_spellings(text, tree):
         (True, "(5 a)", "1:2: expected a label from 0 to 4, got '5'"),
         (True, "(-1 a)", "1:2: expected a label from 0 to 4, got '-1'"),
         (True, "(² a)", "1:2: expected a label from 0 to 4, got '²'"),
-        (True, "((2 a) (2 b))", "1:2: expected a label, got '('"),
+        (True, "((2 a) (2 b))", "1:2: expected a label from 0 to 4, got '('"),
         (True, "(3)", "1:3: the node opened at 1:1 should hold one word or two trees and holds nothing"),
         (
             True,
