@@ -31,14 +31,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from types import CodeType, FunctionType, MappingProxyType
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
 from arrows.ops.arrays import Array
-from arrows.typesys import ArrowValueError, SourceLine
+from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
@@ -157,7 +155,7 @@ def register(primitive: Primitive) -> Primitive:
     that were traced with the earlier one keep it.
 
     Warns:
-        UserWarning: it differs from the primitive that it replaces.
+        UserWarning: it replaces a primitive whose kernel is another function.
 
     Raises:
         ArrowValueError: the name belongs to a primitive of arrows, or is not a Python name.
@@ -177,14 +175,10 @@ def register(primitive: Primitive) -> Primitive:
                 f"{primitive.name!r} is the name of a primitive of arrows, on which the engine relies; "
                 "take another name"
             )
-        different = [
-            f.name for f in fields(old) if not _same(getattr(old, f.name), getattr(primitive, f.name))
-        ]
-        if different:
+        if _origin(old) != _origin(primitive):
             warnings.warn(
-                f"the primitive {primitive.name!r}{_place(old)} is replaced by another{_place(primitive)}, "
-                f"which differs in {', '.join(different)}: compile models that use it again, or take another "
-                "name",
+                f"the primitive {primitive.name!r} of {_origin(old)} is replaced by that of "
+                f"{_origin(primitive)}: take another name for one of them",
                 stacklevel=2,
             )
     _primitives[primitive.name] = primitive
@@ -196,43 +190,10 @@ def keep_own() -> None:
     _own.update(_primitives)
 
 
-def _place(primitive: Primitive) -> str:
-    code = getattr(primitive.kernel, "__code__", None)
-    return "" if code is None else f" ({SourceLine(code.co_filename, code.co_firstlineno)})"
-
-
-def _same(old: object, new: object, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Whether two fields of primitives are the same; functions compare by their code and their closures."""
-    pair = id(old), id(new)
-    if old is new or pair in seen:
-        return True
-    if type(old) is not type(new):
-        return False
-    seen |= {pair}
-    if isinstance(old, FunctionType) and isinstance(new, FunctionType):
-        return _code(old.__code__) == _code(new.__code__) and _same(_held(old), _held(new), seen)
-    if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
-        return len(old) == len(new) and all(_same(a, b, seen) for a, b in zip(old, new, strict=True))
-    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        return bool(np.array_equal(old, new))
-    return bool(old == new)
-
-
-def _held(function: FunctionType) -> list[object]:
-    """What a function computes with besides its code: its defaults and its closure."""
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    named = sorted((function.__kwdefaults__ or {}).items())
-    return [function.__defaults__, [value for _, value in named], *cells]
-
-
-def _code(code: CodeType) -> tuple[object, ...]:
-    """The parts of a function's code that say what it does, without its file and lines."""
-    constants = tuple(
-        _code(value) if isinstance(value, CodeType) else (type(value), repr(value))
-        for value in code.co_consts
-    )
-    names = code.co_names, code.co_varnames, code.co_freevars
-    return code.co_code, constants, names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
+def _origin(primitive: Primitive) -> str:
+    """The function that is its kernel, by which a primitive that is defined again is told from another's."""
+    kernel = primitive.kernel
+    return f"{kernel.__module__}.{getattr(kernel, '__qualname__', type(kernel).__name__)}"
 
 
 def unregister(name: str) -> None:

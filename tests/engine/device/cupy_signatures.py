@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from arrows.ops.arrays import Array, ArrayModule
+from arrows.ops.arrays import Array
 
 VERSIONS = (13, 14)
 RECORDS = Path(__file__).parent / "cupy"
@@ -63,15 +63,19 @@ CUDA = [
 ]
 
 
-def protocol_names(protocol: type[Any]) -> list[str]:
-    """The attributes that a protocol of `arrows.ops.arrays` lists."""
-    return sorted(name for name in vars(protocol) if not name.startswith("_"))
+def array_names() -> list[str]:
+    """The attributes of an `Array`."""
+    return sorted(name for name in vars(Array) if not name.startswith("_"))
+
+
+def module_names() -> list[str]:
+    """The functions of an array module that arrows calls, as recorded; a new one is added to each record."""
+    return sorted(name for name in record(VERSIONS[-1]) if "." not in name and name not in CUDA)
 
 
 def names() -> list[str]:
     """Everything of CuPy that arrows uses, by its path in the module `cupy`."""
-    module = [name for name in protocol_names(ArrayModule) if name != "unique"]  # the CPU alone calls it
-    return sorted({*CUDA, *module, *(f"ndarray.{name}" for name in protocol_names(Array))})
+    return sorted({*CUDA, *module_names(), *(f"ndarray.{name}" for name in array_names())})
 
 
 # ------------------------------------------------------------------------------------------- recording
