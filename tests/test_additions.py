@@ -31,11 +31,9 @@ EXPORTS = "the import and to __all__"
 
 # Public in the file that defines them, and for the package alone.
 INNER_OPS = {"lookup", "matmul_each", "pad_slice", "place", "scatter_row", "sum_to"}
-INNER_BLOCKS = re.compile(
-    "Attend|BothWays|Cases|(Memory)?Cell|DeclaredReference|OneOfWith.*|Parallel|Read.*|Reduction.*|Scope.*"
-)
+INNER_BLOCKS = re.compile("Attend|Cases.*|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*|Scope.*")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
-    *("AndFan", "DerivedBlock", "InferredZeros", "Loss", "NoDefault", "PairItem", "Windows"),
+    *("AndFan", "InferredZeros", "Loss", "NoDefault", "PairItem", "Spelling"),
 }
 
 

@@ -14,8 +14,8 @@ from arrows.combinators.base.convert import NotYetABlock, as_block
 from arrows.combinators.base.recorder import Source, lazy_context_of
 from arrows.combinators.base.traversal import has_effects, parts_first
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.choice import Choice, OneOf, OneOfWithPreBlock, Optional
-from arrows.combinators.compose import DerivedBlock, Identity, Pipe
+from arrows.combinators.choice import Choice, OneOf, Optional
+from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.composition import Composition
 from arrows.combinators.constant import Constant, InferredZeros, Void, Zeros, without_zero
 from arrows.combinators.core_forms import CORE_FORMS, core_form
@@ -40,7 +40,7 @@ from arrows.combinators.items import (
 from arrows.combinators.layer import Layer, written_call
 from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
-from arrows.combinators.places import At, Shift, Window, Windows, options_written, window_steps
+from arrows.combinators.places import At, Shift, Window, options_written, window_steps
 from arrows.combinators.recursion import Fix, Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
@@ -124,19 +124,17 @@ __all__ += [
     "CORE_FORMS",
     "AndFan",
     "AnyBlock",
-    "DerivedBlock",
     "InferredZeros",
     "NoDefault",
     "NotYetABlock",
-    "OneOfWithPreBlock",
     "PairItem",
     "Source",
     "Token",
     "Unfit",
-    "Windows",
     "as_block",
     "attributes",
     "core_form",
+    "derived",
     "function_name",
     "has_attributes",
     "has_effects",

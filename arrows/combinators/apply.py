@@ -101,8 +101,8 @@ class Function(Apply[A, B]):
     def compute(self, args: tuple[Any, ...]) -> Any:
         return self._function(*spread_items(args))
 
-    def arguments(self, depth: int = 2) -> str:
-        return function_name(self._function)
+    def arguments(self) -> list[str]:
+        return [function_name(self._function)]
 
 
 def spread_items(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -203,9 +203,8 @@ class Concat(Apply[Any, Any]):
                     return f"axis {place} is {n} in item 0 and {m} in item {i}; {must}"
         return None
 
-    def arguments(self, depth: int = 2) -> str:
-        words = [str(self.axis)] if self.axis else []
-        return ", ".join(words + (["flatten=True"] if self.flatten else []))
+    def arguments(self) -> list[str]:
+        return [str(self.axis)] * (self.axis != 0) + ["flatten=True"] * self.flatten
 
 
 def _widening(first: T.Tensor, place: int, second: T.Tensor, other: int) -> str:

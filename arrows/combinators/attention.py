@@ -7,21 +7,56 @@ from typing import Any, Literal, overload
 
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
-from arrows.combinators.base.arguments import set_name, wrong_argument
-from arrows.combinators.base.block import A, AnyBlock, B
+from arrows.combinators.base.arguments import wrong_argument
+from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import DerivedBlock, Identity
+from arrows.combinators.compose import Identity, derived
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
 from arrows.combinators.reductions import ReductionWithDefault, each
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import explains_arguments
 
 
-class Attention(DerivedBlock[Sequence[A], B]):
+@overload
+def Attention(
+    score: Callable[[Wire[A]], Wire[Any]],
+    *,
+    default: object = None,
+    need_weights: Literal[False] = False,
+    name: str | None = None,
+) -> Block[Sequence[A], A]: ...
+@overload
+def Attention(
+    score: Callable[[Wire[A]], Wire[Any]],
+    value: Callable[[Wire[A]], Wire[B]],
+    *,
+    default: object = None,
+    need_weights: Literal[False] = False,
+    name: str | None = None,
+) -> Block[Sequence[A], B]: ...
+@overload
+def Attention(
+    score: Callable[[Wire[A]], Wire[Any]],
+    value: Callable[[Wire[A]], Wire[Any]] | None = None,
+    *,
+    default: object = None,
+    need_weights: Literal[True],
+    name: str | None = None,
+) -> Block[Sequence[A], tuple[Any, Sequence[Any]]]: ...
+@explains_arguments("block")
+def Attention(
+    score: object,
+    value: object = None,
+    *,
+    default: object = None,
+    need_weights: bool = False,
+    name: str | None = None,
+) -> AnyBlock:
     """Attention pooling: the mean of the elements, weighted by a softmax over their scores.
 
     It runs as one softmax and one sum over all elements of a batch, whatever the lengths. If the score
@@ -34,10 +69,6 @@ class Attention(DerivedBlock[Sequence[A], B]):
         default: the result if there are no elements, as `Mean` takes it. Left out, there must be elements.
         need_weights: give the pair (mean, weights) instead, with the sequence of the softmax.
         name: the name in messages.
-
-    Attributes:
-        default: as given.
-        need_weights: as given.
 
     Raises:
         ArrowTypeError: an argument is no block, or no such default; at `compile`, an input without elements
@@ -56,127 +87,29 @@ class Attention(DerivedBlock[Sequence[A], B]):
         >>> pooled.tolist(), [float(w) for w in weights]
         ([0.0, 2.0], [0.5, 0.5])
     """
-
-    need_weights: bool
-
-    @overload
-    def __init__(
-        self: Attention[A, A],
-        score: Callable[[Wire[A]], Wire[Any]],
-        *,
-        default: object = None,
-        need_weights: Literal[False] = False,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Attention[A, B],
-        score: Callable[[Wire[A]], Wire[Any]],
-        value: Callable[[Wire[A]], Wire[B]],
-        *,
-        default: object = None,
-        need_weights: Literal[False] = False,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Attention[A, tuple[Any, Sequence[Any]]],
-        score: Callable[[Wire[A]], Wire[Any]],
-        value: Callable[[Wire[A]], Wire[Any]] | None = None,
-        *,
-        default: object = None,
-        need_weights: bool,
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        score: object,
-        value: object = None,
-        *,
-        default: object = None,
-        need_weights: bool = False,
-        name: str | None = None,
-    ) -> None:
-        set_name(self, name)
-        if not isinstance(need_weights, bool):
-            raise wrong_argument("an Attention", f"need_weights must be True or False, not {need_weights!r}")
-        self.need_weights = need_weights
-        scored = as_block(score, "the score of an Attention")
-        valued = Identity() if value is None else as_block(value, "the value of an Attention")
-        nothing = as_default_result(default, "Attention")
-        words = [
-            x if isinstance(x, str) else x.brief(1) for x in _written(scored, valued, nothing, need_weights)
-        ]
-        self._parts = (
-            _Scored(Fan((scored, valued)), "".join(words), name),
-            _Pool("".join(words), nothing, need_weights, name),
-        )
-
-    @property
-    def score(self) -> AnyBlock:
-        """The block from an element to its score."""
-        return self.parts[0].parts[0].parts[0]
-
-    @property
-    def value(self) -> AnyBlock:
-        """The block from an element to the value that is averaged."""
-        return self.parts[0].parts[0].parts[1]
-
-    @property
-    def default(self) -> DefaultResult | None:
-        """The result if there are no elements; None if there must be elements."""
-        pool = self.parts[1]
-        assert isinstance(pool, _Pool)
-        return pool.default
-
-    def written(self) -> Pieces:
-        return _written(self.score, self.value, self.default, self.need_weights)
-
-
-def _written(score: AnyBlock, value: AnyBlock, default: DefaultResult | None, need_weights: bool) -> Pieces:
-    pieces: Pieces = [score]
-    if not isinstance(value, Identity):
-        pieces += [", ", value]
-    if default is not None:
-        pieces.append(f", default={shown(default)}")
-    return [*pieces, ", need_weights=True"] if need_weights else pieces
-
-
-class _Scored(Map[Any, Any]):
-    """The first step of `Attention`: the sequence of pairs (score, value).
-
-    Messages call it by the words of the `Attention` that it stands in.
-    """
-
-    kind = "Attention"
-
-    def __init__(self, element: AnyBlock, words: str, name: str | None) -> None:
-        super().__init__(element, name=name)
-        self._words = words
-
-    def arguments(self, depth: int = 2) -> str:
-        return self._words
+    if not isinstance(need_weights, bool):
+        raise wrong_argument("an Attention", f"need_weights must be True or False, not {need_weights!r}")
+    scored = as_block(score, "the score of an Attention")
+    valued = Identity() if value is None else as_block(value, "the value of an Attention")
+    nothing = as_default_result(default, "Attention")
+    words: list[Argument] = [scored] if isinstance(valued, Identity) else [scored, valued]
+    if nothing is not None:
+        words.append(f"default={shown(nothing)}")
+    if need_weights:
+        words.append("need_weights=True")
+    steps: tuple[AnyBlock, ...] = Map(Fan((scored, valued))), _Pool(nothing, need_weights)
+    return derived("Attention", words, *steps, speaking=steps, name=name)
 
 
 class _Pool(ReductionWithDefault):
-    """The last step of `Attention`: pools the sequence of pairs (score, value).
-
-    Messages call it by the words of the `Attention` that it stands in.
-    """
+    """The last step of `Attention`: pools the sequence of pairs (score, value)."""
 
     kind = "Attention"
     verb = "averages"
 
-    def __init__(
-        self, words: str, default: DefaultResult | None, need_weights: bool, name: str | None
-    ) -> None:
-        set_name(self, name)
-        self._words = words
+    def __init__(self, default: DefaultResult | None, need_weights: bool) -> None:
         self.default = default
         self.need_weights = need_weights
-
-    def arguments(self, depth: int = 2) -> str:
-        return self._words
 
     def reduce(self, *values: Tensors) -> Tensors:
         (pair,) = values

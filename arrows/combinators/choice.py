@@ -14,9 +14,9 @@ from arrows.combinators.base.arguments import (
 )
 from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
-from arrows.combinators.base.printing import Pieces, by_key
+from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import DerivedBlock, Identity, Pipe
+from arrows.combinators.compose import Identity, Pipe, spell
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
@@ -73,11 +73,11 @@ class Choice(Block[A, B]):
         """The key as it was given."""
         return self.parts[0] if self.key is None else self.key
 
-    def arguments(self, depth: int = 2) -> str:
-        return "..." if self.key is None else function_name(self.key)
-
-    def written_arguments(self) -> list[Pieces]:
+    def arguments(self) -> Sequence[Argument]:
         return [_written_key(self.selector), by_key(self.keys, ([case] for case in self.cases))]
+
+    def summary(self) -> Spelling:
+        return Spelling(self.kind, ("..." if self.key is None else function_name(self.key),))
 
 
 class Cases(Choice[A, B], Generic[A, K, B]):
@@ -106,70 +106,40 @@ class Cases(Choice[A, B], Generic[A, K, B]):
         return Cases(self.selector, *_checked(pairs), name=self.name)
 
 
-class OneOfWithPreBlock(DerivedBlock[Any, Any]):
+class CasesAfter(Pipe[Any, Any]):
     """A `OneOf` with a `pre_block`: its cases see the result of that block, its key sees the input itself."""
 
-    kind = "OneOf"
-
     def __init__(self, choice: Choice[Any, Any], pre_block: object, *, name: str | None = None) -> None:
-        set_name(self, name)
-        key = choice.selector
-        selector = key if isinstance(key, Block) else _KeyFunction(key, name=name)
         before = as_block(pre_block, "the pre_block of a OneOf")
-        after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in choice.cases)
+        key, keys, cases = choice.selector, choice.keys, choice.cases
+        selector: AnyBlock = key if isinstance(key, Block) else Transform(key)
+        after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in cases)
         # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
-        choose: AnyBlock = Cases(Pipe(Item(0), selector), choice.keys, after, name=name)
-        self._parts = (Fan((Identity(), before)), choose)
+        choose: AnyBlock = Cases(Pipe(Item(0), selector), keys, after)
+        words: list[Argument] = [
+            _written_key(key),
+            by_key(keys, ([case] for case in cases)),
+            ["pre_block=", before],
+        ]
+        roles = "before", *(["key"] if isinstance(key, Block) else []), *(f"case {key!r}" for key in keys)
+        speaking = [choose] if isinstance(key, Block) else [choose, selector]
+        spell(self, "OneOf", words, (Fan((Identity(), before)), choose), speaking, roles, name)
 
-    # What was given is read from the parts: a second reference to a block would be pickled as another block.
-
-    @property
-    def key(self) -> Key:
-        """The key as it was given."""
-        selector = self.parts[1].parts[0].parts[1]
-        return selector.function if isinstance(selector, _KeyFunction) else selector
-
-    @property
-    def keys(self) -> tuple[Hashable, ...]:
-        """The keys of the cases."""
-        choose = self.parts[1]
-        assert isinstance(choose, Cases)
-        return choose.keys
-
-    @property
-    def cases(self) -> tuple[AnyBlock, ...]:
-        """The block of each key."""
-        return tuple(after.parts[1] for after in self.parts[1].parts[1:])
-
-    @property
-    def pre_block(self) -> AnyBlock:
-        """The block that runs before the cases."""
-        return self.parts[0].parts[1]
-
-    @property
-    def roles(self) -> list[str]:
-        """The roles of its blocks, in the order in which they run."""
-        key = ["key"] if isinstance(self.key, Block) else []
-        return ["before", *key, *(f"case {key!r}" for key in self.keys)]
-
-    def case(self, key: Hashable, block: object) -> OneOfWithPreBlock:
+    def case(self, key: Hashable, block: object) -> CasesAfter:
         """Returns the same choice with one more case; see `Cases.case`."""
-        pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
-        return OneOfWithPreBlock(Cases(self.key, *_checked(pairs)), self.pre_block, name=self.name)
+        both, choose = self.parts
+        assert isinstance(choose, Cases)
+        selector: Key = choose.parts[0].parts[1]
+        if isinstance(selector, Transform) and selector not in self.spelling.blocks:
+            selector = selector.function  # it was given as a function
+        cases = [after.parts[1] for after in choose.cases]
+        pairs = [*zip(choose.keys, cases, strict=True), (key, block)]
+        chosen: Cases[Any, Any, Any] = Cases(selector, *_checked(pairs))
+        return CasesAfter(chosen, both.parts[1], name=self.name)
 
-    def written(self) -> Pieces:
-        cases = by_key(self.keys, ([case] for case in self.cases))
-        return [*_written_key(self.key), ", ", *cases, ", pre_block=", self.pre_block]
 
-
-def _written_key(key: Key) -> Pieces:
-    return [key if isinstance(key, Block) else function_name(key)]
-
-
-class _KeyFunction(Transform[Any, Hashable]):
-    """The key function of a choice, as a block."""
-
-    kind = "OneOf"
+def _written_key(key: Key) -> Argument:
+    return key if isinstance(key, Block) else function_name(key)
 
 
 class NoCases(NotYetABlock, Generic[A, K]):
@@ -284,7 +254,7 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
 
 def _choice(key: Key, pairs: Sequence[tuple[Any, object]], name: str | None, pre_block: object) -> Any:
     chosen: Cases[Any, Any, Any] = Cases(key, *_checked(pairs), name=name if pre_block is None else None)
-    return chosen if pre_block is None else OneOfWithPreBlock(chosen, pre_block, name=name)
+    return chosen if pre_block is None else CasesAfter(chosen, pre_block, name=name)
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
@@ -352,8 +322,8 @@ class Optional(Choice[A | None, B], Generic[A, B]):
         second = InferredZeros() if none is None else as_block(none, "the None case of an Optional")
         super().__init__(is_none, (False, True), (first, second), name=name)
 
-    def arguments(self, depth: int = 2) -> str:
-        return self.parts[0].brief(depth - 1)
+    def arguments(self) -> tuple[AnyBlock, ...]:
+        return self.parts
 
-    def written_arguments(self) -> list[Pieces]:
-        return [[part] for part in self.parts]
+    def summary(self) -> Spelling:
+        return Spelling(self.kind, self.parts[:1])

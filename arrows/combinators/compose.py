@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from arrows.combinators.base.arguments import set_name
-from arrows.combinators.base.block import A, AnyBlock, B, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, spelled
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces, Precedence, call, chain_of
+from arrows.combinators.base.printing import Argument, Pieces, Precedence, Spelling, call, chain_of
 from arrows.combinators.base.wires import Wire
+
+P = TypeVar("P", bound="Pipe[Any, Any]")
 
 
 class Pipe(Block[A, B]):
@@ -58,13 +60,18 @@ class Pipe(Block[A, B]):
         return self.parts[:1] or None
 
     @property
+    def is_chain(self) -> bool:
+        """Whether it is a chain of `>>` to its author too, and not a block that is made of one."""
+        return "_spelling" not in self.__dict__
+
+    @property
     def precedence(self) -> Precedence:
-        loose = self.name is None and len(self.parts) > 1 and not self.written()
+        loose = self.is_chain and self.name is None and len(self.parts) > 1
         return Precedence.CHAIN if loose else Precedence.CALL
 
     def brief(self, depth: int) -> str:
-        if self.name is not None:
-            return self.name
+        if self.name is not None or not self.is_chain:
+            return super().brief(depth)
         if not self.parts:
             return "Identity()"
         if len(self.parts) > 3 or depth == 0:
@@ -72,21 +79,50 @@ class Pipe(Block[A, B]):
         return " >> ".join(_step(step, depth - 1) for step in self.parts)
 
     def pieces(self) -> Pieces:
-        if self.written() is not None:
-            return super().pieces()
-        if self.name is None and self.parts:
+        if self.is_chain and self.name is None and self.parts:
             return chain_of(self.parts)
-        return call(self.kind if self.parts else "Identity", self.written_arguments(), self.name)
+        named = self.spelling if self.parts or not self.is_chain else Spelling("Identity", ())
+        return call(named, self.name)
 
 
-class DerivedBlock(Pipe[A, B]):
-    """A block that desugars into a chain; it is printed as its author wrote it, and stays one step.
+def derived(
+    head: str,
+    arguments: Sequence[Argument],
+    *steps: AnyBlock,
+    speaking: Iterable[AnyBlock],
+    roles: tuple[str, ...] = (),
+    name: str | None,
+) -> Pipe[Any, Any]:
+    """Makes a block that is a chain of others, is written `head(arguments)`, and stays one step.
 
-    A subclass sets `_parts` in `__init__`, and returns its arguments from `written`.
+    Args:
+        head, arguments: as its author writes it; the blocks among these stand somewhere inside.
+        *steps: the chain.
+        speaking: blocks inside that its author does not know: messages call them by the words of the whole.
+        roles: of the blocks among the arguments, in the order in which they run.
+        name: the name in messages.
     """
+    whole: Pipe[Any, Any] = Pipe()
+    return spell(whole, head, arguments, steps, speaking, roles, name)
 
-    def brief(self, depth: int) -> str:
-        return Block.brief(self, depth)
+
+def spell(
+    whole: P,
+    head: str,
+    arguments: Sequence[Argument],
+    steps: tuple[AnyBlock, ...],
+    speaking: Iterable[AnyBlock],
+    roles: tuple[str, ...],
+    name: str | None,
+) -> P:
+    """Gives a new chain its steps and its spelling; see `derived`."""
+    spelled(whole, Spelling(head, tuple(arguments), roles))
+    whole.__dict__["_parts"] = steps
+    words = whole.spelling.brief(1)
+    set_name(whole, name)
+    for block in speaking:
+        set_name(spelled(block, Spelling(head, (words,))), name)
+    return whole
 
 
 class Identity(Pipe[Any, Any]):
@@ -140,4 +176,4 @@ def _is_identity(block: AnyBlock) -> bool:
 
 def _extends(block: AnyBlock) -> bool:
     """Whether the steps of a chain become steps of the longer chain that `>>` makes."""
-    return isinstance(block, Pipe) and block.name is None and not isinstance(block, DerivedBlock)
+    return isinstance(block, Pipe) and block.name is None and block.is_chain

@@ -8,18 +8,18 @@ from typing import Any, Generic, NoReturn, overload
 
 from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
 from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, at_line
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.printing import Argument, Spelling
 from arrows.combinators.base.recorder import CallRecorder, Source, current_recorder, switch
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.compose import Pipe
 from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
 from arrows.typesys import SourceLine
 
 _Source = Wire[Any] | AnyBlock
 
 
-class Composition(DerivedBlock[A, B]):
+class Composition(Pipe[A, B]):
     """Blocks that read one another, connected in a scope; `@ar.arrow` says the same as a function.
 
     In the scope, `block.reads(wires)` passes wires through a block and returns the wire of its result;
@@ -163,14 +163,18 @@ class Composition(DerivedBlock[A, B]):
 
     # As a value
 
-    def arguments(self, depth: int = 2) -> str:
-        if self.unfinished:
-            return "unfinished"
-        count = len(self.parts[0].parts)
-        return f"{count} block{'s' * (count != 1)}"
+    @property
+    def is_chain(self) -> bool:
+        return False
 
-    def written(self) -> Pieces:
+    def arguments(self) -> list[Argument]:
         return ["unfinished"] if self.unfinished else [self.parts[0]]
+
+    def summary(self) -> Spelling:
+        if self.unfinished:
+            return self.spelling
+        count = len(self.parts[0].parts)
+        return Spelling(self.kind, (f"{count} block{'s' * (count != 1)}",))
 
 
 class ScopeGraph(Graph[Any, Any]):

@@ -89,11 +89,11 @@ class Constant(Block[object, B_co], Generic[B_co]):
         assert self.value is not None
         return self.value.astype(dtype)
 
-    def arguments(self, depth: int = 2) -> str:
-        if self.value is not None:
-            words = repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
-            return f"{words}, trainable=True" if self.trainable else words
-        return "" if self.type is None else str(self.type)
+    def arguments(self) -> list[str]:
+        if self.value is None:
+            return [] if self.type is None else [str(self.type)]
+        words = repr(self.value.item()) if self.value.ndim == 0 else str(self.type)
+        return [words, "trainable=True"] if self.trainable else [words]
 
 
 class Zeros(Constant[Any]):
@@ -150,8 +150,8 @@ class Void(Constant[None]):
         self.type = T.Void()
         self.value = None
 
-    def arguments(self, depth: int = 2) -> str:
-        return ""
+    def arguments(self) -> list[str]:
+        return []
 
 
 class InferredZeros(Constant[Any]):

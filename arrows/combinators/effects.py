@@ -37,8 +37,8 @@ class Metric(Block[Any, None]):
         require_name("Metric", "the name of a metric", name, "ar.Metric('loss')")
         self.metric = name
 
-    def arguments(self, depth: int = 2) -> str:
-        return repr(self.metric)
+    def arguments(self) -> list[str]:
+        return [repr(self.metric)]
 
 
 class Tap(AnyBlock):
@@ -86,8 +86,8 @@ class Tap(AnyBlock):
         self.tap = name
         self.show = show
 
-    def arguments(self, depth: int = 2) -> str:
-        return repr(self.tap) if self.show is None else f"{self.tap!r}, show={function_name(self.show)}"
+    def arguments(self) -> list[str]:
+        return [repr(self.tap), *([] if self.show is None else [f"show={function_name(self.show)}"])]
 
     # Generic in its own call, so that checkers solve its type at the place of use.
     def __call__(self, x: Wire[A], /) -> Wire[A]:  # type: ignore[override]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces, Precedence, by_key, chain_of, joined, within
+from arrows.combinators.base.printing import Argument, Pieces, Precedence, by_key, chain_of, joined, within
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe, chain
@@ -39,15 +39,14 @@ class Fan(Block[A, B]):
     def input_readers(self) -> tuple[AnyBlock, ...] | None:
         return self.parts or None
 
-    def written_arguments(self) -> list[Pieces]:
+    def arguments(self) -> Sequence[Argument]:
         if self.labels is None:
-            return super().written_arguments()
-        fields = map(_field, self.labels, self.parts)
-        return [by_key(self.labels, fields)]
+            return self.parts
+        return [by_key(self.labels, map(_field, self.labels, self.parts))]
 
     def brief(self, depth: int) -> str:
-        if self.name is not None:
-            return self.name
+        if self.name is not None or "_spelling" in self.__dict__:
+            return super().brief(depth)
         return f"{self.kind} of {len(self.parts)}"
 
 
@@ -207,11 +206,11 @@ class Record(Fan[Any, Any]):
             parts.append(child if ignores_input(child) else chain(Item(key), child))
         super().__init__(parts, labels, name=name)
 
-    def arguments(self, depth: int = 2) -> str:
-        return ", ".join(map(repr, self.labels)) if self.labels is not None else str(len(self.parts))
-
     def brief(self, depth: int) -> str:
-        return self.name if self.name is not None else f"Record({self.arguments()})"
+        if self.name is not None:
+            return self.name
+        words = ", ".join(map(repr, self.labels)) if self.labels is not None else str(len(self.parts))
+        return f"Record({words})"
 
 
 def _label(key: object) -> Hashable:
@@ -243,7 +242,8 @@ class Parallel(Fan[Any, Any]):
         """Returns the steps of each side, and whether brackets surround them in the printed block."""
         sides: list[tuple[list[AnyBlock], bool]] = []
         for place, part in enumerate(self.parts):
-            steps = list(part.parts[1:]) if type(part) is Pipe and part.name is None else []
+            is_chain = isinstance(part, Pipe) and part.is_chain and part.name is None
+            steps = list(part.parts[1:]) if is_chain else []
             loose = len(steps) > 1
             if len(steps) == 1:  # `*` groups from the left
                 loose = steps[0].precedence in (Precedence.FAN_OUT, *([Precedence.PARALLEL] * place))

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, overload
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity
 from arrows.combinators.constant import InferredZeros
@@ -102,12 +102,9 @@ class Fold(Block[Sequence[A], S]):
         """The block that gives the first state."""
         return self.parts[1]
 
-    def written(self) -> Pieces:
-        return (
-            [self.step, ", initial_state_from_input=True"]
-            if self.initial_state_from_input
-            else [self.step, ", ", self.initial_state]
-        )
+    def arguments(self) -> list[Argument]:
+        from_input = self.initial_state_from_input
+        return [self.step, "initial_state_from_input=True" if from_input else self.initial_state]
 
 
 class Reduce(Block[Sequence[A], A]):
@@ -162,8 +159,8 @@ class Reduce(Block[Sequence[A], A]):
         """The block that gives the result if there are no elements; None if the user gave none."""
         return None if isinstance(self.parts[1], NoDefault) else self.parts[1]
 
-    def written(self) -> Pieces:
-        return [self.combine] if self.default is None else [self.combine, ", ", self.default]
+    def arguments(self) -> list[Argument]:
+        return [self.combine] if self.default is None else [self.combine, self.default]
 
 
 class NoDefault(InferredZeros):

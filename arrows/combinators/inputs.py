@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_origin, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
-from arrows.combinators.base.block import A, B, Block
+from arrows.combinators.base.block import A, B, Block, spelled
+from arrows.combinators.base.printing import Spelling
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, static
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
@@ -22,44 +23,16 @@ class Read(Block[A, B]):
         type: the tensor's type.
     """
 
+    kind = "Tensor"
     type: T.Tensor
 
     def __init__(self, type: T.Tensor, *, name: str | None = None) -> None:
         set_name(self, name)
         self.type = type
 
-    @property
-    def size(self) -> str:
-        """The shape as its author wrote it."""
-        return str(list(self.type.shape))
-
-    def arguments(self, depth: int = 2) -> str:
-        return self.size if self.type.dtype == "float32" else f"{self.size}, {self.type.dtype!r}"
-
-
-class ReadTensor(Read[A, B]):
-    """The block that `Tensor` makes."""
-
-    kind = "Tensor"
-
-
-class ReadVector(Read[A, B]):
-    """The block that `Vector` makes."""
-
-    kind = "Vector"
-
-    @property
-    def size(self) -> str:
-        return str(self.type.shape[0])
-
-
-class ReadScalar(Read[A, B]):
-    """The block that `Scalar` makes."""
-
-    kind = "Scalar"
-
-    def arguments(self, depth: int = 2) -> str:
-        return repr(self.type.dtype)
+    def arguments(self) -> list[str]:
+        dtype = [] if self.type.dtype == "float32" else [repr(self.type.dtype)]
+        return [str(list(self.type.shape)), *dtype]
 
 
 @overload
@@ -93,7 +66,8 @@ def Scalar(dtype: str = "float32", *, name: str | None = None) -> Read[Any, Any]
         >>> ar.Scalar("int32")
         Scalar('int32')
     """
-    return ReadScalar(_tensor("Scalar", (), dtype, "ar.Scalar('int32')"), name=name)
+    type = _tensor("Scalar", (), dtype, "ar.Scalar('int32')")
+    return spelled(Read(type, name=name), Spelling("Scalar", (repr(type.dtype),)))
 
 
 def Vector(
@@ -119,7 +93,9 @@ def Vector(
     """
     shape: object = size  # an `object`, because callers without a type checker may pass anything
     hint = "ar.Tensor([3, 4])" if isinstance(shape, (list, tuple)) else "ar.Vector(300)"
-    return ReadVector(_tensor("Vector", (size,), dtype, hint), name=name)
+    type = _tensor("Vector", (size,), dtype, hint)
+    words = (str(size), *([] if type.dtype == "float32" else [repr(type.dtype)]))
+    return spelled(Read(type, name=name), Spelling("Vector", words))
 
 
 def Tensor(
@@ -146,7 +122,7 @@ def Tensor(
     hint = "ar.Tensor([3, 4], 'int32')"
     if isinstance(shape, (list, tuple)) and None in shape:
         hint = "an axis whose length differs from example to example is a sequence: ar.Map(ar.Vector(3))"
-    return ReadTensor(_tensor("Tensor", shape, dtype, hint), name=name)
+    return Read(_tensor("Tensor", shape, dtype, hint), name=name)
 
 
 def _tensor(kind: str, shape: list[int] | tuple[int, ...], dtype: str, hint: str) -> T.Tensor:
@@ -178,8 +154,8 @@ class Transform(Block[A, B]):
             )
         self.function = function
 
-    def arguments(self, depth: int = 2) -> str:
-        return function_name(self.function)
+    def arguments(self) -> list[str]:
+        return [function_name(self.function)]
 
 
 def _function_hint(argument: object) -> str:

@@ -59,8 +59,8 @@ class Item(Block[A, B]):
         assert not isinstance(self.key, slice)
         return t.place(self.key) if self.arity is None else self.key % self.arity
 
-    def arguments(self, depth: int = 2) -> str:
-        return repr(self.key) if self.default is NoItem.ERROR else f"{self.key!r}, default={self.default!r}"
+    def arguments(self) -> list[str]:
+        return [repr(self.key), *([] if self.default is NoItem.ERROR else [f"default={self.default!r}"])]
 
 
 class GetItem(Item[Any, Any]):
@@ -146,9 +146,9 @@ class Slice(Item[Any, Any]):
             raise wrong_value("a Slice", "the step must not be 0")
         super().__init__(slice(start, stop, step), name=name)
 
-    def arguments(self, depth: int = 2) -> str:
+    def arguments(self) -> list[str]:
         words = (("start", self.key.start), ("stop", self.key.stop), ("step", self.key.step))
-        return ", ".join(f"{word}={place}" for word, place in words if place is not None)
+        return [f"{word}={place}" for word, place in words if place is not None]
 
 
 class Reverse(Item[Any, Any]):
@@ -170,8 +170,8 @@ class Reverse(Item[Any, Any]):
     def __init__(self, *, name: str | None = None) -> None:
         super().__init__(slice(None, None, -1), name=name)
 
-    def arguments(self, depth: int = 2) -> str:
-        return ""
+    def arguments(self) -> list[str]:
+        return []
 
 
 class Nth(AnyBlock):

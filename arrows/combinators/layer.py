@@ -84,8 +84,8 @@ class Layer(Apply[A, B]):
     def function(self) -> Callable[..., Any]:
         return self._run
 
-    def arguments(self, depth: int = 2) -> str:
-        return self._words
+    def arguments(self) -> list[str]:
+        return [self._words] if self._words else []
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         if not _are_tensors(args):

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, type_refusal, value_refusal
 from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, AnyBlock, B, Block, at_line
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.printing import Pieces, Spelling
 from arrows.combinators.base.recorder import BlockCall, CallRecorder, Nothing, Projection, Source, drawing
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
@@ -65,8 +65,8 @@ class Graph(Block[A, B]):
         self.output = output
         self.parameters = parameters
 
-    def arguments(self, depth: int = 2) -> str:
-        return ", ".join(self.parameters)
+    def summary(self) -> Spelling:
+        return Spelling(self.kind, self.parameters)
 
     @property
     def words(self) -> str:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Function
-from arrows.combinators.base.arguments import set_name, shortened, wrong_argument, wrong_value
-from arrows.combinators.base.block import AnyBlock
-from arrows.combinators.base.printing import Pieces
-from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.base.arguments import shortened, wrong_argument, wrong_value
+from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.compose import derived
 from arrows.combinators.inputs import Scalar, Transform, Unfit
 from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import explains_arguments
 from arrows.typesys.errors import unhashed
+
+UnitVector: TypeAlias = static.Tensor[Any, tuple[Any]]
 
 _SHOWN = 8  # a message names at most so many elements
 
 
-class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
+@explains_arguments("block")
+def OneHot(
+    start: int, stop: int | None = None, dtype: str = "float32", *, name: str | None = None
+) -> Block[int, UnitVector]:
     """Reads an integer as a unit vector: 1 at its place, 0 elsewhere.
 
     Args:
@@ -43,35 +48,33 @@ class OneHot(DerivedBlock[int, static.Tensor[Any, tuple[Any]]]):
         >>> ar.OneHot(3).eval(1).tolist(), ar.OneHot(-1, 1, "int32").eval(-1).tolist()
         ([0.0, 1.0, 0.0], [1, 0])
     """
-
-    def __init__(
-        self, start: int, stop: int | None = None, dtype: str = "float32", *, name: str | None = None
-    ) -> None:
-        set_name(self, name)
-        for bound in (start,) if stop is None else (start, stop):
-            if isinstance(bound, bool) or not isinstance(bound, int):
-                raise wrong_argument(
-                    "a OneHot",
-                    f"the bounds must be integers, not {bound!r}",
-                    hint="ar.OneHot(10) takes 0 to 9; to choose from a list: "
-                    "ar.OneHotFromList(['noun', 'verb'])",
-                )
-        first, end = (0, start) if stop is None else (start, stop)
-        if end <= first:
-            raise wrong_value(
+    for bound in (start,) if stop is None else (start, stop):
+        if isinstance(bound, bool) or not isinstance(bound, int):
+            raise wrong_argument(
                 "a OneHot",
-                f"the range from {first} to {end} is empty",
-                hint="the end is exclusive: ar.OneHot(10) takes 0 to 9",
+                f"the bounds must be integers, not {bound!r}",
+                hint="ar.OneHot(10) takes 0 to 9; to choose from a list: ar.OneHotFromList(['noun', 'verb'])",
             )
-        words = f"{start}" if stop is None else f"{start}, {stop}"
-        size = end - first
-        self._parts = _parts(_FromRange(_Range(first, end, words), name=name), size, size, dtype)
+    first, end = (0, start) if stop is None else (start, stop)
+    if end <= first:
+        raise wrong_value(
+            "a OneHot",
+            f"the range from {first} to {end} is empty",
+            hint="the end is exclusive: ar.OneHot(10) takes 0 to 9",
+        )
+    words = f"{start}" if stop is None else f"{start}, {stop}"
+    size = end - first
+    return _one_hot("OneHot", [words], _Range(first, end, words), size, size, dtype, name)
 
-    def written(self) -> Pieces:
-        return [self._parts[0].arguments()]
 
-
-class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
+@explains_arguments("block")
+def OneHotFromList(
+    elements: Iterable[Hashable],
+    dtype: str = "float32",
+    strict: bool = True,
+    *,
+    name: str | None = None,
+) -> Block[Any, UnitVector]:
     """Reads an element of a list as a unit vector: 1 at its place in the list, 0 elsewhere.
 
     Args:
@@ -95,55 +98,53 @@ class OneHotFromList(DerivedBlock[Any, static.Tensor[Any, tuple[Any]]]):
         >>> ar.OneHotFromList(["noun", "verb"], strict=False).eval("adverb").tolist()
         [0.0, 0.0]
     """
-
-    strict: bool
-
-    def __init__(
-        self,
-        elements: Iterable[Hashable],
-        dtype: str = "float32",
-        strict: bool = True,
-        *,
-        name: str | None = None,
-    ) -> None:
-        set_name(self, name)
-        if not isinstance(elements, Iterable):
+    if not isinstance(elements, Iterable):
+        raise wrong_argument(
+            "a OneHotFromList",
+            f"expected a list of elements, got {elements!r}",
+            hint="ar.OneHotFromList(['noun', 'verb'])",
+        )
+    listed = list(elements)
+    places: dict[Hashable, int] = {}
+    for place, element in enumerate(listed):
+        try:
+            first = places.setdefault(element, place)
+        except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of an element may raise anything)
             raise wrong_argument(
                 "a OneHotFromList",
-                f"expected a list of elements, got {elements!r}",
-                hint="ar.OneHotFromList(['noun', 'verb'])",
-            )
-        listed = list(elements)
-        places: dict[Hashable, int] = {}
-        for place, element in enumerate(listed):
-            try:
-                first = places.setdefault(element, place)
-            except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of an element may raise anything)
-                raise wrong_argument(
-                    "a OneHotFromList",
-                    f"{unhashed(element, error)}, so it cannot be looked up",
-                    hint="text, numbers and tuples of them can be looked up",
-                ) from (None if isinstance(error, TypeError) else error)
-            if first != place:
-                raise wrong_value(
-                    "a OneHotFromList",
-                    f"{listed[first]!r} and {element!r}, elements {first} and {place}, are equal",
-                    hint="leave one out; dict.fromkeys(elements) keeps the first of each",
-                )
-        self.strict = bool(strict)
-        if not listed and self.strict:
+                f"{unhashed(element, error)}, so it cannot be looked up",
+                hint="text, numbers and tuples of them can be looked up",
+            ) from (None if isinstance(error, TypeError) else error)
+        if first != place:
             raise wrong_value(
                 "a OneHotFromList",
-                "the list has no elements, so no input could ever be read",
-                hint="strict=False reads anything as a vector of no elements",
+                f"{listed[first]!r} and {element!r}, elements {first} and {place}, are equal",
+                hint="leave one out; dict.fromkeys(elements) keeps the first of each",
             )
-        size = len(listed)
-        self._parts = _parts(
-            _FromList(_Places(places, self.strict), name=name), size, size + (not self.strict), dtype
+    if not listed and strict:
+        raise wrong_value(
+            "a OneHotFromList",
+            "the list has no elements, so no input could ever be read",
+            hint="strict=False reads anything as a vector of no elements",
         )
+    size = len(listed)
+    look_up = _Places(places, bool(strict))
+    words = [look_up.__name__] if strict else [look_up.__name__, "strict=False"]
+    return _one_hot("OneHotFromList", words, look_up, size, size + (not strict), dtype, name)
 
-    def written(self) -> Pieces:
-        return [self._parts[0].arguments() + ("" if self.strict else ", strict=False")]
+
+def _one_hot(
+    head: str,
+    words: list[str],
+    look_up: Callable[[Any], int],
+    size: int,
+    places: int,
+    dtype: str,
+    name: str | None,
+) -> Block[Any, Any]:
+    place: AnyBlock = Transform(look_up)
+    unit: AnyBlock = Function(_UnitVector(size, places, T.Tensor((), dtype).dtype))
+    return derived(head, words, place, Scalar("int32"), unit, speaking=[place], name=name)
 
 
 class _Range:
@@ -196,23 +197,6 @@ class _UnitVector:
     def __call__(self, place: TensorLike) -> TensorLike:
         unit = ops.one_hot(place, self.places, self.dtype)
         return unit if self.size == self.places else unit[: self.size]
-
-
-class _FromRange(Transform[Any, int]):
-    """From an integer to its place; in messages it is the `OneHot` that it stands in."""
-
-    kind = "OneHot"
-
-
-class _FromList(Transform[Any, int]):
-    """From an object to its place; in messages it is the `OneHotFromList` that it stands in."""
-
-    kind = "OneHotFromList"
-
-
-def _parts(lookup: Transform[Any, int], size: int, places: int, dtype: str) -> tuple[AnyBlock, ...]:
-    element = T.Tensor((), dtype).dtype
-    return lookup, Scalar("int32"), Function(_UnitVector(size, places, element))
 
 
 def _short(x: object) -> str:

@@ -10,15 +10,15 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import A, AnyBlock, B
-from arrows.combinators.base.printing import Pieces
-from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.base.block import A, AnyBlock, B, Block
+from arrows.combinators.compose import derived
 from arrows.combinators.default_result import DefaultResult, as_default_result, shown, unfit
 from arrows.combinators.items import Slice
 from arrows.combinators.reductions import each
-from arrows.combinators.sequences import MOST
+from arrows.combinators.sequences import MOST, number_word
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import explains_arguments
 
 FARTHEST = 2**31 - 1
 """A sequence is shifted by at most so many places: more elements no batch has."""
@@ -35,17 +35,17 @@ class _Moved(Apply[Any, Any]):
 
     default: DefaultResult | None
     verb: ClassVar[str]
-    element: ClassVar[str] = "ar.Scalar()"
+    element: str = "ar.Scalar()"
 
     def check(self, input: T.Type) -> Misfit:
         kind = self.kind
         if isinstance(input, T.Input):
-            read = f"read the elements first: ar.Map({self.element}) >> ar.{kind}({self.arguments()})"
+            read = f"read the elements first: ar.Map({self.element}) >> ar.{self.summary()}"
             return f"{kind} {self.verb} tensors, and the input is a Python object", read
         if isinstance(input, T.Broadcast):
             return f"all elements of {input} are the same, and it has no end", "drop the Broadcast"
         if not isinstance(input, T.Sequence):
-            hint = f"it stands behind the Map, not in it: ar.Map(f) >> ar.{kind}({self.arguments()})"
+            hint = f"it stands behind the Map, not in it: ar.Map(f) >> ar.{self.summary()}"
             return f"{kind} {self.verb} the elements of a sequence, but {input} is not a sequence", hint
         if not isinstance(input.element, T.Tensor):
             hint = "one item at a time: ar.Map(ar.GetItem(0)) before it; ar.Zip() puts results together"
@@ -103,11 +103,20 @@ class Shift(_Moved):
     def _shift(self, x: TensorLike) -> TensorLike:
         return self.moved(x, self.by)
 
-    def arguments(self, depth: int = 2) -> str:
-        return f"{self.by}" + ("" if self.default is None else f", default={shown(self.default)}")
+    def arguments(self) -> list[str]:
+        return [str(self.by), *([] if self.default is None else [f"default={shown(self.default)}"])]
 
 
-class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
+@explains_arguments("block")
+def Window(
+    kernel_size: int,
+    *,
+    padding: int | str = "same",
+    stride: int = 1,
+    dilation: int = 1,
+    default: object = None,
+    name: str | None = None,
+) -> Block[Sequence[A], Sequence[Any]]:
     """Each element with its neighbours: a sequence of tensors [kernel_size, ...], the elements in a window.
 
     Elements are tensors. What lies beyond the ends is the default. A window is `kernel_size` elements,
@@ -138,27 +147,12 @@ class Window(DerivedBlock[Sequence[A], Sequence[Any]]):
         >>> [x.tolist() for x in windows.eval([1, 2, 3, 4])]
         [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [3.0, 4.0, 0.0]]
     """
-
-    def __init__(
-        self,
-        kernel_size: int,
-        *,
-        padding: int | str = "same",
-        stride: int = 1,
-        dilation: int = 1,
-        default: object = None,
-        name: str | None = None,
-    ) -> None:
-        set_name(self, name)
-        outside = as_default_result(default, "Window")
-        words = [str(kernel_size), *options_written("same", padding, stride, dilation)]
-        self._written = ", ".join(words if outside is None else [*words, f"default={shown(outside)}"])
-        self._parts = window_steps(
-            kernel_size, padding, stride, dilation, outside, windows=Windows, written=self._written, name=name
-        )
-
-    def written(self) -> Pieces:
-        return [self._written]
+    outside = as_default_result(default, "Window")
+    words = [str(kernel_size), *options_written("same", padding, stride, dilation)]
+    if outside is not None:
+        words.append(f"default={shown(outside)}")
+    windows, *rest = window_steps("Window", kernel_size, padding, stride, dilation, outside)
+    return derived("Window", words, windows, *rest, speaking=[windows], name=name)
 
 
 def options_written(usual: int | str, padding: object, stride: object, dilation: object) -> list[str]:
@@ -172,25 +166,22 @@ def options_written(usual: int | str, padding: object, stride: object, dilation:
 
 
 def window_steps(
+    head: str,
     kernel_size: object,
     padding: object,
     stride: object,
     dilation: object,
     default: DefaultResult | None = None,
-    *,
-    windows: type[Windows],
-    written: str,
-    name: str | None = None,
+    element: str = "ar.Scalar()",
 ) -> tuple[AnyBlock, ...]:
     """The steps of a `Window`, and the first ones of a block that goes over windows.
 
     Args:
+        head: the block, for messages.
         kernel_size, padding, stride, dilation, default: see `Window`.
-        windows: the first step, whose kind messages name.
-        written: the arguments that they name.
-        name: the name in messages.
+        element: how an element may be read, for a hint.
     """
-    block = f"a {windows.kind}"
+    block = f"a {head}"
     width, step, apart = (
         _count(block, argument, value)
         for argument, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
@@ -208,14 +199,14 @@ def window_steps(
             raise wrong_value(
                 block,
                 f"the padding is at least 0 and at most half of what a window spans, {span // 2}, "
-                f"not {_short(padding)}",
+                f"not {number_word(padding)}",
             )
         first, last = before - padding, span - before - padding
     else:
         raise wrong_argument(
             block, f"the padding is 'same', 'causal', 'valid' or a number of places, not {padding!r}"
         )
-    joined: AnyBlock = windows(width, apart, before, default, written=written, name=name)
+    joined: AnyBlock = _Windows(width, apart, before, default, element)
     if (first, last, step) == (0, 0, 1):
         return (joined,)
     return joined, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
@@ -225,36 +216,21 @@ def _count(block: str, argument: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_argument(block, f"the {argument} must be an integer, not {value!r}")
     if not 1 <= value <= MOST:
-        raise wrong_value(block, f"the {argument} is at least 1 and at most {MOST:,}, not {_short(value)}")
+        reason = f"the {argument} is at least 1 and at most {MOST:,}, not {number_word(value)}"
+        raise wrong_value(block, reason)
     return value
 
 
-def _short(n: int) -> str:
-    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"
-
-
-class Windows(_Moved):
+class _Windows(_Moved):
     """The window of each element, `before` places of which lie before it."""
 
-    kind = "Window"
     verb = "joins"
 
     def __init__(
-        self,
-        size: int,
-        dilation: int,
-        before: int,
-        default: DefaultResult | None,
-        *,
-        written: str,
-        name: str | None,
+        self, size: int, dilation: int, before: int, default: DefaultResult | None, element: str
     ) -> None:
-        set_name(self, name)
-        self._written = written
-        self.size = size
-        self.dilation = dilation
-        self.before = before
-        self.default = default
+        self.size, self.dilation, self.before = size, dilation, before
+        self.default, self.element = default, element
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -262,9 +238,6 @@ class Windows(_Moved):
 
     def _stack(self, x: TensorLike) -> TensorLike:
         return ops.stack([self.moved(x, self.before - k * self.dilation) for k in range(self.size)])
-
-    def arguments(self, depth: int = 2) -> str:
-        return self._written
 
 
 class At(Apply[Any, B]):
@@ -336,5 +309,5 @@ class At(Apply[Any, B]):
             return f"At takes elements that are tensors or tuples of tensors, not {element}"
         return None if self.default is None else unfit(self.default, element)
 
-    def arguments(self, depth: int = 2) -> str:
-        return "" if self.default is None else f"default={self.default!r}"
+    def arguments(self) -> list[str]:
+        return [] if self.default is None else [f"default={self.default!r}"]

@@ -83,8 +83,8 @@ class Reference(Block[A, B]):
     def __init__(self, token: Token) -> None:
         self.token = token
 
-    def arguments(self, depth: int = 2) -> str:
-        return self.token.name
+    def arguments(self) -> list[str]:
+        return [self.token.name]
 
     def brief(self, depth: int) -> str:
         return self.token.name

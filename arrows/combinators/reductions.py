@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
-from arrows.combinators.base.arguments import set_name
-from arrows.combinators.base.printing import Pieces
-from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.block import Block
+from arrows.combinators.compose import derived
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
-from arrows.combinators.sequences import Unroll
+from arrows.combinators.sequences import MOST, Unroll, number_word
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import explains_arguments
 
 
 class Reduction(Apply[Any, Any]):
@@ -137,8 +138,8 @@ class ReductionWithDefault(Reduction):
         kind = self.kind
         return f"there are no elements, and so no {kind.lower()}; ar.{kind}(default=...) says what to give"
 
-    def arguments(self, depth: int = 2) -> str:
-        return "" if self.default is None else f"default={shown(self.default)}"
+    def arguments(self) -> list[str]:
+        return [] if self.default is None else [f"default={shown(self.default)}"]
 
 
 def _extreme(
@@ -257,7 +258,8 @@ class Mean(ReductionWithDefault):
         return super()._check_element(element)
 
 
-class Stack(DerivedBlock[Any, Any]):
+@explains_arguments("block")
+def Stack(length: int, *, name: str | None = None) -> Block[Any, Any]:
     """The elements of a sequence of known length as one tensor, one beside the other along a new first axis.
 
     Elements are tensors or tuples of tensors of one type; of tuples each item is stacked. A tuple whose items
@@ -267,11 +269,9 @@ class Stack(DerivedBlock[Any, Any]):
         length: how many elements there are, >= 1.
         name: the name in messages.
 
-    Attributes:
-        length: as given.
-
     Raises:
-        ArrowTypeError: at `compile`, an input that is no sequence of tensors, or a tuple of another length.
+        ArrowTypeError: the length is no integer; at `compile`, an input that is no sequence of tensors, or a
+            tuple of another length.
         ArrowValueError: `length` < 1, or more than a tuple is for (10,000).
         InputError: at evaluation, a sequence of another length.
 
@@ -280,26 +280,15 @@ class Stack(DerivedBlock[Any, Any]):
         >>> ar.infer(ar.Map(ar.Vector(2)) >> ar.Stack(3)).output
         float32[3, 2]
     """
-
-    length: int
-
-    def __init__(self, length: int, *, name: str | None = None) -> None:
-        set_name(self, name)
-        self.length = length
-        self._parts = (_StackedElements(length, name), _Stacked(length, name))
-
-    def written(self) -> Pieces:
-        return [str(self.length)]
-
-
-class _StackedElements(Unroll):
-    """The first step of `Stack`: from the sequence to the tuple of its elements."""
-
-    kind = "Stack"
-
-    def __init__(self, length: int, name: str | None) -> None:
-        super().__init__(length)
-        self.name = name
+    if isinstance(length, bool) or not isinstance(length, int):
+        raise wrong_argument("a Stack", f"the length must be an integer, not {length!r}")
+    if length < 1:
+        raise wrong_value("a Stack", f"the length must be at least 1, not {number_word(length)}")
+    if length > MOST:
+        reason = f"its elements become a tuple of at most {MOST:,}, and the length is {number_word(length)}"
+        raise wrong_value("a Stack", reason, hint="ar.Map, ar.Sum and their kin take any length")
+    steps = Unroll(length), _Stacked()
+    return derived("Stack", [str(length)], *steps, speaking=steps, name=name)
 
 
 class _Stacked(Reduction):
@@ -307,13 +296,6 @@ class _Stacked(Reduction):
 
     kind = "Stack"
     verb = "joins"
-
-    def __init__(self, length: int, name: str | None) -> None:
-        set_name(self, name)
-        self.length = length
-
-    def arguments(self, depth: int = 2) -> str:
-        return str(self.length)
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return ops.stack(items)

@@ -9,13 +9,14 @@ from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import DerivedBlock, Identity, Pipe
+from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem
 from arrows.combinators.sequences import ZipWith
+from arrows.typesys.did_you_mean import explains_arguments
 
 H = TypeVar("H")
 S = TypeVar("S")
@@ -102,13 +103,13 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         """The block that gives the first state."""
         return self.parts[1]
 
-    def written(self) -> Pieces:
-        pieces: Pieces = [self.step]
+    def arguments(self) -> list[Argument]:
+        arguments: list[Argument] = [self.step]
         if self.initial_state_from_input:
-            pieces.append(", initial_state_from_input=True")
+            arguments.append("initial_state_from_input=True")
         elif not isinstance(self.initial_state, InferredZeros):
-            pieces += [", ", self.initial_state]
-        return [*pieces, ", reverse=True"] if self.reverse else pieces
+            arguments.append(self.initial_state)
+        return [*arguments, "reverse=True"] if self.reverse else arguments
 
 
 def _step_and_state(
@@ -212,7 +213,13 @@ class RNN(Scan[A, B, S]):
         self.reverse, self.initial_state_from_input = reverse, initial_state_from_input
 
 
-class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]):
+@explains_arguments("block")
+def Bidirectional(
+    forward: Callable[[Wire[tuple[A, B]]], Wire[B]],
+    backward: Callable[[Wire[tuple[A, C]]], Wire[C]],
+    *,
+    name: str | None = None,
+) -> Block[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]:
     """Two recurrent networks over one sequence, one from each end.
 
     The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of
@@ -237,62 +244,11 @@ class Bidirectional(DerivedBlock[Sequence[A], tuple[Sequence[Any], tuple[Any, An
         >>> ar.infer(both).output
         (Sequence(float32[9]), ((float32[4], float32[4]), (float32[5], float32[5])))
     """
-
-    def __init__(
-        self,
-        forward: Callable[[Wire[tuple[A, B]]], Wire[B]],
-        backward: Callable[[Wire[tuple[A, C]]], Wire[C]],
-        *,
-        name: str | None = None,
-    ) -> None:
-        set_name(self, name)
-        cells = (
-            as_block(forward, "the forward cell of a Bidirectional"),
-            as_block(backward, "the backward cell of a Bidirectional"),
-        )
-        words = ", ".join(cell.brief(1) for cell in cells)
-        directions: AnyBlock = Fan(
-            (
-                _Direction(cells[0], words, name=name),
-                _Direction(cells[1], words, name=name, reverse=True),
-            )
-        )
-        results: AnyBlock = BothWays((Pipe(_both(0), ZipWith(Concat())), _both(1)))
-        self._parts = (directions, results)
-
-    @property
-    def forward(self) -> AnyBlock:
-        """The cell from the first element on."""
-        return self.parts[0].parts[0].parts[0]
-
-    @property
-    def backward(self) -> AnyBlock:
-        """The cell from the last element on."""
-        return self.parts[0].parts[1].parts[0]
-
-    def written(self) -> Pieces:
-        return [self.forward, ", ", self.backward]
-
-
-class _Direction(RNN[Any, Any, Any]):
-    """A network of `Bidirectional`; messages call it by the words of that block."""
-
-    kind = "Bidirectional"
-
-    def __init__(self, cell: AnyBlock, words: str, *, reverse: bool = False, name: str | None) -> None:
-        super().__init__(cell, reverse=reverse, name=name)
-        self._words = words
-
-    def arguments(self, depth: int = 2) -> str:
-        return self._words
-
-
-class BothWays(Fan[Any, tuple[Any, Any]]):
-    """The last step of `Bidirectional`: the pair of its joined outputs and its last states."""
-
-    kind = "Bidirectional"
-
-
-def _both(item: int) -> AnyBlock:
-    """Makes the block from two pairs to the pair of their items at one index."""
-    return Fan([Pipe(GetItem(direction), GetItem(item)) for direction in (0, 1)])
+    first = as_block(forward, "the forward cell of a Bidirectional")
+    second = as_block(backward, "the backward cell of a Bidirectional")
+    directions: list[AnyBlock] = [RNN(first), RNN(second, reverse=True)]
+    # From the pair of (outputs, state) to the pair of both outputs, joined, and both states.
+    pairs: list[AnyBlock] = [Fan([Pipe(GetItem(side), GetItem(item)) for side in (0, 1)]) for item in (0, 1)]
+    results: AnyBlock = Fan((Pipe(pairs[0], ZipWith(Concat())), pairs[1]))
+    speaking = [*directions, results]
+    return derived("Bidirectional", [first, second], Fan(directions), results, speaking=speaking, name=name)

@@ -8,13 +8,14 @@ from typing import Any
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import DerivedBlock
+from arrows.combinators.compose import derived
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
 from arrows.typesys import static
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import explains_arguments
 
 MOST = 10_000
 """A tuple of elements has at most so many, because its items are written down one by one."""
@@ -84,15 +85,16 @@ class Zip(Block[Any, Sequence[Any]]):
 
     def __init__(self, *, strict: bool = True, name: str | None = None) -> None:
         set_name(self, name)
-        if not isinstance(strict, bool):
-            raise wrong_argument(f"a {self.kind}", f"strict must be True or False, not {strict!r}")
-        self.strict = strict
+        self.strict = _truth_value("a Zip", strict)
 
-    def arguments(self, depth: int = 2) -> str:
-        return "" if self.strict else "strict=False"
+    def arguments(self) -> list[str]:
+        return [] if self.strict else ["strict=False"]
 
 
-class ZipWith(DerivedBlock[Any, Sequence[B]]):
+@explains_arguments("block")
+def ZipWith(
+    element: Callable[[Wire[Any]], Wire[B]], *, strict: bool = True, name: str | None = None
+) -> Block[Any, Sequence[B]]:
     """Applies a block to the elements of several sequences, side by side: `Zip() >> Map(element)`.
 
     Args:
@@ -112,36 +114,16 @@ class ZipWith(DerivedBlock[Any, Sequence[B]]):
         >>> float(products.eval(([1, 2], [10, 100])))
         210.0
     """
-
-    def __init__(
-        self, element: Callable[[Wire[Any]], Wire[B]], *, strict: bool = True, name: str | None = None
-    ) -> None:
-        set_name(self, name)
-        block = as_block(element, "the block of a ZipWith")
-        self._parts = (_ZippedColumns(block.brief(1), strict=strict, name=name), Map(block))
-
-    @property
-    def element(self) -> AnyBlock:
-        """The block on every tuple of elements."""
-        return self.parts[1].parts[0]
-
-    def written(self) -> Pieces:
-        columns = self.parts[0]
-        assert isinstance(columns, Zip)
-        return [self.element] if columns.strict else [self.element, ", strict=False"]
+    block = as_block(element, "the block of a ZipWith")
+    zipped = Zip(strict=_truth_value("a ZipWith", strict))
+    words: list[Argument] = [block, *zipped.arguments()]
+    return derived("ZipWith", words, zipped, Map(block), speaking=[zipped], name=name)
 
 
-class _ZippedColumns(Zip):
-    """The first step of a `ZipWith`; in messages it is the `ZipWith` that it stands in."""
-
-    kind = "ZipWith"
-
-    def __init__(self, element: str, *, strict: bool, name: str | None) -> None:
-        super().__init__(strict=strict, name=name)
-        self._element = element
-
-    def arguments(self, depth: int = 2) -> str:
-        return self._element if self.strict else f"{self._element}, strict=False"
+def _truth_value(block: str, strict: object) -> bool:
+    if not isinstance(strict, bool):
+        raise wrong_argument(block, f"strict must be True or False, not {strict!r}")
+    return strict
 
 
 class Broadcast(AnyBlock):
@@ -210,11 +192,12 @@ class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
                 hint="ar.Length() is int32, ar.Length('float32') can be divided by",
             )
 
-    def arguments(self, depth: int = 2) -> str:
-        return "" if self.type.dtype == "int32" else repr(self.type.dtype)
+    def arguments(self) -> list[str]:
+        return [] if self.type.dtype == "int32" else [repr(self.type.dtype)]
 
 
-class NGrams(DerivedBlock[Any, Sequence[Any]]):
+@explains_arguments("block")
+def NGrams(n: int, *, name: str | None = None) -> Block[Any, Sequence[Any]]:
     """Every run of `n` elements that stand side by side, as a tuple of `n`.
 
     A sequence that is shorter gives none. The input is a Python sequence, a sequence, an endless sequence,
@@ -223,9 +206,6 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
     Args:
         n: how many elements a run has, >= 1.
         name: the name in messages.
-
-    Attributes:
-        n: as given.
 
     Raises:
         ArrowTypeError: `n` is no integer; at `compile`, an input without elements.
@@ -239,37 +219,16 @@ class NGrams(DerivedBlock[Any, Sequence[Any]]):
         >>> ar.NGrams(2).eval("tree")
         [('t', 'r'), ('r', 'e'), ('e', 'e')]
     """
-
-    n: int
-
-    def __init__(self, n: int, *, name: str | None = None) -> None:
-        set_name(self, name)
-        if isinstance(n, bool) or not isinstance(n, int):
-            raise wrong_argument("NGrams", f"n must be an integer, not {n!r}")
-        if n < 1:
-            raise wrong_value("NGrams", f"a run has at least one element, and n is {_number(n)}")
-        if n > MOST:
-            raise wrong_value(
-                "NGrams", f"a run is a tuple of at most {MOST:,} elements, and n is {_number(n)}"
-            )
-        self.n = n
-        self._parts = (Fan([_Shifted(i, n, name) for i in range(n)]), Zip(strict=False))
-
-    def written(self) -> Pieces:
-        return [str(self.n)]
-
-
-class _Shifted(Item[Any, Any]):
-    """The elements from a place on; messages show the `NGrams` around it."""
-
-    kind = "NGrams"
-
-    def __init__(self, place: int, n: int, name: str | None) -> None:
-        super().__init__(slice(place, None), name=name)
-        self.n = n
-
-    def arguments(self, depth: int = 2) -> str:
-        return str(self.n)
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise wrong_argument("NGrams", f"n must be an integer, not {n!r}")
+    if n < 1:
+        raise wrong_value("NGrams", f"a run has at least one element, and n is {number_word(n)}")
+    if n > MOST:
+        raise wrong_value(
+            "NGrams", f"a run is a tuple of at most {MOST:,} elements, and n is {number_word(n)}"
+        )
+    shifted: list[AnyBlock] = [Item(slice(place, None)) for place in range(n)]
+    return derived("NGrams", [str(n)], Fan(shifted), Zip(strict=False), speaking=shifted, name=name)
 
 
 class Unroll(AnyBlock):
@@ -277,10 +236,6 @@ class Unroll(AnyBlock):
 
     Attributes:
         length: the number of elements.
-
-    Raises:
-        ArrowTypeError: the length is no integer.
-        ArrowValueError: the length is less than 1, or more than a tuple is for (10,000).
 
     Example:
         >>> import arrows as ar
@@ -291,19 +246,16 @@ class Unroll(AnyBlock):
     length: int
 
     def __init__(self, length: int) -> None:
-        block = f"a {self.kind}"
-        if isinstance(length, bool) or not isinstance(length, int):
-            raise wrong_argument(block, f"the length must be an integer, not {length!r}")
-        if length < 1:
-            raise wrong_value(block, f"the length must be at least 1, not {_number(length)}")
-        if length > MOST:
-            reason = f"its elements become a tuple of at most {MOST:,}, and the length is {_number(length)}"
-            raise wrong_value(block, reason, hint="ar.Map, ar.Sum and their kin take any length")
         self.length = length
 
-    def arguments(self, depth: int = 2) -> str:
-        return str(self.length)
+    def arguments(self) -> list[str]:
+        return [str(self.length)]
 
 
-def _number(n: int) -> str:
+def number_word(n: int) -> str:
+    """Writes an integer, which may be too long to write out.
+
+    >>> number_word(12), number_word(10**99)
+    ('12', 'an integer of 329 bits')
+    """
     return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"

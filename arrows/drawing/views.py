@@ -8,16 +8,13 @@ from typing import NamedTuple
 
 from arrows.combinators import (
     AnyBlock,
-    Block,
     Choice,
     Composition,
     Constant,
-    DerivedBlock,
     Fan,
     Fix,
     Graph,
     Layer,
-    OneOfWithPreBlock,
     Optional,
     Pipe,
     Read,
@@ -26,7 +23,7 @@ from arrows.combinators import (
     Transform,
 )
 from arrows.drawing.shapes import BoxStyle
-from arrows.inference import Typed, case_names, title, visible
+from arrows.inference import Typed, case_names, shows_arguments, title, visible
 from arrows.typesys import types as T
 
 WORDS = 40  # a text in a drawing is cut to this number of characters
@@ -105,10 +102,8 @@ class DrawnBlock(NamedTuple):
             return [DrawnBlock(part.typed.form, part.typed, part.role) for part in visible(self.typed)]
         if isinstance(self.form, Reference):
             return [] if self.form.definition is None else [DrawnBlock(self.form.definition, None)]
-        written = self.form.written()
-        if written is None:
-            return [DrawnBlock(part, None) for part in self.form.parts]
-        return [DrawnBlock(part, None) for part in written if isinstance(part, Block)]
+        blocks = self.form.spelling.blocks if shows_arguments(self.form) else self.form.parts
+        return [DrawnBlock(part, None) for part in blocks]
 
     @property
     def inside(self) -> DrawnBlock:
@@ -152,15 +147,13 @@ class DrawnBlock(NamedTuple):
     def dissolves(self) -> bool:
         """Whether the parts are drawn without a frame: those of an unnamed chain or fan-out."""
         form = self.form
-        if form.name is not None or isinstance(form, DerivedBlock) or form.written() is not None:
-            return False
-        return isinstance(form, (Pipe, Fan))
+        return form.name is None and isinstance(form, (Pipe, Fan)) and not shows_arguments(form)
 
     @property
     def flows(self) -> bool:
         """Whether wires lead from the input through the parts to the result."""
-        written_by_parts = self.form.written() is None
-        return self.opens or self.dissolves or (form_view(self.form).flows and written_by_parts)
+        flows = form_view(self.form).flows and not shows_arguments(self.form)
+        return self.opens or self.dissolves or flows
 
     @property
     def compact(self) -> bool:
@@ -168,8 +161,7 @@ class DrawnBlock(NamedTuple):
         parts = self.parts
         if not parts or self.form.name is not None or self.opens or len(parts) > 3:
             return not parts
-        one_of = isinstance(self.form, (Choice, OneOfWithPreBlock)) and not isinstance(self.form, Optional)
-        if one_of or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
+        if self.form.kind == "OneOf" or (isinstance(self.form, (Graph, Pipe, Fan)) and self.dissolves):
             return False
         if isinstance(self.form, Graph) or any(part.parts or part.knot is not None for part in parts):
             return False  # a recursion needs a frame, in which its wire goes back
@@ -201,7 +193,7 @@ class DrawnBlock(NamedTuple):
         if form.name is not None:
             return shorten(form.name)
         if isinstance(form, Choice) and not isinstance(form, Optional) and form.key is not None:
-            key = form.arguments()
+            key = form.summary().brief(0)
             return form.kind if key == "lambda" else shorten(f"{form.kind} by {key}")
         return shorten(form.kind + (", from the end" if getattr(form, "reverse", False) is True else ""))
 

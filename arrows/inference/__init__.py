@@ -8,7 +8,16 @@ Each family of core forms has a file with its rules and explanations; `forms` ha
 """
 
 from arrows.inference.infer import Inference, infer
-from arrows.inference.typed import Knot, Typed, case_names, title, tree_lines, typed_tree, visible
+from arrows.inference.typed import (
+    Knot,
+    Typed,
+    case_names,
+    shows_arguments,
+    title,
+    tree_lines,
+    typed_tree,
+    visible,
+)
 
 __all__ = [
     "Inference",
@@ -16,6 +25,7 @@ __all__ = [
     "Typed",
     "case_names",
     "infer",
+    "shows_arguments",
     "title",
     "tree_lines",
     "typed_tree",

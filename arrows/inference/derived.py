@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arrows.combinators import AnyBlock, Block, DerivedBlock, Item
+from arrows.combinators import AnyBlock, Item, Pipe
 from arrows.inference.hints import network_result
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, name_of
@@ -37,12 +37,12 @@ def spokesman(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Occu
 
 
 def _is_derived(form: AnyBlock) -> bool:
-    return isinstance(form, DerivedBlock) and form.written() is not None
+    return isinstance(form, Pipe) and not form.is_chain
 
 
 def _given(form: AnyBlock) -> set[int]:
     """The blocks that the user gave to a derived block."""
-    return {id(piece) for piece in form.written() or () if isinstance(piece, Block)}
+    return {id(block) for block in form.spelling.blocks}
 
 
 def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:

@@ -11,8 +11,20 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from arrows.combinators import AndFan, Apply, Choice, Fold, Function, Item, Layer, Map, Metric, Pipe, Scan
-from arrows.combinators.scans import BothWays
+from arrows.combinators import (
+    AndFan,
+    Apply,
+    Choice,
+    Fan,
+    Fold,
+    Function,
+    Item,
+    Layer,
+    Map,
+    Metric,
+    Pipe,
+    Scan,
+)
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import SELECT, first_of, name_of, origin_of
 from arrows.inference.traces import Traces
@@ -176,7 +188,7 @@ def network_result(v: Var) -> Guess:
     origin, t = origin_of(v), ground(v)
     if origin is None or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
-    if isinstance(origin.form, BothWays):
+    if isinstance(origin.form, Fan) and origin.form.kind == "Bidirectional":
         return (
             f"{origin.form.kind} gives the pair of its outputs and its last states",
             "take the outputs with ar.GetItem(0), and the pair of last states with ar.GetItem(1)",

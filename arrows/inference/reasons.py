@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.combinators import AndFan, AnyBlock, Choice, DerivedBlock, Fan, Layer, Pipe, Read
+from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Layer, Pipe, Read
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
@@ -115,11 +115,11 @@ def origin_words(v: Var, shown: Occurrence | None, site: SourceLine | None = Non
 
 def _call(form: AnyBlock) -> str:
     """Writes a block by kind and arguments, even if it has a name."""
-    if isinstance(form, Pipe) and not isinstance(form, DerivedBlock):
+    if isinstance(form, Pipe) and form.is_chain:
         return form.label if len(form.label) <= 40 else f"a chain of {len(form.parts)}"
     if isinstance(form, Fan):
         return form.label if len(form.label) <= 40 else f"a fan of {len(form.parts)}"
-    return f"{form.kind}({form.arguments()})"
+    return str(form.summary())
 
 
 # Whole errors
@@ -290,7 +290,7 @@ def name_of(occurrence: Occurrence) -> str:
     label = form.label
     if len(label) <= 40:
         return label
-    if isinstance(form, Pipe) and not isinstance(form, DerivedBlock):
+    if isinstance(form, Pipe) and form.is_chain:
         return f"a chain of {len(form.parts)}"
     return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"
 

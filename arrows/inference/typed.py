@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from arrows.combinators import (
     AndFan,
     AnyBlock,
-    Block,
     Choice,
     Composition,
     Fan,
+    Fold,
     Graph,
-    OneOfWithPreBlock,
     Optional,
     Pipe,
+    Reduce,
     Reference,
+    Scan,
 )
 from arrows.typesys import types as T
 
@@ -203,7 +204,7 @@ def title(form: AnyBlock, width: int = LABEL) -> str:
         return label
     if form.name is not None:
         return f"{label[: width - 3]}..."
-    if type(form) is Pipe:
+    if isinstance(form, Pipe) and form.is_chain:
         return f"a chain of {len(form.parts)}"
     return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"[:width]
 
@@ -221,10 +222,10 @@ def visible(typed: Typed) -> list[TreePart]:
         typed = typed.parts[0]  # the wiring graph inside is the Composition itself
     if typed.knot is not None:
         return [TreePart("", typed.knot.body)] if typed.knot.fix is typed else []
-    written = typed.form.written()
-    if written is None:
+    form = typed.form
+    if not shows_arguments(form):
         return [TreePart(_role(typed, i), part) for i, part in enumerate(typed.parts)]
-    wanted = {id(piece) for piece in written if isinstance(piece, Block)}
+    wanted = {id(block) for block in form.spelling.blocks}
     tree_parts: list[TreePart] = []
     todo = list(enumerate(typed.parts))[::-1]
     while todo:
@@ -233,9 +234,14 @@ def visible(typed: Typed) -> list[TreePart]:
             tree_parts.append(TreePart(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
-    if isinstance(typed.form, OneOfWithPreBlock):
-        return [TreePart(role, part.typed) for role, part in zip(typed.form.roles, tree_parts, strict=True)]
+    if form.spelling.roles:
+        return [TreePart(role, x.typed) for role, x in zip(form.spelling.roles, tree_parts, strict=True)]
     return tree_parts
+
+
+def shows_arguments(form: AnyBlock) -> bool:
+    """Whether the parts that its author wrote are not simply the parts that a block has."""
+    return isinstance(form, (Fold, Reduce, Scan)) or (isinstance(form, Pipe) and not form.is_chain)
 
 
 def case_names(form: Choice[Any, Any]) -> list[str]:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from arrows import ops
-from arrows.combinators import (
-    DerivedBlock,
-    Map,
-    Windows,
-    function_name,
-    options_written,
-    window_steps,
-    written_call,
-)
-from arrows.combinators.base.printing import Pieces
+from arrows.combinators import Block, Map, derived, function_name, options_written, window_steps
 from arrows.layers import initializers
 from arrows.layers.fc import FC, Activation
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
+from arrows.typesys.did_you_mean import explains_arguments
 
 
-class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
+@explains_arguments("layer")
+def Conv1d(
+    size: int,
+    kernel_size: int,
+    *,
+    stride: int = 1,
+    padding: int | str = 0,
+    dilation: int = 1,
+    activation: Activation | None = None,
+    bias: bool = True,
+    initializer: Initializer = initializers.glorot_uniform,
+    name: str | None = None,
+) -> Block[Sequence[Any], Sequence[Any]]:
     """A convolution over a sequence of vectors [in], to a sequence of vectors [size].
 
     With s the stride, d the dilation and p the padding, where zeros stand for elements beyond the ends::
@@ -63,71 +67,20 @@ class Conv1d(DerivedBlock[Sequence[Any], Sequence[Any]]):
     >>> len(block.eval([[1, 2, 3], [4, 5, 6]]))
     2
     """
-
-    def __new__(cls, *args: Any, **keywords: Any) -> Self:
-        written_call(cls, args, keywords, "layer")
-        return super().__new__(cls)
-
-    def __init__(
-        self,
-        size: int,
-        kernel_size: int,
-        *,
-        stride: int = 1,
-        padding: int | str = 0,
-        dilation: int = 1,
-        activation: Activation | None = None,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name=name)
-        words = [str(size), str(kernel_size), *options_written(0, padding, stride, dilation)]
-        words += [] if activation is None else [f"activation={function_name(activation)}"]
-        self._written = ", ".join(words if bias else [*words, "bias=False"])
-        filters = _Filters(self._written, size, activation, bias, initializer, name=name)
-        windows = window_steps(
-            kernel_size,
-            padding,
-            stride,
-            dilation,
-            windows=_ReceptiveField,
-            written=self._written,
-            name=name,
-        )
-        self._parts = (*windows, Map(filters))
-
-    def written(self) -> Pieces:
-        return [self._written]
-
-
-class _ReceptiveField(Windows):
-    """The elements that the filters of a `Conv1d` see, [kernel_size, in] for each place."""
-
-    kind = "Conv1d"
+    words = [str(size), str(kernel_size), *options_written(0, padding, stride, dilation)]
+    words += [] if activation is None else [f"activation={function_name(activation)}"]
+    words += [] if bias else ["bias=False"]
+    filters = _Filters(size, activation, bias, initializer)
     element = "ar.Vector(size)"
+    windows, *rest = window_steps("Conv1d", kernel_size, padding, stride, dilation, element=element)
+    speaking = [windows, filters]
+    return derived("Conv1d", words, windows, *rest, Map(filters), speaking=speaking, name=name)
 
 
 class _Filters(FC[Any, Any]):
     """The matrix product of a `Conv1d`, from a window [kernel_size, in] to [size]."""
 
     kind = "Conv1d"
-
-    def __init__(
-        self,
-        written: str,
-        size: int,
-        activation: Activation | None,
-        bias: bool,
-        initializer: Initializer,
-        *,
-        name: str | None,
-    ) -> None:
-        super().__init__(size, activation, bias, initializer, name=name)
-        self._written = written
-
-    def arguments(self, depth: int = 2) -> str:
-        return self._written
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if not isinstance(input, T.Tensor) or input.ndim != 2 or not input.floating:

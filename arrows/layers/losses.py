@@ -37,8 +37,8 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
 
-    def arguments(self, depth: int = 2) -> str:
-        return self._words
+    def arguments(self) -> list[str]:
+        return [self._words] if self._words else []
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         """The loss of one example, a scalar."""

@@ -40,7 +40,7 @@ _PLAIN = {NoneType, bool, int, str, bytes, type(Ellipsis)}
 _CONSTANT_MODULES = {"arrows", "builtins", "numpy", "math", "cmath", "operator", "functools", "itertools"}
 _READ_ANYTHING = {"eval", "exec", "globals", "__import__"}  # functions that reach what no name tells
 _LOADS_OF_GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
-_NO_ARGUMENTS = {"site", "_sealed"}  # attributes of every block
+_NO_ARGUMENTS = {"site", "_sealed", "_spelling"}  # attributes of every block
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def content_of(block: object) -> Content | None:
                 key += (name, kind, value)
             elif kind is float:
                 key += (name, repr(value))  # 0.0 equals -0.0, but has other results
-            elif name != "site":
+            elif name not in _NO_ARGUMENTS:
                 break
         else:
             return Content(tuple(key), [], set())

@@ -44,13 +44,13 @@ from arrows.training.progress import Epoch, Evaluation, History, Progress, figur
 from arrows.training.saving import MEMBERS
 from arrows.training.schedules import rate_at
 from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.did_you_mean import explains_keywords
+from arrows.typesys.did_you_mean import explains_arguments
 from arrows.typesys.errors import NotFiniteError
 
 _STEPS, _SECONDS = 64, 1.0  # after so many steps, or so long, the losses of a GPU are read
 
 
-@explains_keywords("train")
+@explains_arguments("train")
 def train(
     model: Learner,
     examples: object,

@@ -204,10 +204,10 @@ def refuse_arguments(
     raise ArrowTypeError(message(f"cannot call {call} at {SourceLine.here()}", reason=reason, hint=hint))
 
 
-def explains_keywords(table: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a function says what may be meant by a keyword argument that it does not have.
+def explains_arguments(table: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: a function says what may be meant by arguments that it does not take.
 
-    >>> @explains_keywords("optimizer")
+    >>> @explains_arguments("optimizer")
     ... def step(learning_rate):
     ...     return learning_rate
     >>> step(learning_rate=3)
@@ -217,8 +217,7 @@ def explains_keywords(table: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> R:
-            if keywords:
-                refuse_arguments(function, args, keywords, table=table)
+            refuse_arguments(function, args, keywords, table=table)
             return function(*args, **keywords)
 
         return call

@@ -48,11 +48,13 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a reduction with a default": lambda b: isinstance(b, ar.Max) and b.default is not None,
     "a reduction that has none": lambda b: isinstance(b, ar.Max) and b.default is None,
     "a tree of pairs with a default": lambda b: isinstance(b, ar.Reduce) and b.default is not None,
-    "attention that gives its weights": lambda b: isinstance(b, ar.Attention) and b.need_weights,
+    "attention that gives its weights": lambda b: (
+        b.kind == "Attention" and "need_weights=True" in b.spelling.arguments
+    ),
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.initial_state_from_input,
     "a fold that starts from its input": lambda b: isinstance(b, ar.Fold) and b.initial_state_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.initial_state_from_input,
-    "a choice after a block": lambda b: type(b).__name__ == "OneOfWithPreBlock",
+    "a choice after a block": lambda b: type(b).__name__ == "CasesAfter",
     "a layer that gives a scalar": lambda b: isinstance(b, ar.FC) and b.scalar,
     "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
     "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",

@@ -117,5 +117,5 @@ def test_a_choice_with_a_pre_block_prints_after_a_pickle() -> None:
         block = ar.OneOf(key, {0: field, 1: ar.Identity() >> field, 2: field}, pre_block=ar.GetItem("of"))
         copied = pickle.loads(pickle.dumps(block))
         assert str(ar.infer(copied)) == str(ar.infer(block))
-        assert (copied.keys, len(copied.cases)) == ((0, 1, 2), 3)
+        assert repr(copied) == repr(block)
         assert repr(copied.case(3, ar.Zeros([]))) == repr(block.case(3, ar.Zeros([])))

@@ -46,7 +46,7 @@ def set_name(block: AnyBlock, name: str | None) -> None:
     """Sets the name of a new block; it must be text that a file can hold."""
     if name is not None:
         require_name(block.kind, "its name", name)
-    block.name = name
+    block.__dict__["name"] = name
 
 
 def require_name(kind: str, what: str, name: object, hint: str = "") -> None:

@@ -15,7 +15,7 @@ from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.operators import WithoutValue, as_function
-from arrows.combinators.base.printing import Pieces, Precedence, call, expression
+from arrows.combinators.base.printing import Argument, Pieces, Precedence, Spelling, call, expression
 from arrows.combinators.base.recorder import call_on_wires, connect, holds_tensors, lazy_context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
@@ -68,7 +68,7 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
 
     name: str | None
     site: SourceLine
-    kind: ClassVar[str] = "Block"
+    kind: str = "Block"
     effect: bool = False
     token: Token | None = None
     operators: ClassVar[Operators]
@@ -120,21 +120,24 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
         return self.brief(2)
 
     def brief(self, depth: int) -> str:
-        """Writes `label` with parts down to a depth; deeper parts are `...`."""
+        """Writes `label` with blocks inside down to a depth; deeper ones are `...`."""
         if self.name is not None:
             return self.name
-        return f"{self.kind}({'...' if self._parts and depth == 0 else self.arguments(depth)})"
+        return f"{self.kind}({'...' if self._parts and depth == 0 else self.summary().brief(depth - 1)})"
 
-    def arguments(self, depth: int = 2) -> str:
-        """Writes the arguments between the brackets of `label`."""
-        written = self.written()
-        if written is None:
-            return ", ".join(part.brief(depth - 1) for part in self.parts)
-        return "".join(x if isinstance(x, str) else x.brief(depth - 1) for x in written)
+    @property
+    def spelling(self) -> Spelling:
+        """How its author wrote the block, in full."""
+        spelling: Spelling | None = self.__dict__.get("_spelling")
+        return spelling or Spelling(self.kind, tuple(self.arguments()))
 
-    def written(self) -> Pieces | None:
-        """The arguments between the brackets of the block printed in full; None: its parts, one by one."""
-        return None
+    def arguments(self) -> Sequence[Argument]:
+        """The arguments that make such a block, one by one."""
+        return self.parts
+
+    def summary(self) -> Spelling:
+        """The spelling that `label` shows: it may leave out what is long."""
+        return self.spelling
 
     @property
     def precedence(self) -> Precedence:
@@ -143,16 +146,7 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
 
     def pieces(self) -> Pieces:
         """Returns the block as it is printed in full: text, and the blocks inside."""
-        return call(self.kind, self.written_arguments(), self.name)
-
-    def written_arguments(self) -> list[Pieces]:
-        """Returns the arguments between the brackets of the block printed in full, one by one."""
-        written = self.written()
-        if written is not None:
-            return [written]
-        if self.parts:
-            return [[part] for part in self.parts]
-        return [[self.arguments()]] if self.arguments() else []
+        return call(self.spelling, self.name)
 
     # Composition
 
@@ -385,4 +379,10 @@ class Operators:
 def at_line(block: C, site: SourceLine) -> C:
     """Sets the line that messages name as the maker of a new block."""
     block.__dict__["site"] = site
+    return block
+
+
+def spelled(block: C, spelling: Spelling) -> C:
+    """Gives a new block the words of the block that its author wrote, and that is made of it."""
+    block.__dict__.update(kind=spelling.head, _spelling=spelling)
     return block

@@ -9,8 +9,11 @@ tie them together again.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from arrows.combinators.base.printing import Spelling, pieces_of
 from arrows.combinators.base.traversal import parts_first
 from arrows.typesys import SourceLine
 
@@ -38,6 +41,8 @@ def reduce(block: AnyBlock) -> tuple[Any, ...]:
         place[id(part)] = len(rows)
         if part.parts or part.definition is not None:
             state = {k: v for k, v in part.__dict__.items() if k != "_parts"}
+            if "_spelling" in state:
+                state["_spelling"] = _with_blocks(part.spelling, lambda inner: place[id(inner)])
             rows.append((type(part), state, tuple(place[id(p)] for p in part.parts)))
         else:
             rows.append(part)
@@ -56,10 +61,21 @@ def restore(rows: list[Row], root: int, knots: list[tuple[Token, int]]) -> AnyBl
         block = _empty(cls)
         block.__dict__.update(state)
         block.__dict__["_parts"] = tuple(blocks[i] for i in places)
+        if "_spelling" in state:
+            block.__dict__["_spelling"] = _with_blocks(block.spelling, blocks.__getitem__)
         blocks.append(block)
     for token, definition in knots:
         token.define(blocks[definition])  # unless another root of the same pickle has brought it already
     return blocks[root]
+
+
+def _with_blocks(spelling: Spelling, change: Callable[[Any], Any]) -> Spelling:
+    """A spelling with its blocks changed to their indices, or back."""
+    arguments = [
+        [piece if isinstance(piece, str) else change(piece) for piece in pieces_of(argument)]
+        for argument in spelling.arguments
+    ]
+    return replace(spelling, arguments=tuple(arguments))
 
 
 def deep_copy(block: B, memo: dict[int, Any]) -> B:

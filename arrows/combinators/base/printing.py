@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,47 @@ if TYPE_CHECKING:
 
 Pieces: TypeAlias = "list[AnyBlock | str]"
 """An expression in the order of reading: text, and blocks that are written where they stand."""
+
+Argument: TypeAlias = "AnyBlock | str | Pieces"
+"""An argument as its author wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How the author of a block wrote it: `head(arguments)`.
+
+    Attributes:
+        head: the function or class.
+        arguments: what stands between the brackets.
+        roles: of the blocks among the arguments, in the order in which they run; empty if nothing needs to
+            be said.
+    """
+
+    head: str
+    arguments: tuple[Argument, ...]
+    roles: tuple[str, ...] = ()
+
+    @property
+    def blocks(self) -> list[AnyBlock]:
+        """The blocks among the arguments."""
+        pieces = [piece for argument in self.arguments for piece in pieces_of(argument)]
+        return [piece for piece in pieces if not isinstance(piece, str)]
+
+    def __str__(self) -> str:
+        return f"{self.head}({self.brief(1)})"
+
+    def brief(self, depth: int) -> str:
+        """Writes the arguments alone, with blocks down to a depth."""
+        words = (
+            "".join(piece if isinstance(piece, str) else piece.brief(depth) for piece in pieces_of(argument))
+            for argument in self.arguments
+        )
+        return ", ".join(words)
+
+
+def pieces_of(argument: Argument) -> Pieces:
+    """An argument as pieces."""
+    return argument if isinstance(argument, list) else [argument]
 
 
 class Precedence(IntEnum):
@@ -134,10 +176,11 @@ def _unused(name: str, taken: dict[str, int]) -> str:
     return unused
 
 
-def call(head: str, arguments: Iterable[Pieces], name: str | None) -> Pieces:
+def call(spelling: Spelling, name: str | None) -> Pieces:
     """`head(argument, name='...')`."""
     words: list[Pieces] = [] if name is None else [[f"name={name!r}"]]
-    return [f"{head}(", *joined([*arguments, *words], ", "), ")"]
+    arguments = map(pieces_of, spelling.arguments)
+    return [f"{spelling.head}(", *joined([*arguments, *words], ", "), ")"]
 
 
 def joined(groups: Iterable[Pieces], separator: str) -> Pieces:
