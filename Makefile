@@ -6,7 +6,8 @@
 # make nightly   the tests marked nightly, then the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make check-op  what a new operation has to pass, pages included; so check-block, -layer, -form, -pass, -schedule,
 #                -metric, -optimizer: what is missing is named with its file (a quarter of a minute)
-# make pages     write docs/ops.md, reference.md, program.md and README.md's picture from the code
+# make docs      build the site into build/docs, notebooks run; a warning is an error
+# make pages     write docs/primitives.md, program.md and README.md's picture from the code
 # make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)
 # make gpu       on a machine with a GPU: the tests marked gpu, then the benchmarks beside PyTorch, whose
 #                figures go to benchmarks/results/gpu.jsonl and docs/results.md; make gpu CUDA=13 for CUDA 13;
@@ -41,7 +42,7 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-extras test-cuda lint types coverage nightly pages bench scaling gpu clean env
+.PHONY: demo test test-extras test-cuda lint types coverage nightly docs pages bench scaling gpu clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
@@ -76,9 +77,11 @@ nightly: $(VENV)/.installed-test
 	$(PY) -m pytest -n 2 -m nightly
 	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m '' --timeout 3600 $(RANDOM)
 
+docs: $(VENV)-docs/.installed
+	$(VENV)-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+
 pages: $(VENV)/.installed
-	$(PY) docs/make_ops.py
-	$(PY) docs/make_reference.py
+	$(PY) docs/make_primitives.py
 	$(PY) docs/make_program.py
 	$(PY) -m arrows show docs/picture.py:scores --output docs/picture.svg
 
@@ -127,6 +130,11 @@ $(VENV)-extras/.installed: pyproject.toml
 	sh .ci/install '$(VENV)-extras' '.[test,test-extras]'
 	touch $@
 
+$(VENV)-docs/.installed: pyproject.toml
+	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-docs'
+	sh .ci/install '$(VENV)-docs' '.[docs,sklearn]'
+	touch $@
+
 $(VENV)-cupy%/.installed: pyproject.toml
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-cupy$*'
 	$(VENV)-cupy$*/bin/python -m pip install --quiet --disable-pip-version-check 'cupy-cuda12x==$*.*'
@@ -137,5 +145,5 @@ $(PY):
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)'
 
 clean:
-	rm -rf .venv .venv-extras .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-extras .venv-docs .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,14 +15,14 @@ PASSES = "arrows/engine/program/passes"
 MISSING = "tests/test_additions.py::test_{}"
 # Kind -> the scripts that write its pages, and its tests besides `MISSING`.
 KINDS: dict[str, tuple[list[str], list[str]]] = {
-    "op": (["ops", "reference"], ["tests/ops/test_primitives.py"]),
-    "block": (["reference"], ["tests/generation/test_coverage.py"]),
-    "layer": (["reference"], ["tests/generation/test_coverage.py", "tests/layers/test_layers.py"]),
-    "form": (["reference"], ["tests/generation/test_coverage.py", "tests/combinators/test_core_forms.py"]),
+    "op": (["primitives"], ["tests/ops/test_primitives.py"]),
+    "block": ([], ["tests/generation/test_coverage.py"]),
+    "layer": ([], ["tests/generation/test_coverage.py", "tests/layers/test_layers.py"]),
+    "form": ([], ["tests/generation/test_coverage.py", "tests/combinators/test_core_forms.py"]),
     "pass": (["program"], [f"tests/{PASSES.removeprefix('arrows/')}/test_passes.py"]),
-    "schedule": (["reference"], ["tests/engine/scheduling"]),
-    "metric": (["reference"], ["tests/test_metrics.py"]),
-    "optimizer": (["reference"], ["tests/training/optimizers/test_optimizers.py"]),
+    "schedule": ([], ["tests/engine/scheduling"]),
+    "metric": ([], ["tests/test_metrics.py"]),
+    "optimizer": ([], ["tests/training/optimizers/test_optimizers.py"]),
 }
 
 

@@ -12,8 +12,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DOCSTRINGS = ("ops.md", "reference.md")
-"""Pages made of docstrings, whose sessions run where they are written."""
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -36,7 +34,7 @@ def run_page(text: str, page: str, capsys: pytest.CaptureFixture[str]) -> set[st
         if language == "python":
             capsys.readouterr()
             exec(compile("\n" * line + content, page, "exec", dont_inherit=True), names)
-        elif language == "pycon" and Path(page).name not in DOCSTRINGS:
+        elif language == "pycon":
             failed = run_session(content, page, line, names)
             assert not failed, failed
         elif language == "text":

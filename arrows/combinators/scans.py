@@ -38,7 +38,8 @@ class Scan(Block[Sequence[A], tuple[Sequence[B], S]]):
         name: the name in messages.
 
     Attributes:
-        reverse, initial_state_from_input: as given.
+        reverse: as given.
+        initial_state_from_input: as given.
         by_state: whether the step gives the next state alone, as the cell of an `RNN` does.
 
     Raises:
@@ -223,7 +224,7 @@ def Bidirectional(
     """Two recurrent networks over one sequence, one from each end.
 
     The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of
-    the last states, forward first. States begin as zeros; for others, join two `RNN`s yourself. If
+    the last states, forward first. States begin as zeros; for others, join two of `RNN` yourself. If
     both directions get the same cell, it is one layer, and both batch together.
 
     Args:

@@ -36,7 +36,8 @@ def parse_tree(
         source: the name of the text in errors.
 
     Returns:
-        Nested dicts: `{"word": w}` or `{"left": t, "right": t}`, with a `"label"` first where there is one.
+        Nested dicts with a `"word"`, or with trees as `"left"` and `"right"`; a `"label"` stands first where
+            there is one.
 
     Raises:
         InputError: unbalanced brackets, a node without two parts, text after the tree, a label that is

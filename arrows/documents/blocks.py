@@ -62,7 +62,7 @@ def number(mean: float, std: float, *, log: bool = False, written: bool = False)
 
     Args:
         mean, std: of the numbers, or of their logarithms.
-        log: take sign(x) * log(1 + |x|) first, for numbers of many magnitudes.
+        log: take `sign(x) * log(1 + |x|)` first, for numbers of many magnitudes.
         written: the number is written as a text.
 
     Raises:

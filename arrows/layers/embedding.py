@@ -134,7 +134,7 @@ class Embedding(Layer[A, B]):
 
     @property
     def attend(self) -> Attend[Any, Any]:
-        """The product with the transposed table: from a vector [size] to its inner product with each row.
+        """The product with the transposed table, from a vector [size] to its inner product with each row.
 
         A block, and the same one each time: `h >> embed.attend`, or `embed.attend(h)` on a wire, in a
         `Function` and on the fly.  As the scores of a word that is to come, it ties the table of the words

@@ -182,7 +182,7 @@ class LazyBatch(LazyCalls):
         """The value of a scalar and its gradients, forward and backward in batches.
 
         Returns:
-            The loss, a scalar of the device; and the gradients by parameter name, as `Model.value_and_grad`
+            The loss, a scalar of the device, and the gradients by parameter name, as `Model.value_and_grad`
             gives them.
 
         Raises:
@@ -198,7 +198,7 @@ class LazyBatch(LazyCalls):
         """Computes gradients, calls ``check`` with the loss, takes the optimizer's step, returns the loss.
 
         Raises:
-            As `value_and_grad`, and whatever ``check`` or the optimizer raises.
+            Exception: as of `value_and_grad`, and whatever ``check`` or the optimizer raises.
         """
         return self._differentiation.train_step(self._loss_id(loss), optimizer, check)
 

@@ -15,7 +15,8 @@ class ShapeError(ArrowTypeError):
         hint: the obvious repair, if there is one.
 
     Attributes:
-        reason, hint: as given; `str` holds both.
+        reason: as given; `str` holds it too.
+        hint: as given; `str` holds it too.
         site: the line outside of the library that called the operation. In a batch on the fly that is the
             line of the mistake, and `str` holds it too.
 

@@ -61,7 +61,7 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
         axis: the axis of x; in the result the axes of the index take its place.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range.
+        IndexError: when computed, an index is out of range.
 
     >>> import numpy as np
     >>> gather(np.array([[1.0, 2.0, 3.0]]), np.array([2, 0]), axis=1).tolist()
@@ -116,7 +116,7 @@ def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorL
         dtype: element type of the result; `compile(float_type=...)` replaces a floating one.
 
     Raises:
-        IndexOutOfRange: when computed, an index is out of range.
+        IndexError: when computed, an index is out of range.
 
     >>> import numpy as np
     >>> one_hot(np.array([2, 0]), 3).tolist()

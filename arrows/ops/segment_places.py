@@ -44,7 +44,7 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
             None promises that there is none.
 
     Raises:
-        IndexOutOfRange: when computed, a place is beyond the ends, and there is no default.
+        IndexError: when computed, a place is beyond the ends, and there is no default.
 
     >>> from arrows.ops import EagerEvaluation
     >>> xs = EagerEvaluation().value(np.array([1.0, 2.0, 3.0]), rows=0)

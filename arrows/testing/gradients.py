@@ -76,7 +76,7 @@ def check_grads(
         function: takes tensors and tuples of them, as a Function does; layers may be called in it.
         arguments: arrays, `Elements` for sequences, and tuples of them.
         parameters: gives the parameters' values; their initializers by default.
-        tolerance: the greatest |a - b| / (1 + max|b|) for a gradient a and its differences b.
+        tolerance: the greatest `|a - b| / (1 + max|b|)` for a gradient a and its differences b.
         step: the step of the differences.
         seed: the seed of cotangents and parameters.
 

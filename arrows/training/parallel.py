@@ -262,7 +262,7 @@ def world() -> Any:
         `MPI.COMM_WORLD` of mpi4py, if a launcher has started several processes; else None.
 
     Raises:
-        MissingExtraError: pip install 'arrows[mpi]'.
+        ModuleNotFoundError: pip install 'arrows[mpi]'.
         ArrowValueError: the launcher and MPI do not belong together, so that each process would be alone.
 
     >>> comm = world()

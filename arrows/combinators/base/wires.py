@@ -50,8 +50,9 @@ class Wire(WithoutValue, Generic[B_co]):
     Attributes:
         recorder: the recorder of the calls on it.
         place: its number among the recorder's wires; None for an item that nothing has read so far.
-        parent, key, arity: for an item, the wire that it belongs to, its key there, and the number of items
-            if it came from `ar.unpack`.
+        parent: for an item, the wire that it belongs to.
+        key: for an item, its key there.
+        arity: for an item from `ar.unpack`, the number of items.
         site: the line that made it.
 
     Raises:

@@ -186,10 +186,10 @@ class Model(Placed, Preparing, Observed):
                 before it; "return": the error is its result, and the others go on.
 
         Returns:
-            For each example a row, on the host: a number for a scalar, a NumPy array for a tensor with axes,
-            a dict for a record (`pandas.DataFrame(model.predict(records))` is a table), a tuple for another
-            tuple, an array for a sequence of tensors, a list of rows for another sequence, None for Void.
-            Random numbers (`ops.normal`) depend on the place in the stream, not on the batch.
+            For each example a row on the host, which is a number for a scalar, a NumPy array for a tensor
+            with axes, a dict for a record (`pandas.DataFrame(model.predict(records))` is a table), a tuple
+            for another tuple, an array for a sequence of tensors, a list of rows for another sequence, None
+            for Void. Random numbers (`ops.normal`) depend on the place in the stream, not on the batch.
 
         Raises:
             InputError: an example does not fit; the message says which of the stream, counted from 0, and for
@@ -217,9 +217,9 @@ class Model(Placed, Preparing, Observed):
             ids: as in `__call__`.
 
         Returns:
-            The loss, a scalar of the device: the mean over the examples (0 for an empty batch); and the
-            gradients by parameter name: an array of the parameter's shape, or a `RowSparse` for the table of
-            an embedding.  For each of ``inputs``: a `Ragged` with one sequence an example, a gradient for
+            The loss, a scalar of the device, which is the mean over the examples (0 for an empty batch), and
+            the gradients by parameter name: an array of the parameter's shape, or a `RowSparse` for the table
+            of an embedding.  For each of ``inputs``: a `Ragged` with one sequence an example, a gradient for
             each time the input was read: the same block on the same value reads once, wherever it stands.
 
         Raises:
@@ -256,7 +256,7 @@ class Model(Placed, Preparing, Observed):
 
         Raises:
             ArrowTypeError, ArrowValueError: that is no optimizer, or no number of examples.
-            And as `value_and_grad`, or what ``check`` raises; the parameters are as they were then.
+            Exception: as of `value_and_grad`, or what ``check`` raises; the parameters are as they were then.
         """
         if isinstance(optimizer, type) or not hasattr(optimizer, "step"):
             raise ArrowTypeError(

@@ -1,17 +1,11 @@
-"""Write docs/ops.md: every operation, from its docstring, and every primitive, from the registry.
+"""Write docs/primitives.md: every primitive with an example of its rule, from the registry.
 
-python docs/make_ops.py            write the page
-python docs/make_ops.py --check    exit with 1 if the page is not what would be written
+python docs/make_primitives.py
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import re
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +17,15 @@ from arrows.ops.primitive import no_gradient
 from arrows.typesys import types as T
 from tests.ops.table import CASES
 
-PAGE = Path(__file__).with_name("ops.md")
-
-# The chapters, in the order of the page: a module of arrows.ops each.  Modules not named here follow.
-CHAPTERS = [
-    "elementwise", "activations", "comparison", "reductions", "norms", "linear", "shaping",
-    "indexing", "lookup", "segment_ops", "dropout",
-]  # fmt: skip
+PAGE = Path(__file__).with_name("primitives.md")
 
 HEAD = """\
-# Operations
+# Primitives
 
-<!-- Written by docs/make_ops.py from the docstrings and the registry; change those. -->
+<!-- Written by docs/make_primitives.py from the registry. -->
 
-What can be computed on tensors inside a `Function` or a `Layer`, as `ar.ops.name(...)`. Functions are
-written for one example: shapes have no batch axis. Operands are tensors, NumPy arrays (constants) and
-Python numbers; given arrays and numbers alone, an operation computes at once. Shapes broadcast as in
-NumPy; element types do not mix: Python numbers take the tensor's type, and `cast` changes it. Operators
-mean operations: `+ - * / // % @ **`, `> >= < <= == !=`, `& | ~` on truth values, `x[...]`. A function cannot
-branch on values (`if x > 0`): write `where`, or choose between blocks with `OneOf`.
-
-A *sequence* inside a function is one tensor that stands for all elements; operations work on each
-element, and those of the chapter on sequences combine the elements.
-"""
-
-PRIMITIVES = """\
-## Primitives
-
-What the operations above are made of: `ar.ops.extend.primitives()`. For each an example of its rule, and
-whether it has a derivative, works element by element, or has a cheaper way to sum its result over a
+What the [operations](reference/ops.rst) are made of: `ar.ops.extend.primitives()`. For each an example of its
+rule, and whether it has a derivative, works element by element, or has a cheaper way to sum its result over a
 batch's rows (for gradients of parameters). `ar.ops.extend.register` adds one: see its documentation.
 
 | name | rule, by example | derivative | element-wise | summed over rows |
@@ -122,66 +96,8 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
 
 
 def page() -> str:
-    """The text of docs/ops.md."""
-    parts = [HEAD]
-    for chapter in chapters():
-        text = " ".join((importlib.import_module(f"arrows.ops.{chapter}").__doc__ or "").split())
-        parts.append(f"## {re.split(r'[.:;](?: |$)', text)[0]}\n")
-        parts += [described(name, function) for name, function in operations(chapter)]
-    rows = [row(ops.extend.primitives()[name]) for name in sorted(ours())]
-    return "\n".join([*parts, PRIMITIVES + "".join(rows)])
-
-
-def chapters() -> list[str]:
-    """The modules that define operations."""
-    functions = {name: getattr(ops, name) for name in ops.__all__}
-    modules = {
-        function.__module__.rpartition(".")[2]
-        for function in functions.values()
-        if inspect.isfunction(function)
-    }
-    return CHAPTERS + sorted(modules - set(CHAPTERS))
-
-
-def operations(chapter: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The public functions that a module of arrows.ops defines, in the order of its lines."""
-    module = importlib.import_module(f"arrows.ops.{chapter}")
-    functions = {
-        name: getattr(ops, name)
-        for name in ops.__all__
-        if getattr(getattr(ops, name), "__module__", "") == module.__name__
-        and inspect.isfunction(getattr(ops, name))
-    }
-    yield from sorted(functions.items(), key=lambda item: (item[1].__code__.co_firstlineno, item[0]))
-
-
-def described(name: str, function: Callable[..., Any]) -> str:
-    """One operation as Markdown: signature, text, arguments, example."""
-    signature = inspect.signature(function)
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    shown = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
-    return "\n".join([f"### `{name}{shown}`\n", *markdown(inspect.getdoc(function) or "")])
-
-
-def markdown(doc: str) -> Iterator[str]:
-    """A Google docstring as paragraphs of Markdown."""
-    for block in re.split(r"\n\n+", doc):
-        heading = re.match(r"(Args|Returns|Raises):\n", block)
-        if block.startswith(">>>"):
-            yield f"```pycon\n{block}\n```\n"
-        elif heading:
-            lines = textwrap.dedent(block[heading.end() :])
-            items = re.split(r"\n(?=\S)", lines)
-            yield f"{ {'Args': 'Arguments'}.get(heading[1], heading[1]) }:\n"
-            yield "\n".join(f"* {entry(' '.join(item.split()))}" for item in items) + "\n"
-        else:
-            yield block + "\n"
-
-
-def entry(text: str) -> str:
-    """`name: what it is` with the name as code."""
-    name, colon, rest = text.partition(": ")
-    return f"{', '.join(f'`{n}`' for n in name.split(', '))}: {rest}" if colon and len(name) < 40 else text
+    """The text of docs/primitives.md."""
+    return HEAD + "".join(row(ops.extend.primitives()[name]) for name in sorted(ours()))
 
 
 def ours() -> set[str]:
@@ -221,16 +137,6 @@ def sample(primitive: Primitive) -> tuple[tuple[T.Tensor, ...], dict[str, Any]]:
     raise LookupError(f"primitive {primitive.name!r} has no row in tests/ops/table.py")
 
 
-def main(arguments: list[str]) -> int:
-    text = page()
-    if "--check" in arguments:
-        same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-        print(f"{PAGE} is {'up to date' if same else 'out of date: run python docs/make_ops.py'}")
-        return 0 if same else 1
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"{PAGE} written")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"{PAGE} written")
