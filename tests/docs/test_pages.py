@@ -17,6 +17,7 @@ from arrows.testing import verify_program
 from tests.engine.program.written import written
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in DOCS.glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", ["primitives", "program"])
@@ -89,16 +90,14 @@ def test_the_files_that_a_page_names_exist(page: str) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS.glob("*.md"))]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     path = DOCS.parent / page
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", path.read_text(encoding="utf-8"))
     assert not [link for link in links if not (path.parent / link).exists()]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/on-the-fly.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_names_that_a_page_uses_exist(page: str) -> None:
     text = (DOCS.parent / page).read_text(encoding="utf-8")
     for name in set(re.findall(r"\bar\.(\w+(?:\.\w+)*)", text)):
