@@ -99,11 +99,9 @@ class ArraySteps:
             step, scratches = self.code(change.rule)
             for block in row_blocks(self.device, gradient):
                 counts = count if isinstance(count, int) else count[block]
-                parts, scratch = (
-                    [array[block] for array in targets],
-                    self._scratch_like(gradient[block], scratches),
-                )
-                step(gradient[block], factor, *parts, *self.numbers(change, counts), *scratch)
+                parts = [array[block] for array in targets]
+                scratch = self._scratch_like(gradient[block], scratches)
+                step(gradient[block], factor, parts, self.numbers(change, counts), scratch)
 
     def _change_rows(self, change: Change, gradient: RowSparse, factor: Array | None) -> None:
         device, targets, count = self.device, change.targets, change.count
@@ -117,7 +115,7 @@ class ArraySteps:
             taken, scratch = memory[: len(targets)], memory[len(targets) :]
             for array, part in zip(targets, taken, strict=True):
                 device.take(array, rows, part)
-            step(values, factor, *taken, *self.numbers(change, device.take(count, rows)), *scratch)
+            step(values, factor, taken, self.numbers(change, device.take(count, rows)), scratch)
             for array, part in zip(targets, taken, strict=True):
                 array[rows] = part
 

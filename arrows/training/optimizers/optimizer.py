@@ -259,8 +259,8 @@ class Optimizer:
 
         Args:
             model: the model whose parameters to change.
-            grads: parameter name -> array of the parameter's shape, of the model's device or of NumPy, or
-                `RowSparse`. A parameter without a gradient stays as it is. Gradients of inputs, which are
+            grads: parameter name -> array of the parameter's shape, on the model's device, or `RowSparse`.
+                A parameter without a gradient stays as it is. Gradients of inputs, which are
                 `Ragged`, are ignored.
 
         Raises:
@@ -295,7 +295,7 @@ class Optimizer:
         for name, value in grads.items():
             if isinstance(value, Ragged):
                 continue
-            gradient = _on_device(device, value)
+            gradient = np.asarray(value) if isinstance(value, np.generic) else value
             parameter = self._checked(device, name, model.params.get(name), gradient)
             if not is_frozen(separate.get(name)):
                 if isinstance(gradient, RowSparse):
@@ -379,13 +379,3 @@ class Optimizer:
 def _is_of_parameters(value: object) -> bool:
     """Whether this is a model, its parameters, or a list of arrays: what PyTorch's optimizers take first."""
     return isinstance(value, (Mapping, Iterator, list, tuple)) or hasattr(value, "params")
-
-
-def _on_device(device: Device, gradient: Any) -> Any:
-    """A gradient on the model's device, if it is one of that device or of NumPy; anything else as it is."""
-    if isinstance(gradient, RowSparse):
-        rows, values = _on_device(device, gradient.rows), _on_device(device, gradient.values)
-        return RowSparse(rows, values, gradient.shape, gradient.distinct)
-    if isinstance(gradient, (np.ndarray, np.generic)):
-        return device.to_device(np.asarray(gradient))
-    return gradient

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,9 @@ Gradient: TypeAlias = Array | RowSparse
 
 StepCount: TypeAlias = int | Array
 """How many steps have changed a parameter: one number, or one for each row, float64 `[rows]`."""
+
+
+ArrayStep: TypeAlias = Callable[[Array, Array | None, list[Array], list[Any], list[Array]], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,46 +133,45 @@ def record(optimizer: Optimizer, dtype: str, *, scaled: bool) -> Rule:
     )
 
 
-def on_arrays(rule: Rule, xp: ArrayModule) -> tuple[Callable[..., None], int]:
-    """A rule as straight-line Python over arrays of a module, and how many arrays of scratch memory it takes.
+def on_arrays(rule: Rule, xp: ArrayModule) -> tuple[ArrayStep, int]:
+    """A rule over arrays of a module, and how many arrays of scratch memory it takes.
 
-    The function takes the gradient, the factor of clipping, each target, each number that `Rule.numbers_of`
+    The function takes the gradient, the factor of clipping, the targets, the numbers that `Rule.numbers_of`
     gives, and scratch memory. It changes the targets in place, and allocates nothing but truth values: a
     result goes to a target whose old value nothing reads any more, else to scratch memory.
     """
-    targets = {f"t{n}": var for n, var in enumerate(rule.targets)}
-    numbers = {f"n{n}": var for n, var in enumerate(rule.numbers)}
-    constants = {f"c{n}": var for n, var in enumerate(rule.constants)}
-    arguments = {"gradient": rule.gradient, "scale": rule.scale, **targets, **numbers}
-    names = {var: name for name, var in {**arguments, **constants}.items()}
-    namespace = {name: rule.scalar(xp, rule.constants[var]) for name, var in constants.items()}
+    constants = {var: rule.scalar(xp, number) for var, number in rule.constants.items()}
     last = {var: n for n, equation in enumerate(rule.equations) for var in equation.operands}
     last |= dict.fromkeys(rule.results, len(rule.equations))
-    owners = dict(targets)  # what lies in the memory of each target, and in scratch memory
-    lines = []
+    owners = dict(enumerate(rule.targets))  # what lies in the memory of each target, and in scratch memory
+    program: list[tuple[Callable[..., Any], tuple[Var, ...], int | None, Var]] = []
     for n, equation in enumerate(rule.equations):
-        result, read = equation.result, ", ".join(names[var] for var in equation.operands)
-        namespace[f"f{n}"] = _kernel(equation, xp)
-        if result.type != rule.gradient.type:  # of a comparison
-            names[result] = f"v{n}"
-            lines.append(f"v{n} = f{n}({read})")
-            continue
-        own = [name for name, new in zip(targets, rule.results, strict=True) if new == result]
-        over = [name for name, var in targets.items() if var in equation.operands]
-        places = (*own, *over, *(f"s{m}" for m in range(len(rule.equations))))
-        place = next(p for p in places if p not in owners or last.get(owners[p], -1) <= n)
-        names[result], owners[place] = place, result
-        lines.append(f"f{n}({read}, out={place})")
-    moves = [(old, names[var]) for old, var in zip(targets, rule.results, strict=True) if names[var] != old]
-    if len(moves) > 1:  # of two that change places each is read before
-        lines += [f"{old}_new = {new}.copy()" for old, new in moves]
-        moves = [(old, f"{old}_new") for old, _ in moves]
-    lines += [f"{old}[...] = {new}" for old, new in moves] or ["pass"]
-    scratch = [place for place in owners if place not in targets]
-    source = "\n    ".join([f"def step({', '.join([*arguments, *scratch])}):", *lines])
-    exec(compile(source, "<arrows rule of an optimizer>", "exec"), namespace)
-    step: Callable[..., None] = namespace["step"]
-    return step, len(scratch)
+        result, place = equation.result, None
+        if result.type == rule.gradient.type:  # a comparison gives truth values
+            own = (k for k, new in enumerate(rule.results) if new == result)
+            over = (k for k, var in enumerate(rule.targets) if var in equation.operands)
+            places = chain(own, over, count(len(rule.targets)))
+            place = next(k for k in places if k not in owners or last.get(owners[k], -1) <= n)
+            owners[place] = result
+        program.append((_kernel(equation, xp), equation.operands, place, result))
+
+    def step(
+        gradient: Array, scale: Array | None, targets: list[Array], numbers: list[Any], scratch: list[Array]
+    ) -> None:
+        memory = [*targets, *scratch]
+        values: dict[Var, Any] = {**constants, rule.gradient: gradient, rule.scale: scale}
+        values |= zip((*rule.targets, *rule.numbers), (*targets, *numbers), strict=True)
+        for kernel, operands, place, result in program:
+            out = {} if place is None else {"out": memory[place]}
+            values[result] = kernel(*[values[var] for var in operands], **out)
+        moves = [(old, values[var]) for old, var in zip(targets, rule.results, strict=True)]
+        moves = [(old, new) for old, new in moves if new is not old]
+        if len(moves) > 1:  # of two that change places each is read before
+            moves = [(old, new.copy()) for old, new in moves]
+        for old, new in moves:
+            old[...] = new
+
+    return step, len(owners) - len(rule.targets)
 
 
 def _kernel(equation: Equation, xp: ArrayModule) -> Callable[..., Any]:
