@@ -123,18 +123,10 @@ def check_grads(
             check_close(got, wanted, tolerance, f"gradient of {name}")
 
 
-def _flat(arguments: tuple[Any, ...]) -> list[HostArray]:
-    arrays: list[HostArray] = []
-    stack = list(reversed(arguments))
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Elements):
-            arrays += item.arrays
-        elif isinstance(item, tuple):
-            stack.extend(reversed(item))
-        else:
-            arrays.append(np.asarray(item))
-    return arrays
+def _flat(item: Any) -> list[HostArray]:
+    if isinstance(item, tuple):
+        return [array for part in item for array in _flat(part)]
+    return list(item.arrays) if isinstance(item, Elements) else [np.asarray(item)]
 
 
 def _wrap(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, product
 from typing import Any
@@ -170,17 +170,8 @@ class _Check:
             on_host = Segments.of(np, np.array(bounds))
             offsets = self.device.to_device(np.array(bounds))
             ids = self.device.to_device(host_array(on_host.ids))
-            for segments in (
-                Segments(
-                    offsets=offsets,
-                    ids=ids,
-                    count=count,
-                    total=total,
-                    longest=on_host.longest,
-                    gapless=on_host.gapless,
-                ),
-                Segments.of(xp, offsets, total),
-            ):
+            known = replace(on_host, offsets=offsets, ids=ids)
+            for segments in (known, Segments.of(xp, offsets, total)):
                 name = f"{primitive.name} over segments {bounds}"
                 operands = list(map(self.device.to_device, rows))
                 self._kernel(kernel, operands, wanted, name, segments=segments)

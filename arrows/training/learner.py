@@ -11,19 +11,11 @@ from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable
 
 
-class PreparedExamples(Protocol):
-    """Examples that are selected by index, as those of a `Prepared`."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, numbers: Any, /) -> Any: ...
-
-
 class Learner(Trainable, Protocol):
     """A model that learns: `arrows.compile` and `OnTheFly.learner` return such models."""
 
-    def prepare(self, examples: Any, /) -> PreparedExamples:
-        """Reads the examples once for all epochs; returns a prepared set as it is."""
+    def prepare(self, examples: Any, /) -> Any:
+        """Reads the examples once for all epochs; the result has a length, and parts by index."""
 
     def train_step(
         self,

@@ -24,7 +24,7 @@ from arrows.engine.scheduling import AtOnce, share_of
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.training.content import content_of
-from arrows.training.learner import Learner, PreparedExamples
+from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.optimizers.rule import Gradient
 from arrows.training.progress import Progress
@@ -76,7 +76,7 @@ class Ranks:
                 self._comm.Abort(1)
             raise
 
-    def agree(self, model: Learner, prepared: PreparedExamples, **settings: object) -> None:
+    def agree(self, model: Learner, prepared: object, **settings: object) -> None:
         """Refuses ranks that run different things: their sums would mean nothing, or never come.
 
         Raises:

@@ -8,22 +8,14 @@ from typing import Any, Protocol, TypeVar
 
 from arrows.engine.device import Device, host_array
 from arrows.engine.planning import GrowingParams
-from arrows.ops.arrays import Array
+from arrows.ops import RowSparse
+from arrows.ops.arrays import Array, HostArray
 
 Value = TypeVar("Value", Array, int, int | Array)
 
 # Elements in a block. A step of SGD on 900 x 1500 numbers takes 0.50 ms with it, 0.62 with twice as many and
 # 0.80 with all at once; Adam 2.70, 2.90 and 3.84. With a quarter it takes 1.1 to 1.2 times as long.
 BLOCK = 1 << 17
-
-
-class Described(Protocol):
-    """The shape and element type of an array, which may be on any device or in a file."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> Any: ...  # NumPy's element type, or its name
 
 
 class Trainable(Protocol):
@@ -44,7 +36,7 @@ def all_parameters(model: Trainable) -> dict[str, Array]:
     return {**params, **params.waiting} if isinstance(params, GrowingParams) else dict(params)
 
 
-def notation(array: Described) -> str:
+def notation(array: Array | HostArray | RowSparse) -> str:
     """Element type and shape of an array of any device, in the short notation of types."""
     return f"{array.dtype}{list(array.shape)}" if array.shape else str(array.dtype)
 

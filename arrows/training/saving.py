@@ -24,13 +24,13 @@ from typing import Any
 
 from arrows.engine.device import host_array
 from arrows.engine.planning import GrowingParams
-from arrows.ops.arrays import Array
+from arrows.ops.arrays import Array, HostArray
 from arrows.storage import CHECKSUM, read_arrays, read_texts, require_path, write_arrays
 from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
 from arrows.training.optimizers import Optimizer
 from arrows.training.outline import outline
-from arrows.training.parameters import Described, Trainable, all_parameters, notation
+from arrows.training.parameters import Trainable, all_parameters, notation
 from arrows.training.progress import Progress
 from arrows.training.schedules import rate_text
 from arrows.typesys import ArrowValueError
@@ -38,6 +38,7 @@ from arrows.typesys.errors import message
 from arrows.typesys.quoting import escaped
 
 Texts = Mapping[str, str]
+Arrays = Mapping[str, Array] | Mapping[str, HostArray]
 
 OURS = "arrows."
 """The beginning of the keys that this package reserves for its own texts."""
@@ -213,9 +214,7 @@ def user_texts(texts: Texts) -> dict[str, str]:
     return {key: text for key, text in texts.items() if not key.startswith(OURS)}
 
 
-def differences(
-    entries: Mapping[str, Described], params: Mapping[str, Described], coming: Collection[str] = ()
-) -> list[str]:
+def differences(entries: Arrays, params: Arrays, coming: Collection[str] = ()) -> list[str]:
     """The differences between the arrays of a file and the parameters of a model, a line each.
 
     Args:
@@ -248,7 +247,7 @@ def _assign(model: Trainable, values: Mapping[str, Array], only_from: str | None
         model.params.expect({name: values[name] for name in coming}, only_from)
 
 
-def _require_fit(path: Path, model: Trainable, arrays: Mapping[str, Described], texts: Texts) -> None:
+def _require_fit(path: Path, model: Trainable, arrays: Arrays, texts: Texts) -> None:
     """Refuses parameters that are not those of the model, or that may belong to other layers of it."""
     coming = _names_to_come(model, arrays)
     problems = differences(arrays, model.params, coming)
