@@ -82,7 +82,7 @@ SHORT = {name.rpartition(".")[2]: name for name in PUBLIC if re.match(r"\w+$|.*\
 NOT_MADE = {
     "Block", "Callback", "DocumentModel", "Epoch", "Evaluation", "Examination", "History", "LazyBatch",
     "LazyTensor", "Model", "Optimizer", "Prepared", "Progress", "Proposal", "Ragged", "RowSparse",
-    "Sentiment", "StepLoss", "StreamingMetric", "TagExamination", "Tagger", "TensorLike", "Type", "Wire",
+    "Sentiment", "StepLoss", "StreamingMetric", "Tagger", "TensorLike", "Type", "Wire",
 }  # fmt: skip
 
 

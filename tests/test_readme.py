@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/notebooks").glob("*.md")),
+]
+BLOCK = re.compile(r"^```(?:\{code-cell\} )?(\w*)\n(?::.*\n)*(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -30,7 +34,7 @@ def run_page(text: str, page: str, capsys: pytest.CaptureFixture[str]) -> set[st
     blocks = list(BLOCK.finditer(text))
     for block in blocks:
         language, content = block.groups()
-        line = text[: block.start()].count("\n") + 1  # so that an error names the page's own line
+        line = text[: block.start(2)].count("\n")  # so that an error names the page's own line
         if language == "python":
             capsys.readouterr()
             exec(compile("\n" * line + content, page, "exec", dont_inherit=True), names)
