@@ -41,7 +41,7 @@ from arrows.combinators.layer import Layer, written_call
 from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
 from arrows.combinators.places import At, Shift, Window, options_written, window_steps
-from arrows.combinators.recursion import Fix, Reference, Token, fix
+from arrows.combinators.recursion import Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
 from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll, Zip, ZipWith
@@ -109,7 +109,6 @@ __all__ += [
     "Apply",
     "Choice",
     "Fan",
-    "Fix",
     "Graph",
     "Item",
     "Read",

@@ -112,6 +112,7 @@ class CasesAfter(Pipe[Any, Any]):
     def __init__(self, choice: Choice[Any, Any], pre_block: object, *, name: str | None = None) -> None:
         before = as_block(pre_block, "the pre_block of a OneOf")
         key, keys, cases = choice.selector, choice.keys, choice.cases
+        self.keys = keys
         selector: AnyBlock = key if isinstance(key, Block) else Transform(key)
         after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in cases)
         # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
@@ -133,7 +134,7 @@ class CasesAfter(Pipe[Any, Any]):
         if isinstance(selector, Transform) and selector not in self.spelling.blocks:
             selector = selector.function  # it was given as a function
         cases = [after.parts[1] for after in choose.cases]
-        pairs = [*zip(choose.keys, cases, strict=True), (key, block)]
+        pairs = [*zip(self.keys, cases, strict=True), (key, block)]
         chosen: Cases[Any, Any, Any] = Cases(selector, *_checked(pairs))
         return CasesAfter(chosen, both.parts[1], name=self.name)
 

@@ -17,7 +17,7 @@ from arrows.combinators.folds import Fold, Reduce
 from arrows.combinators.inputs import Read, Transform
 from arrows.combinators.items import Item, Nth
 from arrows.combinators.notation import Graph
-from arrows.combinators.recursion import Fix, Reference
+from arrows.combinators.recursion import Reference
 from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, Unroll, Zip
 from arrows.typesys import ArrowTypeError
@@ -27,7 +27,6 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Fan,
     Graph,
     Choice,
-    Fix,
     Reference,
     Map,
     Fold,

@@ -22,12 +22,12 @@ class Token:
         name: the name of the recursive block.
         site: the line that made it.
         declared: whether it is a declaration, which is defined later.
+        alone: whether its definition refers to no other, so that it is printed where it stands first.
         input, output: the declared types, or None.
         definition: the block that references with this token stand for, wherever they are; it is set once.
-            None for the token of a `Fix`, whose references stand for the `Fix` inside its body alone.
     """
 
-    __slots__ = ("declared", "definition", "input", "name", "output", "site")
+    __slots__ = ("alone", "declared", "definition", "input", "name", "output", "site")
 
     def __init__(
         self,
@@ -36,9 +36,11 @@ class Token:
         output: T.Type | None = None,
         site: SourceLine | None = None,
         declared: bool = False,
+        alone: bool = False,
     ) -> None:
         self.name = name
         self.declared = declared
+        self.alone = alone
         self.input = input
         self.output = output
         self.site = site if site is not None else SourceLine.here()
@@ -54,12 +56,14 @@ class Token:
 
     @property
     def words(self) -> str:
-        """Names the declaration in messages."""
+        """Names the block in messages."""
+        if not self.declared:
+            return f"the recursive block {self.name}"
         return f"the declaration {self.name}" if self.name != DECLARATION else "a declaration"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Leaves out the definition, which leads back here: pickles of blocks hold the definitions themselves.
-        return Token, (self.name, self.input, self.output, self.site, self.declared)
+        return Token, (self.name, self.input, self.output, self.site, self.declared, self.alone)
 
     def __repr__(self) -> str:
         return f"<token {self.name}>"
@@ -71,16 +75,17 @@ DECLARATION = "declaration"  # the name of a declaration to which the user gave 
 
 
 class Reference(Block[A, B]):
-    """A recursive block by its name: inside its own definition, or, if its token has a definition, anywhere.
+    """The core form of recursion: a recursive block by its name, inside of its own definition and anywhere.
 
     Attributes:
-        token: shared with the `Fix` or the declaration that it refers to.
+        token: what all references to the block share; it has the definition.
     """
 
     kind = "fix"
     token: Token
 
-    def __init__(self, token: Token) -> None:
+    def __init__(self, token: Token, *, name: str | None = None) -> None:
+        set_name(self, name)
         self.token = token
 
     def arguments(self) -> list[str]:
@@ -94,28 +99,6 @@ class DeclaredReference(Reference[A, B]):
     """A reference that stands for the definition of a declaration."""
 
     kind = "ForwardDeclaration"
-
-
-class Fix(Block[A, B]):
-    """The core form of recursion: inside the body, references with this token stand for the whole.
-
-    Attributes:
-        token: the token that the references share.
-        body: the definition; the only part.
-    """
-
-    kind = "fix"
-    token: Token
-
-    def __init__(self, token: Token, name: str, body: Block[A, B]) -> None:
-        set_name(self, name)
-        self.token = token
-        self._parts = (body,)
-
-    @property
-    def body(self) -> AnyBlock:
-        """The definition of the recursive block."""
-        return self.parts[0]
 
 
 class MakesFix(Protocol):
@@ -251,9 +234,11 @@ def fix(definition: Any = _LATER, *, input_type: object = None, output_type: obj
         )
     if len(parameters) > 1:
         return _several(definition, parameters, input_type, output_type)
-    token = Token(name, _declared(input_type), _declared(output_type))
-    body = definition(Reference(token))
-    return Fix(token, name, as_block(body, f"the definition of {name} that its function returned"))
+    token = Token(name, _declared(input_type), _declared(output_type), alone=True)
+    block: Reference[Any, Any] = Reference(token, name=name)
+    body = definition(block)
+    token.define(as_block(body, f"the definition of {name} that its function returned"))
+    return block
 
 
 def _several(

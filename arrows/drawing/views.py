@@ -12,7 +12,6 @@ from arrows.combinators import (
     Composition,
     Constant,
     Fan,
-    Fix,
     Graph,
     Layer,
     Optional,
@@ -132,16 +131,14 @@ class DrawnBlock(NamedTuple):
         """Identifies a recursive block and its references by one value; None for other blocks."""
         if self.typed is not None:
             return id(self.typed.knot) if self.typed.knot is not None else None
-        return id(self.form.token) if isinstance(self.form, (Fix, Reference)) else None
+        return id(self.form.token) if isinstance(self.form, Reference) else None
 
     @property
     def opens(self) -> bool:
         """Whether the block is recursive itself, and not a reference to a recursive block."""
         if self.typed is not None:
             return self.typed.knot is not None and self.typed.knot.fix is self.typed
-        return isinstance(self.form, Fix) or (
-            isinstance(self.form, Reference) and self.form.definition is not None
-        )
+        return self.form.definition is not None
 
     @property
     def dissolves(self) -> bool:

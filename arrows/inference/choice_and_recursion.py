@@ -1,4 +1,4 @@
-"""`Choice`, `Fix` and `Reference`: cases, recursive blocks, and the check that a recursion can end."""
+"""`Choice` and `Reference`: cases, recursive blocks, and the check that a recursion can end."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from arrows.combinators import (
-    AnyBlock,
     Choice,
     Constant,
-    Fix,
     Fold,
     Item,
     Length,
@@ -140,54 +138,40 @@ def _case_words(case: Occurrence, index: int) -> str:
 # Recursion
 
 
-def fix(inference: Inference, fix: Occurrence) -> None:
-    assert isinstance(fix.form, Fix)
-    token = fix.form.token
-    _tie(inference, fix, fix.form.body, "")
-    inference.knots.setdefault(id(token), []).append(fix)
-    inference.todo.append(Leave([token]))
-
-
 def reference(inference: Inference, reference: Occurrence) -> None:
     assert isinstance(reference.form, Reference)
-    token = reference.form.token
-    enclosing = inference.knots.get(id(token))
-    if enclosing:
-        reference.knot = enclosing[-1]
-        inference.solver.join(reference.input, reference.knot.parts[0].input, reference)
-        inference.gives(reference, reference.knot.output)
+    token, solver = reference.form.token, inference.solver
+    knot = inference.knots.get(id(token))
+    if knot is not None:
+        reference.knot = knot
+        solver.join(reference.input, knot.parts[0].input, reference)
+        inference.gives(reference, knot.output)
         return
     if token.definition is None:
-        raise _loose_reference(reference)
-    # The first occurrence of a reference that has a definition is its knot. Knots whose definitions refer to
-    # one another all stay open until the walk leaves the outermost, so that it enters no definition twice.
+        raise _undefined(reference)
+    # The first occurrence of a reference is its knot. Knots whose definitions refer to one another all stay
+    # open until the walk leaves the outermost, so that it enters no definition twice.
+    reference.knot = inference.knots[id(token)] = reference
+    path = reference.path
+    path.word = f"{path.word} > {token.name}" if path.word else token.name
     group = inference.components.of(token.definition)
     open_tokens = inference.groups.get(group)
-    _tie(inference, reference, token.definition, token.name)
-    inference.knots.setdefault(id(token), []).append(reference)
+    input = Var()  # what the entrance and the references have in common
+    if token.input is not None:
+        declared = inference.floats(token.input)
+        input = of_type(declared, Cause(reference, reads=True, says=declared))
+    if token.output is not None:
+        inference.gives(reference, inference.floats(token.output))
+    solver.join(reference.input, input, reference)
+    inference.containers.append((reference.input, input))
+    part = inference.enter(reference, token.definition, input, None, "")
+    solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
     if open_tokens is None:
         inference.groups[group] = [token]
         inference.todo.append(Leave(inference.groups[group], group))
     else:
         open_tokens.append(token)
         inference.inner.add(id(reference))
-
-
-def _tie(inference: Inference, knot: Occurrence, body: AnyBlock, word: str) -> None:
-    """Ties a knot: the result of the body becomes the result of the recursive block."""
-    knot.knot = knot
-    token = knot.form.token
-    assert token is not None
-    input = Var()  # what the entrance and the references have in common
-    if token.input is not None:
-        declared = inference.floats(token.input)
-        input = of_type(declared, Cause(knot, reads=True, says=declared))
-    if token.output is not None:
-        inference.gives(knot, inference.floats(token.output))
-    inference.solver.join(knot.input, input, knot)
-    inference.containers.append((knot.input, input))
-    part = inference.enter(knot, body, input, None, word)
-    inference.solver.join(part.output, knot.output, Edge(knot, 0, _explain_body))
 
 
 def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -207,26 +191,17 @@ def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:
     )
 
 
-def _loose_reference(reference: Occurrence) -> ArrowTypeError:
-    """Makes the error for a reference that stands outside of its definition, or has none."""
-    form = reference.form
-    assert isinstance(form, Reference)
-    token = form.token
-    if token.declared:
-        return problem(
-            f"cannot use {token.words}",
-            reference,
-            f"it was declared at {token.site}, and is not resolved: nothing says what it stands for",
-            "resolve it before the block is used: declaration.resolve_to(block)",
-            Side(token.name, "? -> ?", form.site),
-        )
-    return problem(
-        f"cannot use the reference {form.label} here",
-        reference,
-        f"the reference that fix passes to the definition of {form.label} may be used only inside it",
-        f"elsewhere use the finished block {form.label} itself",
-        Side(form.label, "? -> ?", form.site),
-    )
+def _undefined(reference: Occurrence) -> ArrowTypeError:
+    """Makes the error for a reference that has no definition."""
+    token = reference.form.token
+    assert token is not None
+    reason = f"it was declared at {token.site}, and is not resolved: nothing says what it stands for"
+    hint = "resolve it before the block is used: declaration.resolve_to(block)"
+    if not token.declared:
+        reason = "the function that returns its definition has not ended"
+        hint = "use the block that ar.fix returns"
+    side = Side(token.name, "? -> ?", reference.form.site)
+    return problem(f"cannot use {token.words}", reference, reason, hint, side)
 
 
 # Recursions without end

@@ -13,7 +13,6 @@ from arrows.combinators import (
     Choice,
     Constant,
     Fan,
-    Fix,
     Fold,
     Graph,
     Map,
@@ -326,7 +325,7 @@ def still_open(inference: Inference) -> ArrowTypeError:
     hint = "say what flows in, for instance ar.infer(block, input=[300])"
     if isinstance(form, Constant):
         side, hint = "output", "give the missing case: ar.Optional(some, ar.Zeros(type))"
-    elif isinstance(form, (Reference, Fix)):
+    elif isinstance(form, Reference):
         hint = ending_hint(occurrences)
     elif isinstance(form, (Map, Fold)):
         hint = f"put a block that reads the data before {form.kind}"

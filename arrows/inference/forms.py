@@ -25,7 +25,6 @@ RULES: dict[type[AnyBlock], FormRule] = {
     core.Fan: wiring.fan,
     core.Graph: wiring.graph,
     core.Choice: choice_and_recursion.choice,
-    core.Fix: choice_and_recursion.fix,
     core.Reference: choice_and_recursion.reference,
     core.Map: maps.map_,
     core.Zip: maps.zip_,

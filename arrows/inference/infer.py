@@ -120,7 +120,7 @@ class Inference:
     Attributes:
         occurrences: all occurrences, each before its parts.
         repeats: whether any occurrence stands at several places.
-        knots: for the token of each recursive block, the occurrences that are being walked, innermost last.
+        knots: for the token of each recursive block that is being walked, its occurrence.
         groups: for the number of each component, the tokens of its definitions that are being walked.
         inner: the identities of knots that nothing outside of their component enters.
         layers: for the identity of each layer, its occurrences.
@@ -146,7 +146,7 @@ class Inference:
         self.solver = Solver()
         self.occurrences: list[Occurrence] = []
         self.todo: list[Occurrence | Leave] = []
-        self.knots: dict[int, list[Occurrence]] = {}
+        self.knots: dict[int, Occurrence] = {}
         self.components = Components()
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
@@ -181,9 +181,8 @@ class Inference:
             occurrence = todo.pop()
             if isinstance(occurrence, Leave):
                 for token in occurrence.tokens:
-                    self.knots[id(token)].pop()
-                if occurrence.group is not None:
-                    self.groups.pop(occurrence.group)
+                    del self.knots[id(token)]
+                self.groups.pop(occurrence.group)
                 continue
             if occurrence.entered:
                 continue

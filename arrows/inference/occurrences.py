@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from arrows.combinators import (
     AnyBlock,
     Choice,
-    Fix,
     Pipe,
     Read,
     Reference,
@@ -50,7 +49,7 @@ class Occurrence:
         edge: the edge over which its input comes; None where that is the input of `outer`.
         parts: the occurrences of its parts.
         trace: for an `Apply`, what it computes, once the input type is ground.
-        knot: for a `Fix` or `Reference`, the occurrence at which its recursion begins.
+        knot: for a `Reference`, the occurrence at which its recursion begins.
         first: for a layer that stands in several places, its first occurrence.
     """
 
@@ -88,11 +87,11 @@ class Leave:
 
     Attributes:
         tokens: the tokens of these blocks.
-        group: the number of their component; None for a `Fix`.
+        group: the number of their component.
     """
 
     tokens: list[Token]
-    group: int | None = None
+    group: int
 
 
 # Not frozen: a frozen one takes four times as long to make, and there is one for nearly each occurrence.
@@ -156,14 +155,10 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
     """
     blocks = parts_first(root)
     outer: dict[int, list[int]] = {}
-    bodies = {id(block.token): block.body for block in blocks if isinstance(block, Fix)}
     for block in blocks:
         inside = list(block.parts)
         if isinstance(block, Reference):
-            definition = block.definition
-            if definition is None:
-                definition = bodies.get(id(block.token))
-            inside += [definition] if definition is not None else []
+            inside += [block.definition] if block.definition is not None else []
         for part in inside:
             outer.setdefault(id(part), []).append(id(block))
     todo = [id(block) for block in blocks if wanted(block)]

@@ -4,8 +4,7 @@ One `Typed` stands for one occurrence of a block: a block that reads two values 
 types. A block that reads the same value at several places is one `Typed`, which is a part of several others,
 unless the block has an effect.
 
-A recursive block has one `Knot` for each occurrence of its `Fix`, and the references inside point to it. If
-definitions refer to one another, the first reference to each of them has its knot.
+The first reference to a recursive block has its `Knot`, and the references inside point to it.
 """
 
 from __future__ import annotations
@@ -93,9 +92,9 @@ class Typed:
         form: the block.
         input: the type of its input, ground.
         output: the type of its result, ground.
-        parts: its typed parts, in the order of the core form; empty for `Fix` and `Reference`.
+        parts: its typed parts, in the order of the core form; empty for a `Reference`.
         trace: for an `Apply`, what it computes; else None.
-        knot: for a `Fix` or `Reference`, the recursive block that it stands for; else None.
+        knot: for a `Reference`, the recursive block that it stands for; else None.
         path: where it stands; the first place, if there are several.
         places: the number of places where it stands; the result is computed once for all of them.
 
@@ -120,7 +119,7 @@ class Typed:
     __repr__ = __str__
 
     def walk(self) -> Iterator[Typed]:
-        """Yields every occurrence once, in the order of the expression; a knot's body follows its `Fix`."""
+        """Yields every occurrence once, in the order of the expression; a body follows its reference."""
         todo = [self]
         repeated: set[int] = set()
         while todo:
@@ -144,7 +143,7 @@ class Knot:
         name: the name of the recursive block.
         outer: whether a block outside of its component enters it. Of definitions that refer to one another,
             those that only the others use have inner knots.
-        fix: the occurrence of the `Fix` or `Reference` that made the knot.
+        fix: the occurrence of the `Reference` that made the knot.
         body: the typed definition.
     """
 

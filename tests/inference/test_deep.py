@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.combinators import Fix, has_effects
+from arrows.combinators import Reference, has_effects
 from arrows.typesys import types as T
 from tests.profile import NIGHTLY, sampled
 
@@ -93,7 +93,7 @@ def test_deep_recursion_pickles() -> None:
     for _ in range(DEEP):
         block = ar.fix(_Definition(block))
     twin = pickle.loads(pickle.dumps(block))
-    assert isinstance(twin, Fix) and ar.infer(twin).output == T.Tensor(())
+    assert isinstance(twin, Reference) and ar.infer(twin).output == T.Tensor(())
 
 
 class _Definition:

@@ -28,7 +28,7 @@ def test_the_first_example() -> None:
     assert (typed.input, typed.output) == (INPUT, state)
     assert typed.knot is not None and typed.knot.name == "tree" and typed.knot.fix is typed
     references = [t for t in typed.walk() if isinstance(t.form, Reference)]
-    assert len(references) == 2
+    assert len(references) == 3
     assert all(t.knot is typed.knot and (t.input, t.output) == (INPUT, state) for t in references)
     assert all(t.trace is not None for t in typed.walk() if isinstance(t.form, Apply))
     cells = {id(t.trace) for t in typed.walk() if t.form.kind == "TreeLSTM"}

@@ -250,19 +250,6 @@ def in_the_other_order(build, s):
     )
 
 
-@mutation("recursion", "a reference outside of its definition stands for nothing", r"me|fix|definition")
-def taken_outside(f, join):
-    kept: list[Any] = []
-
-    def inner(me: Any) -> Any:
-        kept.append(me)
-        deeper = (FIRST >> me & SECOND >> me) >> join
-        return ar.OneOf(KEY, {True: deeper, False: f})
-
-    good = ar.fix(inner)
-    return good, lambda: (FIRST >> good & SECOND >> kept[0]) >> join
-
-
 @mutation(
     "recursion",
     "no case ends without the block itself, so nothing gives a type",

@@ -58,7 +58,7 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
         kind: the word by which users know blocks of this class: its name, unless it says another.
         parts: the blocks that stand directly inside, in a fixed order.
         effect: whether it does something besides giving a result, whatever stands inside.
-        token: shared by a `Fix` and its references, so that they find one another.
+        token: of a recursive block, what its references share.
 
     Example:
         >>> import arrows as ar

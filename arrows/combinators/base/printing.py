@@ -121,11 +121,15 @@ def expression(block: AnyBlock) -> str:
             text.append(name)
         elif x.token is not None:
             name = names.get(id(x.token))
-            if name is None:
-                name = names[id(x.token)] = _unused(x.token.name, taken)
-                if x.definition is not None:
-                    definitions.append((name, x.definition))
-            todo.extend((")", *x.parts, f"fix({name}: ") if x.parts else (name,))
+            if name is not None or x.definition is None:
+                text.append(name or x.token.name)
+                continue
+            name = names[id(x.token)] = _unused(x.token.name, taken)
+            if x.token.alone:
+                todo.extend((")", x.definition, f"fix({name}: "))
+            else:
+                text.append(name)
+                definitions.append((name, x.definition))
         else:
             todo.extend(reversed(x.pieces()))
         if not todo and definitions:

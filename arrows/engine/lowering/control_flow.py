@@ -1,4 +1,4 @@
-"""`Pipe`, `Fan`, `Graph`, `Choice`, `Fix`, `Reference` and `Shared`: which blocks run, and on what."""
+"""`Pipe`, `Fan`, `Graph`, `Choice`, `Reference` and `Shared`: which blocks run, and on what."""
 
 from __future__ import annotations
 

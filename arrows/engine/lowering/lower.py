@@ -37,7 +37,6 @@ EMITTERS: dict[type[AnyBlock], Emitter] = {
     core.Fan: control_flow.emit_fan,
     core.Graph: control_flow.emit_graph,
     core.Choice: control_flow.emit_choice,
-    core.Fix: control_flow.emit_recursion,
     core.Reference: control_flow.emit_recursion,
     core.Map: sequences.emit_map,
     core.Zip: sequences.emit_zip,

@@ -19,7 +19,6 @@ MEANINGS: dict[type[core.AnyBlock], Meaning] = {
     core.Fan: control_flow.fan,
     core.Graph: control_flow.graph,
     core.Choice: control_flow.choice,
-    core.Fix: control_flow.call,
     core.Reference: control_flow.call,
     core.Map: sequences.map_elements,
     core.Zip: sequences.zip_columns,
