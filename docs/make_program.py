@@ -76,7 +76,7 @@ h = sigmoid(o) * tanh(c)
 ```
 
 where `x` is zeros at a pair. `print(model.program("cell"))` shows the programs of both operations,
-`print(model.program())` those of all, and `arrows show FILE.py:NAME --program` those of a block in a file.
+`print(model.program())` those of all.
 This is the program of a pair:
 
 """

@@ -1,4 +1,4 @@
-"""`arrows show`: draws a block, or the schedule of a batch, or prints programs."""
+"""`arrows show`: draws a block, or the schedule of a batch."""
 
 from __future__ import annotations
 
@@ -49,15 +49,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `arrows show` to a parser."""
     add = parser.add_argument
     add("file", metavar="FILE.py:NAME", help="a block in a file; a name may have dots")
-    instead = parser.add_mutually_exclusive_group()
     schedule = (
         "draw instead the schedule of a batch: the first 64 examples of a list in the file or a .jsonl file"
     )
-    instead.add_argument("--schedule", metavar="EXAMPLES", help=schedule)
-    program = "print instead the programs of the operations: those of gradients, where there is a loss"
-    instead.add_argument("--program", action="store_true", help=program)
+    add("--schedule", metavar="EXAMPLES", help=schedule)
     add("--how", choices=SCHEDULES, default="strata", help="with --schedule: which (default: strata)")
-    add("--batch", metavar="EXAMPLES", help="with --program: examples whose rows and steps are counted")
     add("--input", type=block_type, metavar="TYPE", help="assume this type for the input: float32[300]")
     add("--format", choices=FORMATS, help="default: by the ending of --output, or text")
     endings = ", ".join(ending for endings in FORMATS.values() for ending in endings if ending)
@@ -69,8 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Draws a block; an ill-typed one is drawn without types.
 
-    Returns the exit status: 1 if the block is ill-typed; then the error is printed, and there is neither
-    schedule nor program.
+    Returns the exit status: 1 if the block is ill-typed; then the error is printed, and there is no
+    schedule.
     """
     path, name = split(options.file)
     if options.output is not None:
@@ -84,15 +80,13 @@ def run(options: argparse.Namespace) -> int:
     named = block_named(module, name, path) if name is not None else _only_block(module, path)
     ill, text = "", ""
     try:
-        if options.program:
-            text = _program(named, _examples(options.batch, module, path))
-        elif options.schedule:
+        if options.schedule:
             text = _schedule(named, _examples(options.schedule, module, path)[:MOST], options.how, format)
         else:
             text = _drawn(named, ar.infer(named.block, options.input), "", format)
     except ArrowTypeError as error:
         ill = f"{type(error).__name__}: {error}"
-        text = "" if options.schedule or options.program else _drawn(named, None, ill, format)
+        text = "" if options.schedule else _drawn(named, None, ill, format)
         print(f"arrows show: {named.name} is ill-typed\n{printable_lines(ill)}", file=sys.stderr)
     if options.output is None:
         print(text, end="")
@@ -120,22 +114,13 @@ def _only_block(module: ModuleType, path: Path) -> NamedBlock:
     raise ArrowValueError(f"say which block of {path.name} to show, as {path}:NAME; there are {names}")
 
 
-def _examples(source: str | None, module: ModuleType, path: Path) -> list[Any]:
+def _examples(source: str, module: ModuleType, path: Path) -> list[Any]:
     """The examples of a `.jsonl` file, or those that a name in the user's module stands for."""
-    if source is None:
-        return []
     is_file = source.endswith(".jsonl")
     examples = read_json_lines(source).to_list() if is_file else attribute(module, source, path)
     if not isinstance(examples, (list, tuple)):
         raise ArrowValueError(f"{source} must be a list of examples, not {type(examples).__name__}")
     return list(examples)
-
-
-def _program(named: NamedBlock, examples: list[Any]) -> str:
-    model = ar.compile(named.block, jit=False)
-    if "loss" in model.metrics:
-        model = ar.compile(named.block, loss="loss", jit=False)
-    return f"{model.program(examples=examples or None)}\n"
 
 
 def _schedule(named: NamedBlock, examples: list[Any], how: str, format: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from arrows.data.file_examples import FileReader, Lines, Source, decoded
 from arrows.typesys import InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys.quoting import quoted, shortened
 
 Tree = dict[str, Any]
 
@@ -162,31 +162,20 @@ def _parse(text: str, source: str, line: int, labelled: bool | None, num_classes
             opened, node, parts = open_nodes.pop()
             tree = _closed(node, parts, labelled)
             if tree is None:
-                holds = "one tree" if parts else "nothing"
-                reason = f"the node opened at {place(opened)} should hold one word or two trees"
-                raise error(position, f"{reason} and holds {holds}")
+                holds = ", ".join("a word" if isinstance(part, str) else "a tree" for part in parts)
+                reason = f"the node opened at {place(opened)} holds {shortened(holds, 40) or 'nothing'}"
+                raise error(position, f"{reason}, and should hold one word or two trees")
             if open_nodes:
                 open_nodes[-1][2].append(tree)
             else:
                 finished = tree
             continue
-        if open_nodes:
-            opened, node, parts = open_nodes[-1]
-            if labelled and not node:
-                # str.isdigit alone would accept '²', and int() would accept '1_0' and other scripts' digits.
-                if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < num_classes):
-                    raise error(
-                        position, f"expected a label from 0 to {num_classes - 1}, got {quoted(token)}"
-                    )
-                node["label"] = int(token)
-                continue
-            if len(parts) == 2:
-                reason = f"the node opened at {place(opened)} has two parts already"
-                raise error(position, f"{reason}, got {quoted(token)}")
-            if labelled and parts and (isinstance(parts[0], str) or token != "("):
-                reason = f"a node holds one word or two trees, got {quoted(token)} after its first part"
-                raise error(position, reason)
-        if token == "(":
+        if labelled and open_nodes and not open_nodes[-1][1]:
+            # str.isdigit alone would accept '²', and int() would accept '1_0' and other scripts' digits.
+            if not (token.isascii() and token.isdigit() and len(token) < 10 and int(token) < num_classes):
+                raise error(position, f"expected a label from 0 to {num_classes - 1}, got {quoted(token)}")
+            open_nodes[-1][1]["label"] = int(token)
+        elif token == "(":
             open_nodes.append((position, {}, []))
         elif open_nodes:
             open_nodes[-1][2].append(token if labelled else {"word": token})
@@ -205,7 +194,7 @@ def _parse(text: str, source: str, line: int, labelled: bool | None, num_classes
 def _closed(node: Tree, parts: list[Tree | str], labelled: bool) -> Tree | None:
     """The tree of a node whose bracket closes; None if it has a wrong number of parts."""
     match parts:
-        case [left, right]:
+        case [dict(left), dict(right)]:
             return node | {"left": left, "right": right}
         case [str(word)]:
             return node | {"word": word}

@@ -90,14 +90,12 @@ def generate(count: int, *, seed: int = 0, num_words: tuple[int, int] = (1, 20))
         Labelled trees, like those of `arrows.data.parse_tree`.
 
     Raises:
-        ArrowValueError: `count` is negative, or `num_words` is not a range of positive numbers.
+        ArrowValueError: `num_words` is not a range of positive numbers.
 
     >>> from arrows.data import format_tree
     >>> print(format_tree(generate(1, seed=11, num_words=(3, 3))[0]))
     (2 (2 script) (2 (2 but) (2 ending)))
     """
-    if count < 0:
-        raise ArrowValueError(f"generate: count is {count}, and should be 0 or more")
     least, most = num_words
     if not 1 <= least <= most:
         raise ArrowValueError(

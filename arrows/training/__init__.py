@@ -12,7 +12,6 @@ from arrows.training.checkpointer import Checkpoint
 from arrows.training.loop import train
 from arrows.training.optimizers import (
     SGD,
-    Adadelta,
     Adagrad,
     Adam,
     AdamW,
@@ -34,7 +33,6 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
 __all__ = [
     "SGD",
-    "Adadelta",
     "Adagrad",
     "Adam",
     "AdamW",

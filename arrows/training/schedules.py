@@ -238,18 +238,8 @@ def rate_text(rate: object) -> str:
     if not callable(rate):
         return repr(float(rate))  # type: ignore[arg-type]
     name: str = getattr(rate, "__qualname__", "")
-    # A schedule of ours is named by its call.
-    return name if name.endswith(")") else without_addresses(repr(rate))
-
-
-def without_addresses(text: str) -> str:
-    """Removes memory addresses, as the `repr` of many objects contains them, from a text."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
-
-
-def is_frozen(rate: Rate | None) -> bool:
-    """Whether a parameter's separate rate is the number 0; a schedule that reaches 0 does not freeze."""
-    return rate is not None and not callable(rate) and rate == 0
+    # A schedule of ours is named by its call; the `repr` of others may have an address.
+    return name if name.endswith(")") else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(rate))
 
 
 def require_rate(what: str, rate: Any) -> None:

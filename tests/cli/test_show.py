@@ -1,4 +1,4 @@
-"""`arrows show`: the choice of block, format and destination; schedules and programs."""
+"""`arrows show`: the choice of block, format and destination; schedules."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ bad = ar.Vector(3) >> ar.Vector(4)
 open_one = ar.FC(2, name="<b>open</b>")
 add = ar.Function(lambda total, x: total + x, name="add")
 folded = ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([]))
-learn = small >> ar.Function(lambda x: (x * x).sum())
-named = small >> ar.AllOf(ar.Function(lambda x: (x * x).sum()) >> ar.Metric("loss"), ar.Identity())
-data = {"train": [[1, 2, 3], [4], [5, 6]], "points": [[1, 2, 3], [3, 4, 5]]}
+data = {"train": [[1, 2, 3], [4], [5, 6]]}
 """
 
 
@@ -84,9 +82,8 @@ def test_an_ill_typed_block_is_drawn_without_types_and_told(path, capsys):
     assert ">Vector(4)</text>" in out and 'class="type"' not in out
     assert "cannot compose Vector(3) &gt;&gt; Vector(4)" in out
     assert "bad is ill-typed\nArrowTypeError: cannot compose" in err
-    for more in (["--program"], ["--schedule", "data.train"]):
-        status, out, err = show(capsys, f"{path}:bad", *more)
-        assert (status, out) == (1, "") and "bad is ill-typed\nArrowTypeError: " in err
+    status, out, err = show(capsys, f"{path}:bad", "--schedule", "data.train")
+    assert (status, out) == (1, "") and "bad is ill-typed\nArrowTypeError: " in err
 
 
 def test_without_a_name_there_must_be_one_block(path, tmp_path, capsys):
@@ -132,16 +129,3 @@ def test_the_schedule_of_a_batch(path, tmp_path, capsys):
         out = tmp_path / f"schedule.{ending}"
         assert cli.main(["show", f"{path}:folded", "--schedule", "data.train", "--output", str(out)]) == 0
         assert "step 3: add, 1 row<" in out.read_text(encoding="utf-8")
-
-
-def test_programs_of_a_block(path, tmp_path, capsys):
-    status, out, _ = show(capsys, f"{path}:small", "--program")
-    assert status == 0 and out.startswith("program FC\noperand 0: float32[3] row of slab 0, early\n")
-    assert "step_back" not in out and "# rows" not in out
-    for name in ("learn", "named"):
-        out = show(capsys, f"{path}:{name}", "--program")[1]
-        assert "gradient of FC_1/weight[0:3, 0:2] += " in out
-    written = tmp_path / "program.txt"
-    more = ("--program", "--batch", "data.points", "--output", str(written))
-    assert show(capsys, f"{path}:small", *more)[0] == 0
-    assert written.read_text(encoding="utf-8").startswith("# rows: 2, steps: 1\nprogram FC\n")

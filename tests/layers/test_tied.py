@@ -17,7 +17,7 @@ from arrows.drawing import CHARACTERS, lay_out, scene_of, to_text
 from arrows.engine import reference
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.ops import RowSparse, trace
-from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
+from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from tests.agree import agree
@@ -33,7 +33,6 @@ OPTIMIZERS: tuple[Any, ...] = (
     lambda: AdamW(0.01, weight_decay=0.1),
     lambda: RMSprop(0.01),
     lambda: Adagrad(0.05),
-    lambda: Adadelta(),
 )
 
 

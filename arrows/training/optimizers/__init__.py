@@ -5,7 +5,7 @@
 that has kernels. `averages.py` averages parameters over the steps.
 """
 
-from arrows.training.optimizers.algorithms import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
+from arrows.training.optimizers.algorithms import SGD, Adagrad, Adam, AdamW, RMSprop
 from arrows.training.optimizers.optimizer import Optimizer
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]

@@ -166,40 +166,6 @@ class RMSprop(Optimizer):
         return parameter - rate * (gradient / (ops.sqrt(squares) + self.epsilon))
 
 
-@dataclass(eq=False)
-class Adadelta(Optimizer):
-    """Adadelta: steps in the unit of the parameter, scaled by past steps over past gradients.
-
-    s <- rho * s + (1 - rho) * gradient^2; delta = sqrt(d + epsilon) / sqrt(s + epsilon) * gradient; d <-
-    rho * d + (1 - rho) * delta^2; parameter <- parameter - learning_rate * delta (Zeiler, "ADADELTA: An
-    Adaptive Learning Rate Method", arXiv:1212.5701, 2012, algorithm 1, where the learning rate is 1).
-
-    Args:
-        rho: decay of the running averages of squares, in [0, 1).
-        epsilon: above 0; the first steps are about as large as its square root.
-        learning_rate, weight_decay, clip_norm, rates, average, dense: see `Optimizer`.
-
-    >>> Adadelta().learning_rate
-    1.0
-    """
-
-    learning_rate: Rate = 1.0
-    _: KW_ONLY
-    rho: float = 0.95
-    epsilon: float = 1e-6
-
-    @property
-    def slots(self) -> Mapping[str, float]:
-        return {"squares": 0.0, "deltas": 0.0}
-
-    def update(self, parameter: Any, gradient: Any, state: dict[str, Any], *, rate: Any, step: Any) -> Any:
-        squares = state["squares"] = self.rho * state["squares"] + (1 - self.rho) * (gradient * gradient)
-        ratio = (state["deltas"] + self.epsilon) / (squares + self.epsilon)
-        delta = ops.sqrt(ratio) * gradient
-        state["deltas"] = self.rho * state["deltas"] + (1 - self.rho) * (delta * delta)
-        return parameter - rate * delta
-
-
 def _total_weight(beta: float, step: Any) -> Any:
     """1 - beta^step, the total weight of a running average that began at 0.
 

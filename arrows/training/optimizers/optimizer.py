@@ -24,7 +24,7 @@ from arrows.training.optimizers.averages import Averages
 from arrows.training.optimizers.kernel_steps import KernelSteps
 from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
-from arrows.training.schedules import Rate, is_frozen, rate_at, rate_text, rates_by_name, require_rate
+from arrows.training.schedules import Rate, rate_at, rate_text, rates_by_name, require_rate
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import refuse_arguments
 
@@ -45,7 +45,7 @@ _RANGES = {
 class Optimizer:
     """What all optimizers have in common: they change a model's parameters in place, and keep state.
 
-    `SGD`, `Adagrad`, `Adam`, `AdamW`, `RMSprop` and `Adadelta` say how one parameter changes, by `update`; so
+    `SGD`, `Adagrad`, `Adam`, `AdamW` and `RMSprop` say how one parameter changes, by `update`; so
     does an optimizer of one's own, which is a dataclass too if it has numbers to choose. Write an update with
     operators and functions of `arrows.ops` that work element by element: it is recorded once, and runs on
     blocks of rows, or as a kernel of a GPU.
@@ -297,7 +297,7 @@ class Optimizer:
                 continue
             gradient = np.asarray(value) if isinstance(value, np.generic) else value
             parameter = self._checked(device, name, model.params.get(name), gradient)
-            if not is_frozen(separate.get(name)):
+            if separate.get(name) != 0:  # a schedule that reaches 0 does not freeze
                 if isinstance(gradient, RowSparse):
                     gradient = taker.merge(gradient, dense=self.dense)
                 pairs[name] = parameter, gradient

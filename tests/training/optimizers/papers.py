@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
+from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
 
 
 def sgd(w, gradients, rate, momentum=0.0, decay=0.0):
@@ -54,19 +54,6 @@ def rmsprop(w, gradients, rate, rho=0.9, epsilon=1e-8, decay=0.0):
     return w
 
 
-def adadelta(w, gradients, rate=1.0, rho=0.95, epsilon=1e-6, decay=0.0):
-    """Zeiler 2012, algorithm 1."""
-    g2 = x2 = np.zeros_like(w)
-    for g in gradients:
-        if g is not None:
-            g = g + decay * w
-            g2 = rho * g2 + (1 - rho) * g**2
-            delta = -np.sqrt(x2 + epsilon) / np.sqrt(g2 + epsilon) * g
-            x2 = rho * x2 + (1 - rho) * delta**2
-            w = w + rate * delta
-    return w
-
-
 CASES = [
     (lambda **k: SGD(0.1, **k), lambda w, g: sgd(w, g, 0.1)),
     (lambda **k: SGD(0.1, momentum=0.9, **k), lambda w, g: sgd(w, g, 0.1, 0.9)),
@@ -90,11 +77,6 @@ CASES = [
         lambda **k: RMSprop(0.01, rho=0.5, epsilon=1e-3, weight_decay=0.1, **k),
         lambda w, g: rmsprop(w, g, 0.01, 0.5, 1e-3, 0.1),
     ),
-    (lambda **k: Adadelta(**k), lambda w, g: adadelta(w, g)),
-    (
-        lambda **k: Adadelta(0.5, rho=0.5, epsilon=1e-3, weight_decay=0.1, **k),
-        lambda w, g: adadelta(w, g, 0.5, 0.5, 1e-3, 0.1),
-    ),
 ]
 NAMES = ["sgd", "momentum", "momentum+decay", "adagrad", "adagrad+all"]
-NAMES += ["adam", "adam+all", "adamw", "rmsprop", "rmsprop+all", "adadelta", "adadelta+all"]
+NAMES += ["adam", "adam+all", "adamw", "rmsprop", "rmsprop+all"]

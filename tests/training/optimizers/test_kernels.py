@@ -11,7 +11,7 @@ from arrows.engine.device import Device, get_device
 from arrows.engine.device.fake_devices import FakeKernelsDevice
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
+from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
 from tests.training.optimizers.test_optimizers import Model
 
 needs_compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
@@ -21,7 +21,6 @@ OPTIMIZERS: list[Any] = [
     lambda **more: AdamW(0.01, weight_decay=0.1, **more),
     lambda **more: RMSprop(0.01, **more),
     lambda **more: Adagrad(0.05, initial_accumulator_value=0.1, **more),
-    lambda **more: Adadelta(1.0, **more),
 ]
 some_optimizers = pytest.mark.parametrize(
     "make", [OPTIMIZERS[1], *(pytest.param(make, marks=pytest.mark.nightly) for make in OPTIMIZERS)]

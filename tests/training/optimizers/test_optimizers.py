@@ -15,7 +15,7 @@ from arrows.engine.device import Device, get_device
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from arrows.training import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.training import parameters as blocks
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from tests.profile import draws
@@ -178,7 +178,7 @@ def test_a_gradient_that_does_not_fit_changes_nothing() -> None:
         (lambda: Adam(epsilon=0), "Adam: epsilon is 0, and should be above 0"),
         (lambda: AdamW(weight_decay=-1), "AdamW: weight_decay is -1"),
         (lambda: RMSprop(epsilon=float("nan")), "RMSprop: epsilon is nan"),
-        (lambda: Adadelta(rho=2), "Adadelta: rho is 2"),
+        (lambda: RMSprop(0.1, rho=2), "RMSprop: rho is 2"),
         (lambda: SGD(0.1, rates={"w": -1}), r"rates\['w'\] is -1, and should be at least 0"),
         (lambda: SGD(0.1, average=0), "average is 0, and should be above 0 and at most 1"),
         (lambda: SGD(0.1, clip_norm=0), "SGD: clip_norm is 0, and should be above 0"),
@@ -267,7 +267,6 @@ ON_EMBEDDINGS = [
     (lambda **more: AdamW(0.01, weight_decay=0.1, **more), lambda t, w: t.AdamW(w, 0.01, weight_decay=0.1)),
     (lambda **more: Adagrad(0.05, **more), lambda t, w: t.Adagrad(w, 0.05)),
     (lambda **more: RMSprop(0.01, rho=0.9, **more), lambda t, w: t.RMSprop(w, 0.01, alpha=0.9)),
-    (lambda **more: Adadelta(rho=0.9, **more), lambda t, w: t.Adadelta(w, rho=0.9)),
 ]
 
 
