@@ -22,7 +22,7 @@ from arrows.combinators.core_forms import CORE_FORMS, core_form
 from arrows.combinators.declaration import ForwardDeclaration
 from arrows.combinators.effects import Metric, Shared, Tap, shared
 from arrows.combinators.fanout import AllOf, AndFan, Fan, PairItem, Record
-from arrows.combinators.folds import Fold, NoDefault, Reduce
+from arrows.combinators.folds import RNN, Bidirectional, Fold, Loop, NoDefault, Reduce, Scan
 from arrows.combinators.inputs import Input, InputTransform, Read, Scalar, Tensor, Transform, Unfit, Vector
 from arrows.combinators.items import (
     GetItem,
@@ -43,7 +43,6 @@ from arrows.combinators.onehot import OneHot, OneHotFromList
 from arrows.combinators.places import At, Shift, Window, options_written, window_steps
 from arrows.combinators.recursion import Reference, Token, fix
 from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
-from arrows.combinators.scans import RNN, Bidirectional, Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll, Zip, ZipWith
 
 # The blocks that users write, and the functions that make them; `arrows` re-exports these.
@@ -111,6 +110,7 @@ __all__ += [
     "Fan",
     "Graph",
     "Item",
+    "Loop",
     "Read",
     "Reference",
     "Shared",

@@ -13,12 +13,11 @@ from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
-from arrows.combinators.folds import Fold, Reduce
+from arrows.combinators.folds import Loop, Reduce
 from arrows.combinators.inputs import Read, Transform
 from arrows.combinators.items import Item, Nth
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
-from arrows.combinators.scans import Scan
 from arrows.combinators.sequences import Broadcast, Length, Map, Unroll, Zip
 from arrows.typesys import ArrowTypeError
 
@@ -29,9 +28,8 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Choice,
     Reference,
     Map,
-    Fold,
+    Loop,
     Reduce,
-    Scan,
     Zip,
     Broadcast,
     Length,

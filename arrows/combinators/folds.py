@@ -1,22 +1,93 @@
-"""`Fold` and `Reduce`: a user's block takes a sequence to one value, in order or as a balanced tree."""
+"""Blocks that go over elements one after the other, with a state, or combine them two by two.
+
+`Fold`, `Scan`, and the recurrent networks `RNN` and `Bidirectional`; and `Reduce`, a balanced tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypeVar, overload
 
+from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import A, AnyBlock, Block
+from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Identity
+from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.constant import InferredZeros
+from arrows.combinators.fanout import Fan
+from arrows.combinators.items import GetItem
+from arrows.combinators.sequences import ZipWith
+from arrows.typesys.did_you_mean import explains_arguments
 
+H = TypeVar("H")
 S = TypeVar("S")
 
 
-class Fold(Block[Sequence[A], S]):
+class Loop(Block[A, B]):
+    """The core form of all that goes over elements one after the other with a state: `Fold`, `Scan`, `RNN`.
+
+    Attributes:
+        by_state: whether the step gives the next state alone, and not the pair of an output and the state.
+        folds: whether the step gets (state, element), not (element, state), and the result is the last state
+            alone, not the pair of all outputs and the last state.
+        cell_word: what messages call the step.
+        reverse: whether it goes from the last element to the first.
+        initial_state_from_input: whether the input is the pair of the elements and the initial state.
+    """
+
+    by_state: ClassVar[bool] = False
+    folds: ClassVar[bool] = False
+    cell_word: ClassVar[str] = "step"
+    reverse: bool
+    initial_state_from_input: bool
+
+    def __init__(
+        self, step: object, initial_state: object, reverse: object, from_input: object, name: str | None
+    ) -> None:
+        set_name(self, name)
+        kind = f"{'an' if self.kind == 'RNN' else 'a'} {self.kind}"
+        for word, flag in (("reverse", reverse), ("initial_state_from_input", from_input)):
+            if not isinstance(flag, bool):
+                raise wrong_argument(kind, f"{word} must be True or False, not {flag!r}")
+        if from_input and initial_state is not None:
+            raise wrong_value(
+                kind,
+                "initial_state is given, and initial_state_from_input says that the input gives it",
+                hint="drop one of them",
+            )
+        if initial_state is None and not from_input and self.cell_word == "step":
+            hint = f"ar.{self.kind}(step, ar.Zeros(type)), or initial_state_from_input=True"
+            raise wrong_argument(kind, "there is no initial state", hint=hint)
+        if initial_state is None:
+            initial_state = Identity() if from_input else InferredZeros()
+        self.reverse, self.initial_state_from_input = bool(reverse), bool(from_input)
+        self._parts = (
+            as_block(step, f"the {self.cell_word} of {kind}"),
+            as_block(initial_state, f"the initial state of {kind}"),
+        )
+
+    @property
+    def step(self) -> AnyBlock:
+        """The block that goes from one state to the next."""
+        return self.parts[0]
+
+    @property
+    def initial_state(self) -> AnyBlock:
+        """The block that gives the first state."""
+        return self.parts[1]
+
+    def arguments(self) -> list[Argument]:
+        arguments: list[Argument] = [self.step]
+        if self.initial_state_from_input:
+            arguments.append("initial_state_from_input=True")
+        elif not isinstance(self.initial_state, InferredZeros):
+            arguments.append(self.initial_state)
+        return [*arguments, "reverse=True"] if self.reverse else arguments
+
+
+class Fold(Loop[Sequence[A], S]):
     """A left fold: `state = step(state, element)` for every element, from the initial state on.
 
     Args:
@@ -25,9 +96,6 @@ class Fold(Block[Sequence[A], S]):
         initial_state_from_input: the input is the pair (elements, initial state), and
             `initial_state` is not given.
         name: the name in messages.
-
-    Attributes:
-        initial_state_from_input: as given.
 
     Raises:
         ArrowTypeError: an argument is no block, or there is no initial state; at `compile`, an input without
@@ -47,7 +115,7 @@ class Fold(Block[Sequence[A], S]):
         16.0
     """
 
-    initial_state_from_input: bool
+    by_state = folds = True
 
     @overload
     def __init__(
@@ -74,37 +142,189 @@ class Fold(Block[Sequence[A], S]):
         initial_state_from_input: bool = False,
         name: str | None = None,
     ) -> None:
-        set_name(self, name)
-        if not isinstance(initial_state_from_input, bool):
-            raise wrong_argument(
-                "a Fold", f"initial_state_from_input must be True or False, not {initial_state_from_input!r}"
-            )
-        if initial_state_from_input and initial_state is not None:
-            raise wrong_value(
-                "a Fold", "initial_state is given, and initial_state_from_input says that the input gives it"
-            )
-        if initial_state is None and not initial_state_from_input:
-            hint = "ar.Fold(step, ar.Zeros(type)), or initial_state_from_input=True"
-            raise wrong_argument("a Fold", "there is no initial state", hint=hint)
-        first = (
-            Identity() if initial_state_from_input else as_block(initial_state, "the initial state of a Fold")
-        )
-        self._parts = (as_block(step, "the step of a Fold"), first)
-        self.initial_state_from_input = initial_state_from_input
+        super().__init__(step, initial_state, False, initial_state_from_input, name)
 
-    @property
-    def step(self) -> AnyBlock:
-        """The block from (state, element) to the next state."""
-        return self.parts[0]
 
-    @property
-    def initial_state(self) -> AnyBlock:
-        """The block that gives the first state."""
-        return self.parts[1]
+class Scan(Loop[Sequence[A], tuple[Sequence[B], S]]):
+    """A fold with an output at every element: `output, state = step(element, state)`.
 
-    def arguments(self) -> list[Argument]:
-        from_input = self.initial_state_from_input
-        return [self.step, "initial_state_from_input=True" if from_input else self.initial_state]
+    The input is a Python container, a sequence, or a tuple whose items have one type; the result is the pair
+    of the sequence of outputs and the last state. An empty container gives no outputs and the initial state.
+
+    Args:
+        step: from the pair (element, state) to the pair (output, next state).
+        initial_state: the first state; it gets no input (`Zeros`, `Constant`).
+        reverse: go from the last element to the first. The outputs stay in the order of their elements, and
+            the last state is that after the first element.
+        initial_state_from_input: the input is the pair (elements, initial state), and
+            `initial_state` is not given.
+        name: the name in messages.
+
+    Attributes:
+        reverse: as given.
+        initial_state_from_input: as given.
+        by_state: whether the step gives the next state alone, as the cell of an `RNN` does.
+
+    Raises:
+        ArrowTypeError: an argument is no block, or there is no initial state; at `compile`, an input without
+            elements or without end, or a step that gives no pair or another state than the initial one.
+        ArrowValueError: `initial_state`, and `initial_state_from_input`.
+
+    Source: TensorFlow Fold, `td.RNN`; Bird, "An introduction to the theory of lists" (1987), section 3
+        (accumulations).
+
+    Example:
+        >>> import arrows as ar
+        >>> add = ar.Function(lambda x, total: (total + x, total + x))
+        >>> sums, total = (ar.Map(ar.Scalar()) >> ar.Scan(add, ar.Zeros([]))).eval([1, 2, 3])
+        >>> [float(x) for x in sums], float(total)
+        ([1.0, 3.0, 6.0], 6.0)
+    """
+
+    @overload
+    def __init__(
+        self,
+        step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
+        initial_state: Callable[[Wire[None]], Wire[S]],
+        *,
+        reverse: bool = False,
+        initial_state_from_input: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Scan[Any, B, S],
+        step: Callable[[Wire[tuple[Any, S]]], Wire[tuple[B, S]]],
+        *,
+        reverse: bool = False,
+        initial_state_from_input: Literal[True],
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        step: object,
+        initial_state: object = None,
+        *,
+        reverse: bool = False,
+        initial_state_from_input: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(step, initial_state, reverse, initial_state_from_input, name)
+
+
+class RNN(Scan[A, B, S]):
+    """A recurrent network: a cell over the elements of a sequence.
+
+    The cell takes (x, state) and gives the next state, as `LSTMCell` does. The output at an element is the
+    state there, and if that is a tuple such as (h, c), its first item: h. A step whose output is something
+    else is a `Scan`.
+
+    Args:
+        cell: from the pair (element, state) to the next state.
+        initial_state: the first state; it gets no input. Zeros of the cell's state if not given.
+        reverse: go from the last element to the first. The outputs stay in the order of their elements, and
+            the last state is that after the first element.
+        initial_state_from_input: the input is the pair (elements, initial state), and
+            `initial_state` is not given.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, an input without elements or without end, a
+            cell that gives another state than it takes, or a state whose type nothing fixes.
+        ArrowValueError: `initial_state`, and `initial_state_from_input`.
+
+    Source: TensorFlow Fold, `td.RNN`.
+
+    Example:
+        >>> import arrows as ar
+        >>> outputs, (h, c) = (ar.Map(ar.Vector(3)) >> ar.RNN(ar.LSTMCell(4))).eval([[1, 2, 3], [4, 5, 6]])
+        >>> len(outputs), bool((outputs[-1] == h).all())
+        (2, True)
+    """
+
+    by_state = True
+    cell_word = "cell"
+
+    @overload
+    def __init__(
+        self: RNN[A, H, tuple[H, C]],
+        cell: Callable[[Wire[tuple[A, tuple[H, C]]]], Wire[tuple[H, C]]],
+        initial_state: Callable[[Wire[None]], Wire[tuple[H, C]]] | None = None,
+        *,
+        reverse: bool = False,
+        initial_state_from_input: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: RNN[A, S, S],
+        cell: Callable[[Wire[tuple[A, S]]], Wire[S]],
+        initial_state: Callable[[Wire[None]], Wire[S]] | None = None,
+        *,
+        reverse: bool = False,
+        initial_state_from_input: Literal[False] = False,
+        name: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: RNN[Any, Any, S],
+        cell: Callable[[Wire[tuple[Any, S]]], Wire[S]],
+        *,
+        reverse: bool = False,
+        initial_state_from_input: Literal[True],
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        cell: object,
+        initial_state: object = None,
+        *,
+        reverse: bool = False,
+        initial_state_from_input: bool = False,
+        name: str | None = None,
+    ) -> None:
+        Loop.__init__(self, cell, initial_state, reverse, initial_state_from_input, name)
+
+
+@explains_arguments("block")
+def Bidirectional(
+    forward: Callable[[Wire[tuple[A, B]]], Wire[B]],
+    backward: Callable[[Wire[tuple[A, C]]], Wire[C]],
+    *,
+    name: str | None = None,
+) -> Block[Sequence[A], tuple[Sequence[Any], tuple[Any, Any]]]:
+    """Two recurrent networks over one sequence, one from each end.
+
+    The result is a pair: the sequence of both outputs at each element, joined end to end, and the pair of
+    the last states, forward first. States begin as zeros; for others, join two of `RNN` yourself. If
+    both directions get the same cell, it is one layer, and both batch together.
+
+    Args:
+        forward: the cell from the first element on, as `RNN` takes it.
+        backward: the cell from the last element on.
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: an argument is no block; at `compile`, as `RNN`, and outputs that are no tensors which
+            can be joined.
+
+    Source: Schuster, Paliwal, "Bidirectional recurrent neural networks", 1997; Graves, Schmidhuber,
+        "Framewise phoneme classification with bidirectional LSTM", 2005.
+
+    Example:
+        >>> import arrows as ar
+        >>> both = ar.Map(ar.Vector(3)) >> ar.Bidirectional(ar.LSTMCell(4), ar.LSTMCell(5))
+        >>> ar.infer(both).output
+        (Sequence(float32[9]), ((float32[4], float32[4]), (float32[5], float32[5])))
+    """
+    first = as_block(forward, "the forward cell of a Bidirectional")
+    second = as_block(backward, "the backward cell of a Bidirectional")
+    directions: list[AnyBlock] = [RNN(first), RNN(second, reverse=True)]
+    # From the pair of (outputs, state) to the pair of both outputs, joined, and both states.
+    pairs: list[AnyBlock] = [Fan([Pipe(GetItem(side), GetItem(item)) for side in (0, 1)]) for item in (0, 1)]
+    results: AnyBlock = Fan((Pipe(pairs[0], ZipWith(Concat())), pairs[1]))
+    speaking = [*directions, results]
+    return derived("Bidirectional", [first, second], Fan(directions), results, speaking=speaking, name=name)
 
 
 class Reduce(Block[Sequence[A], A]):

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from arrows.combinators import (
     Choice,
     Constant,
-    Fold,
     Item,
     Length,
+    Loop,
     Map,
     Nth,
     Optional,
     Read,
     Reduce,
     Reference,
-    Scan,
     Zip,
 )
 from arrows.inference.occurrences import Edge, Leave, Occurrence
@@ -103,7 +102,7 @@ def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
     )
 
 
-_READERS = (Read, Item, Map, Zip, Fold, Reduce, Scan, Nth, Length)
+_READERS = (Read, Item, Map, Zip, Loop, Reduce, Nth, Length)
 """The forms that refuse None, if it is their input."""
 
 
@@ -233,7 +232,7 @@ def _ends(occurrence: Occurrence, ends: dict[int, bool]) -> bool:
     if isinstance(form, Choice):
         first_case = 1 if form.key is None else 0
         return all(parts[:first_case]) and any(parts[first_case:])
-    if isinstance(form, (Fold, Scan)):
+    if isinstance(form, Loop):
         return parts[1]
     if isinstance(form, (Map, Reduce)):
         return True

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import RNN, Fold, InferredZeros, Layer, NoDefault, Reduce, Scan
+from arrows.combinators import RNN, Fold, InferredZeros, Layer, Loop, NoDefault, Reduce
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, side_of
 from arrows.inference.rules import Misfit, as_sequence, explain_element, is_no_object, spread, type_words
@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def fold(inference: Inference, fold: Occurrence) -> None:
-    step, start = fold.form.parts
-    element = Var()
-    container, first, edge = _start(inference, fold)
-    inference.run(_elements(inference, fold, container, element), fold)
-    pair = tuple_of([fold.output, element])
-    stepped = inference.enter(fold, step, pair, Edge(fold, 0, _explain_pair), "step")
-    started = inference.enter(fold, start, first, edge, "initial_state")
-    inference.solver.join(started.output, fold.output, Edge(fold, 1, _explain_fold_state))
-    inference.solver.join(stepped.output, fold.output, Edge(fold, 0, _explain_fold_state))
-
-
 def reduce(inference: Inference, reduce: Occurrence) -> None:
     combine, default = reduce.form.parts
     inference.run(_elements(inference, reduce, reduce.input, reduce.output), reduce)
@@ -55,27 +43,29 @@ def reduce(inference: Inference, reduce: Occurrence) -> None:
     inference.solver.join(defaulted.output, reduce.output, Edge(reduce, 1, _explain_reduced))
 
 
-def scan(inference: Inference, scan: Occurrence) -> None:
-    form = scan.form
-    assert isinstance(form, Scan)
+def loop(inference: Inference, loop: Occurrence) -> None:
+    form = loop.form
+    assert isinstance(form, Loop)
     solver = inference.solver
-    element, state, output = Var(), Var(), Var()
-    inference.gives(scan, tuple_of([sequence_of(output, cause=Cause(scan)), state], cause=Cause(scan)))
-    container, first, edge = _start(inference, scan)
-    inference.run(_elements(inference, scan, container, element), scan)
-    pair, word = tuple_of([element, state]), "cell" if form.by_state else "step"
-    step = inference.enter(scan, form.step, pair, Edge(scan, 0, _explain_pair), word)
-    start = inference.enter(scan, form.initial_state, first, edge, "initial_state")
-    solver.join(start.output, state, Edge(scan, 1, _explain_scan_state))
+    element, state, output = Var(), loop.output if form.folds else Var(), Var()
+    if not form.folds:
+        inference.gives(loop, tuple_of([sequence_of(output, cause=Cause(loop)), state], cause=Cause(loop)))
+    container, first, edge = _start(inference, loop)
+    inference.run(_elements(inference, loop, container, element), loop)
+    pair = tuple_of([state, element] if form.folds else [element, state])
+    step = inference.enter(loop, form.step, pair, Edge(loop, 0, _explain_pair), form.cell_word)
+    start = inference.enter(loop, form.initial_state, first, edge, "initial_state")
+    explain = _explain_fold_state if form.folds else _explain_scan_state
+    solver.join(start.output, state, Edge(loop, 1, explain))
     result = state if form.by_state else tuple_of([output, state])
-    solver.join(step.output, result, Edge(scan, 0, _explain_scan_state))
-    if form.by_state:
-        inference.run(_output(inference, state, output), scan)
+    solver.join(step.output, result, Edge(loop, 0, explain))
+    if form.by_state and not form.folds:
+        inference.run(_output(inference, state, output), loop)
 
 
 def _start(inference: Inference, fold: Occurrence) -> tuple[Var, Var, Edge | None]:
     """Returns what holds the elements, and what the block that gives the first state gets over which edge."""
-    assert isinstance(fold.form, (Fold, Scan))
+    assert isinstance(fold.form, Loop)
     if not fold.form.initial_state_from_input:
         return fold.input, Var(VOID), Edge(fold, 1, _explain_start_input)
     container, start = Var(), Var()
@@ -115,7 +105,7 @@ def _container_and_start(inference: Inference, fold: Occurrence, container: Var,
 
 
 def _elements(inference: Inference, fold: Occurrence, container: Var, element: Var) -> Rule:
-    """`Fold`, `Scan` and `Reduce`: passes the elements of the container to the step."""
+    """`Loop` and `Reduce`: passes the elements of the container to the step."""
     yield container, as_sequence(inference, fold, container, element)
     explain = _explain_reduced_element if isinstance(fold.form, Reduce) else explain_element
     if kind_of(container) != "broadcast":
@@ -145,8 +135,11 @@ def _output(inference: Inference, state: Var, output: Var) -> Rule:
     inference.solver.unify(output, items[0])
 
 
-def check_fold(inference: Inference, fold: Occurrence) -> None:
+def check_loop(inference: Inference, fold: Occurrence) -> None:
     """Warns of a recurrent cell as the step, if types cannot tell that it gets element and state swapped."""
+    assert isinstance(fold.form, Loop)
+    if not fold.form.folds:
+        return
     cell = first_of(fold.parts[0])
     pair, state = inference.solver.ground(cell.input), getattr(cell.form, "state", None)
     if not isinstance(cell.form, Layer) or not isinstance(state, T.Type) or not isinstance(pair, T.Tuple):
@@ -170,11 +163,12 @@ def check_fold(inference: Inference, fold: Occurrence) -> None:
 
 def _explain_pair(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the pair of element and state, in the order of the form, cannot pass to its step."""
-    fold = edge.owner
-    pair, items = "(state, element)", "the state so far, and the next element"
-    if isinstance(fold.form, Scan):
-        pair, items = "(element, state)", "the next element, and the state so far"
-    role = "cell" if isinstance(fold.form, Scan) and fold.form.by_state else "step"
+    fold, form = edge.owner, edge.owner.form
+    assert isinstance(form, Loop)
+    pair, items = "(element, state)", "the next element, and the state so far"
+    if form.folds:
+        pair, items = "(state, element)", "the state so far, and the next element"
+    role = form.cell_word
     attempt = f"cannot give {pair} to {name_of(first_of(edge.part))}, the {role} of {name_of(fold)}"
     hint = f"the {role} of {_with_article(fold)} takes a pair: {items}"
     return refused_by_part(edge, clash, attempt, pair, hint)
@@ -264,7 +258,7 @@ def _two_states(fold: Occurrence, verb: str, start: Var, step: Var) -> ArrowType
 def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the initial state or of the step cannot be the state of a `Scan`."""
     scan, form = edge.owner, edge.owner.form
-    assert isinstance(form, Scan)
+    assert isinstance(form, Loop)
     step, start = scan.parts
     result = find(step.output)
     if not form.by_state and result.con is not None:
@@ -313,7 +307,7 @@ def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
 
 def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeError | None:
     """Makes the error for an `RNN` whose state has no type; None if something else is the cause."""
-    scan = next((x for x in occurrences if isinstance(x.form, Scan) and culprit in x.parts), None)
+    scan = next((x for x in occurrences if isinstance(x.form, Loop) and culprit in x.parts), None)
     if scan is None:
         return None
     cell, start = scan.parts

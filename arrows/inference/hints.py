@@ -20,6 +20,7 @@ from arrows.combinators import (
     Function,
     Item,
     Layer,
+    Loop,
     Map,
     Metric,
     Pipe,
@@ -258,13 +259,8 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
     if not isinstance(form, Apply) or t is None or not T.holds(t, T.Input):
         return NOTHING
     owner, name = _owner(occurrence, around), name_of(occurrence)
-    if (
-        owner is not None
-        and isinstance(owner.form, (Fold, Scan))
-        and isinstance(t, T.Tuple)
-        and len(t.items) == 2
-    ):
-        over = t.items[1] if isinstance(owner.form, Fold) else t.items[0]
+    if owner is not None and isinstance(owner.form, Loop) and isinstance(t, T.Tuple) and len(t.items) == 2:
+        over = t.items[1] if owner.form.folds else t.items[0]
         if isinstance(over, T.Input) and first_of(owner.parts[0]) is occurrence:
             return (
                 "the elements are Python objects, and a function takes tensors",

@@ -20,13 +20,12 @@ from arrows.combinators import (
     Choice,
     Composition,
     Fan,
-    Fold,
     Graph,
+    Loop,
     Optional,
     Pipe,
     Reduce,
     Reference,
-    Scan,
 )
 from arrows.typesys import types as T
 
@@ -240,7 +239,7 @@ def visible(typed: Typed) -> list[TreePart]:
 
 def shows_arguments(form: AnyBlock) -> bool:
     """Whether the parts that its author wrote are not simply the parts that a block has."""
-    return isinstance(form, (Fold, Reduce, Scan)) or (isinstance(form, Pipe) and not form.is_chain)
+    return isinstance(form, (Loop, Reduce)) or (isinstance(form, Pipe) and not form.is_chain)
 
 
 def case_names(form: Choice[Any, Any]) -> list[str]:

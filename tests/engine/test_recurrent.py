@@ -70,7 +70,8 @@ def test_copies_keep_which_cells_are_one(copied: Any) -> None:
     block = ar.Map(ar.Vector(3)) >> ar.Bidirectional(cell, cell)
     made = copied(block)
     assert repr(made) == repr(block)
-    assert made.parts[1].forward is made.parts[1].backward is not cell
+    forward, backward = made.parts[1].spelling.blocks
+    assert forward is backward is not cell
     assert list(ar.compile(made).params) == ["cell/weight", "cell/bias"]
     example = rows()[0]
     assert all(map(np.array_equal, made.eval(example)[0], block.eval(example)[0]))

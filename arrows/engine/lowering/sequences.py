@@ -7,11 +7,10 @@ from itertools import repeat
 import numpy as np
 
 from arrows.combinators import (
-    Fold,
     Item,
+    Loop,
     NoDefault,
     NoItem,
-    Scan,
     Unroll,
     Zip,
     take,
@@ -93,30 +92,16 @@ def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     return ListSymbol(writer.assign("l", f"ZIPPED({', '.join(codes)})"), row)
 
 
-def emit_fold(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
-    step, start = typed.parts
-    assert isinstance(typed.form, Fold)
-    start_input: Symbol = VOID
-    if typed.form.initial_state_from_input:
-        assert isinstance(symbol, TupleSymbol)
-        symbol, start_input = symbol.items
-    state: Symbol = yield _start_state(writer, start, start_input, typed.output)
-    code, pattern = elements(writer, symbol)
-    item = writer.fresh("e")
-    with writer.block(f"for {item} in {code}:"):
-        value = yield writer.walk(step, TupleSymbol((state, writer.unpacked(item, pattern))))
-        value = writer.coerced(value, typed.output)
-        link(state, value, writer.flow)
-        writer.assign_parts(state, value)
-    return state
-
-
-def emit_scan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+def emit_loop(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     form = typed.form
     step, start = typed.parts
-    assert isinstance(form, Scan) and isinstance(typed.output, T.Tuple)
-    output_type, state_type = typed.output.items
-    assert isinstance(output_type, T.Sequence)
+    assert isinstance(form, Loop)
+    output_type, state_type = typed.output, typed.output
+    if not form.folds:
+        assert isinstance(typed.output, T.Tuple)
+        outputs_type, state_type = typed.output.items
+        assert isinstance(outputs_type, T.Sequence)
+        output_type = outputs_type.element
     start_input: Symbol = VOID
     if form.initial_state_from_input:
         assert isinstance(symbol, TupleSymbol)
@@ -125,21 +110,25 @@ def emit_scan(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     code, pattern = elements(writer, symbol)
     if form.reverse:
         code = f"{code if isinstance(symbol, ListSymbol) else f'list({code})'}[::-1]"
-    outputs, item = writer.assign("l", "[]"), writer.fresh("e")
+    outputs = "" if form.folds else writer.assign("l", "[]")
+    item = writer.fresh("e")
     with writer.block(f"for {item} in {code}:"):
-        value: Symbol = yield writer.walk(step, TupleSymbol((writer.unpacked(item, pattern), state)))
-        if form.by_state:
-            value = writer.coerced(value, state_type)
-            output = value.items[0] if isinstance(value, TupleSymbol) else value
-        else:
+        pair = writer.unpacked(item, pattern), state
+        value: Symbol = yield writer.walk(step, TupleSymbol(pair[::-1] if form.folds else pair))
+        output: Symbol | None = None
+        if not form.by_state:
             assert isinstance(value, TupleSymbol)
             output, value = value.items
-            output = writer.coerced(output, output_type.element)
-            value = writer.coerced(value, state_type)
+            output = writer.coerced(output, output_type)
+        value = writer.coerced(value, state_type)
         link(state, value, writer.flow)
-        # The output may be the state before, so it is kept before the state changes.
-        writer.put(f"{outputs}.append({writer.pack(output)})")
+        if output is None:
+            output = value.items[0] if isinstance(value, TupleSymbol) and value.items else value
+        if outputs:  # the output may be the state before, so it is kept before the state changes
+            writer.put(f"{outputs}.append({writer.pack(output)})")
         writer.assign_parts(state, value)
+    if form.folds:
+        return state
     if form.reverse:
         writer.put(f"{outputs}.reverse()")
     return TupleSymbol((ListSymbol(outputs, bare(output)), state))

@@ -7,11 +7,10 @@ from itertools import repeat
 from typing import Any
 
 from arrows.combinators import (
-    Fold,
     Item,
+    Loop,
     NoDefault,
     NoItem,
-    Scan,
     Unfit,
     Unroll,
     Zip,
@@ -99,24 +98,6 @@ def broadcast(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Loc
     return Endless(value), path
 
 
-def fold(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
-    step, start = typed.parts
-    assert isinstance(typed.form, Fold)
-    container, first, first_path = typed.input, None, path
-    if typed.form.initial_state_from_input:
-        assert isinstance(container, T.Tuple)
-        container, (value, first) = container.items[0], value
-        path, first_path = path.child(0), path.child(1)
-    state, state_path = yield walk.visit(start, first, first_path)
-    outer = walk.repeated
-    for i, element in enumerate(walk.elements(typed, container, value, path)):
-        walk.repeated = {}
-        below = path.child(i)
-        state, state_path = yield walk.visit(step, (state, element), below.joined((state_path, below)))
-    walk.repeated = outer
-    return state, path
-
-
 def reduce(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     """A balanced tree of pairs, level by level; an odd last element waits for the next level."""
     combine, default = typed.parts
@@ -139,9 +120,9 @@ def reduce(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recurs
     return level[0]
 
 
-def scan(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
-    form, output_type = typed.form, typed.output
-    assert isinstance(form, Scan) and isinstance(output_type, T.Tuple)
+def loop(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[Located]:
+    form = typed.form
+    assert isinstance(form, Loop)
     step, start = typed.parts
     container, first, first_path = typed.input, None, path
     if form.initial_state_from_input:
@@ -150,18 +131,21 @@ def scan(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Recursion[L
         path, first_path = path.child(0), path.child(1)
     state, state_path = yield walk.visit(start, first, first_path)
     elements = list(enumerate(walk.elements(typed, container, value, path)))
-    outputs, outer = [], walk.repeated
+    outputs, outer, turn = [], walk.repeated, -1 if form.folds else 1
     for i, element in reversed(elements) if form.reverse else elements:
         walk.repeated = {}
         below = path.child(i)
-        result, state_path = yield walk.visit(step, (element, state), below.joined((below, state_path)))
+        pair, paths = (element, state)[::turn], (below, state_path)[::turn]
+        result, state_path = yield walk.visit(step, pair, below.joined(paths))
         if form.by_state:
-            output, state = result[0] if isinstance(output_type.items[1], T.Tuple) else result, result
+            output, state = result[0] if isinstance(start.output, T.Tuple) else result, result
         else:
             output, state = result
             state_path = state_path.items[1] if state_path.items is not None else state_path
         outputs.append(output)
     walk.repeated = outer
+    if form.folds:
+        return state, path
     return (outputs[::-1] if form.reverse else outputs, state), path.joined((path, path))
 
 
