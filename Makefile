@@ -142,7 +142,7 @@ $(VENV)-extras/.installed: pyproject.toml
 
 $(VENV)-docs/.installed: pyproject.toml
 	PYTHON='$(PYTHON)' sh .ci/make-venv '$(VENV)-docs'
-	sh .ci/install '$(VENV)-docs' '.[docs,sklearn]'
+	sh .ci/install '$(VENV)-docs' --editable '.[sklearn]' --group docs
 	touch $@
 
 $(VENV)-release/.installed: pyproject.toml
