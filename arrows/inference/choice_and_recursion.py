@@ -260,7 +260,7 @@ def ending_hint(occurrences: Sequence[Occurrence]) -> str:
                 return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
     tokens = [occurrence.form.token for occurrence in occurrences]
     declared = any(token is not None and token.declared for token in tokens)
-    several = any(token is not None and token.definition is not None for token in tokens)
+    several = any(token is not None and not (token.alone or token.declared) for token in tokens)
     of_several = "ar.fix(..., output_type=(type, None)), a type or None for each block"
     declare = of_several if several else "@ar.fix(output_type=type)"
     declare = "ar.ForwardDeclaration(output_type=type)" if declared else declare
