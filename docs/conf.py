@@ -159,6 +159,12 @@ def link_code(app: Sphinx, page: str, template: str, context: dict[str, Any], do
     context["body"] = re.sub(chain, linked, context.get("body", ""))
 
 
+def link_root(app: Sphinx, page: str, source: list[str]) -> None:
+    """Files above docs/ that are pages of the site too."""
+    for name in ("CHANGELOG", "CONTRIBUTING"):
+        source[0] = source[0].replace(f"](../{name}.md", f"]({name.lower()}.md")
+
+
 def resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.Node | None:
@@ -180,3 +186,4 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-resolved", link_text)
     app.connect("html-page-context", link_code)
     app.connect("missing-reference", resolve)
+    app.connect("source-read", link_root)

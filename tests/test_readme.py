@@ -51,6 +51,7 @@ def test_a_page_runs_in_order_and_shows_what_it_prints(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "docs")  # as a notebook sees the folder that it lies in
     languages = run_page(page.read_text(encoding="utf-8"), str(page), capsys)
     if page.name == "README.md":
         assert "python" in languages

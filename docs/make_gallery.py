@@ -1,0 +1,118 @@
+"""The gallery: each program of examples/ with its picture, what it reaches, how long it takes, and its lines.
+
+`gallery()` is a web page's part, which docs/gallery.md shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import runpy
+import sys
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+import arrows as ar
+from arrows.drawing import draw, draw_dataflow
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+code_lines: Callable[[Path], int] = runpy.run_path(str(ROOT / ".ci" / "sizes.py"))["code_lines"]
+WORDS = ar.Vocabulary(["a", "b", "c"])
+TREE = {"label": 3, "left": {"label": 2, "word": "a"}, "right": {"label": 3, "word": "b"}}
+SENTENCE = [{"word": word, "tag": "NOUN", "head": head, "relation": "of"} for word, head in ("a0", "x1")]
+
+# What to draw of an example that has no function `model`: a block, ...
+BLOCKS: dict[str, Callable[[Any], Any]] = {
+    "feed_forward_attention": lambda example: example.model(example.attention),
+    "sentiment": lambda _: ar.models.sentiment(WORDS, size=150).learn,
+    "tagger": lambda _: ar.models.tagger(WORDS, WORDS).learn,
+    "tied_language_model": lambda example: example.language_model(3157, 64, tied=True),
+    "weave": lambda example: example.molecule,
+}
+# ... or what a program on the fly computes: results, or a generator.
+PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
+    "onthefly_tagger": lambda example, g: example.Tagger(WORDS, WORDS, characters=True)(g, SENTENCE),
+    "onthefly_treelstm": lambda example, g: example.TreeLSTM(WORDS, size=150, embedding=300).loss(g, TREE),
+    "spinn": lambda example, g: example.Spinn(5).read(g, [1, 2, 3]),
+    "transition_parser": lambda example, g: parsed(example, g, example.Numbers([SENTENCE])),
+    "translate": lambda example, g: example.Translator().greedy(g, ["one", "million"]),
+}
+
+
+def parsed(example: Any, g: Any, numbers: Any) -> Any:
+    return example.Parser(numbers).parse(g, numbers.sentence(SENTENCE))
+
+
+# What an example reaches, and how long it takes, where its first lines do not say it: see docs/results.md.
+REACHES = {
+    "feed_forward_attention": "A squared error of 0.0025 on new sequences, after 4 s of processor time.",
+    "onthefly_tagger": "Right for 0.946 of the words in English ParTUT's test, after 50 s of processor time.",
+    "onthefly_treelstm": "0.461 fine-grained and 0.849 binary accuracy, after 49 s of processor time.",
+    "sentiment": "0.465 fine-grained and 0.853 binary accuracy on test, after a few minutes.",
+    "serve": "Answers that are those of the model alone, in batches of the requests that come at one time.",
+    "spinn": "Parses by itself, and has 0.442 fine-grained and 0.820 binary accuracy on test, after 289 s.",
+    "tagger": "Right for 0.950 of the words in English ParTUT's test, after about a minute.",
+    "tied_language_model": "A perplexity of 147 with 238,294 parameters; 178 if the tables are not tied.",
+    "transition_parser": "Right for 0.853 of the heads in test, 0.819 with labels, in 8 minutes.",
+    "translate": "Right for 0.964 of other numbers, by a beam of 4 for 0.971, after 29 s of processor time.",
+    "weave": "A squared error of 0.29 on new molecules, after 4 s of processor time.",
+}
+
+
+class Page(str):
+    """HTML, which a notebook shows."""
+
+    __slots__ = ()
+    _repr_html_ = str.__str__
+
+
+def gallery() -> Page:
+    """All examples, those with a picture first."""
+    cards = [card(path) for path in sorted((ROOT / "examples").glob("*.py"))]
+    return Page(f'<div class="gallery">{"".join(sorted(cards, key=lambda text: "<svg" not in text))}</div>')
+
+
+def card(path: Path) -> str:
+    """One example."""
+    source = path.read_text(encoding="utf-8")
+    title, _, text = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
+    said = re.search(r"^    python examples.*\n\n((?:.+\n?)*)", text, re.MULTILINE)
+    reaches = REACHES.get(path.stem) or (" ".join(said[1].split()) if said else "")
+    code = highlight(source, PythonLexer(), HtmlFormatter(cssclass="highlight"))
+    lines = f"<code>examples/{path.name}</code>, {code_lines(path)} lines of code"
+    parts = [
+        f"<h2>{escape(title.rstrip('.'))}</h2>",
+        f'<label class="picture"><input type="checkbox">{picture(path.stem, source)}</label>',
+        f"<p>{escape(reaches[:1].upper() + reaches[1:])}</p>",
+        f"<details><summary>{lines}</summary>{code}</details>",
+    ]
+    return f"<section>{''.join(parts)}</section>"
+
+
+def picture(name: str, source: str) -> str:
+    """An example as the library draws it; nothing where there is no block and no program."""
+    if name not in BLOCKS and name not in PROGRAMS and "\ndef model(" not in source:
+        return ""
+    example = importlib.import_module(f"examples.{name}")
+    if name in PROGRAMS:
+        net = ar.OnTheFly()
+        with net.batch(gradients=False) as g:
+            computed = PROGRAMS[name](example, g)
+            g.run_all([computed]) if inspect.isgenerator(computed) else g.numpy(computed)
+        return draw_dataflow(net.dataflow, "svg")
+    return draw(ar.infer(BLOCKS[name](example) if name in BLOCKS else made_up(example.model)), "svg")
+
+
+def made_up(model: Callable[..., Any]) -> Any:
+    """The block that `model` makes, of small vocabularies and numbers where it wants some."""
+    wanted = [each for each in inspect.signature(model).parameters.values() if each.default is each.empty]
+    return model(*(WORDS if "Vocabulary" in str(each.annotation) else 10 for each in wanted))
