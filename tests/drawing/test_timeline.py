@@ -28,6 +28,7 @@ def test_the_timeline_is_the_schedule():
 
 def test_text():
     lines = timeline_text(model().timeline(TREES)).splitlines()
+    assert str(model().timeline(TREES)).splitlines() == lines  # so `print` draws it
     assert lines[0] == "strata: 3 examples, 4 steps, 8 rows"
     assert lines[2] == "a & <b>  ▆▆▃     3 steps, 5 rows"
     assert lines[3] == "square      █    1 step, 3 rows"
@@ -42,6 +43,7 @@ def test_long_schedules_share_columns():
 
 def test_svg_has_a_box_a_step_inside_the_picture():
     for schedule in (model().timeline(TREES), Timeline("depth", 1, ("a", "b"), ((0, 1), (1, 9)) * 1000)):
+        assert schedule._repr_svg_() == timeline_svg(schedule)  # so a notebook shows it
         root = ET.fromstring(timeline_svg(schedule))
         width, height = float(root.get("width")), float(root.get("height"))
         boxes = [e for e in root.iter() if e.get("class") == "box layer"]

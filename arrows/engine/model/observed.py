@@ -108,8 +108,13 @@ class Observed(Protocol):
             >>> import arrows as ar
             >>> add = ar.Function(lambda total, x: total + x, name="add")
             >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])))
-            >>> model.timeline([[1, 2, 3], [4], [5, 6]]).steps
+            >>> timeline = model.timeline([[1, 2, 3], [4], [5, 6]])
+            >>> timeline.steps
             ((0, 3), (0, 2), (0, 1))
+            >>> print(timeline)
+            strata: 3 examples, 3 steps, 6 rows
+            <BLANKLINE>
+            add  █▆▃    3 steps, 6 rows
         """
         return timeline(self.plan, merge(self.plan, self.prepare(examples)[:].wired))
 

@@ -298,7 +298,7 @@ def _raw(plan: Plan, wirings: Wirings, places: HostArray, bounds: Sequence[int])
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A batch's schedule.
+    """A batch's schedule: printed, a drawing; in a notebook, a picture.
 
     Attributes:
         schedule: its name, such as `strata`.
@@ -316,6 +316,16 @@ class Timeline:
     def rows(self) -> int:
         """How many rows run in all."""
         return sum(rows for _, rows in self.steps)
+
+    def __str__(self) -> str:
+        from arrows import drawing  # a room beside this one: only a reader asks for it
+
+        return drawing.draw_timeline(self).rstrip("\n")
+
+    def _repr_svg_(self) -> str:
+        from arrows import drawing
+
+        return drawing.draw_timeline(self, "svg")
 
 
 def timeline(plan: Plan, merged: Merged) -> Timeline:
