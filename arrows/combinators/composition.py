@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Generic, NoReturn, overload
+from typing import Any, Generic, overload
 
 from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
 from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, at_line
 from arrows.combinators.base.printing import Argument, Spelling
-from arrows.combinators.base.recorder import CallRecorder, Source, current_recorder, switch
-from arrows.combinators.base.traversal import ignores_input
+from arrows.combinators.base.recorder import Recorder, Source, recording
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe
-from arrows.combinators.notation import Graph, GraphNode, drawn, output_source
-from arrows.typesys import SourceLine
+from arrows.combinators.notation import Graph, output_source, recorded
 
 _Source = Wire[Any] | AnyBlock
 
@@ -51,26 +48,19 @@ class Composition(Pipe[A, B]):
 
     def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
         set_name(self, name)
-        self._recorder: ScopeRecorder | None = ScopeRecorder(name or "", self.site)
+        self._recorder: Recorder | None = Recorder("Composition", name or "", ("input",), self.site)
+        self._recorder.open = False
         self._result: Source | None = None
-        self._state = "new"
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether the Composition cannot be used yet, because its scope has not been left."""
-        return self._recorder is not None
 
     @property
     def input(self) -> Wire[A]:
         """The wire with the input; for use inside the scope."""
-        if self._recorder is None:
-            self._over("read the input of")
-        wire: Wire[A] = self._recorder.inputs[0]
+        wire: Wire[A] = self._scope_of("read the input of").inputs[0]
         return wire
 
     @property
     def output(self) -> Output[B]:
-        """The output, of which `output.reads(wires)` says what it is, once, inside the scope."""
+        """The output: `output.reads(wires)` says what it is, once, inside the scope."""
         return Output(self)
 
     def scope(self) -> Scope[A, B]:
@@ -80,53 +70,44 @@ class Composition(Pipe[A, B]):
         """
         return Scope(self)
 
-    # The scope
-
-    def _enter(self) -> ScopeRecorder:
+    def _enter(self) -> Recorder:
         recorder = self._recorder
-        if recorder is None:
-            self._over("enter the scope of")
-        if self._state != "new":
-            words = (
-                "is open already" if self._state == "open" else "was left by an error, and is not finished"
-            )
+        if recorder is None or recorder.open or recorder.calls or self._result is not None:
             raise value_refusal(
-                f"enter the scope of {recorder.title}",
-                f"it {words}",
-                hint="a Composition has one scope; make another Composition",
+                f"enter the scope of {self._words}",
+                "a Composition has one scope",
+                hint="it is a block, once its scope is left; make another Composition for another wiring",
             )
-        self.__dict__["_state"] = "open"
+        recorder.open = True
         return recorder
 
-    def _leave(self, recorder: ScopeRecorder, finished: bool) -> None:
-        recorder.open = False
+    def _finish(self, recorder: Recorder) -> None:
         state = self.__dict__
-        state["_state"] = "broken"
-        if finished and self._result is None:
+        if self._result is None:
             raise value_refusal(
                 f"finish {recorder.title}",
                 "nothing is wired to its output",
                 hint="composition.output.reads(wire); if there is nothing but side outputs: "
                 "composition.output.reads()",
             )
-        if not finished or self._result is None:
-            return
-        nodes, blocks = drawn(recorder)
-        graph = ScopeGraph(nodes, blocks, self._result, recorder.title)
+        nodes, blocks = recorded(recorder)
+        graph: AnyBlock = ScopeGraph(nodes, blocks, self._result, recorder.title)
         state["_parts"] = (at_line(graph, self.site),)
         state["_recorder"] = state["_result"] = None
-        state["_state"] = "finished"
+
+    def _scope_of(self, attempt: str) -> Recorder:
+        """The recorder of the open scope."""
+        if self._recorder is None or not self._recorder.open:
+            raise type_refusal(
+                f"{attempt} {self._words}",
+                "its scope is not open",
+                hint="with composition.scope(): composition.output.reads(wire)",
+            )
+        return self._recorder
 
     def _wire(self, sources: tuple[object, ...]) -> None:
-        recorder = self._recorder
-        if recorder is None:
-            self._over("wire the output of")
+        recorder = self._scope_of("wire the output of")
         attempt = f"wire the output of {recorder.title}"
-        if current_recorder() is not recorder:
-            words = "its scope is not open" if self._state == "new" else "another scope is open inside it"
-            raise type_refusal(
-                attempt, words, hint="with composition.scope(): composition.output.reads(wire)"
-            )
         if self._result is not None:
             raise value_refusal(
                 attempt,
@@ -137,29 +118,14 @@ class Composition(Pipe[A, B]):
         read = sources or (recorder.nothing(),)
         self.__dict__["_result"] = output_source(recorder, read[0] if len(read) == 1 else read, attempt)
 
-    def _over(self, attempt: str) -> NoReturn:
-        words = f"the Composition {self.name}" if self.name is not None else "the Composition"
-        raise type_refusal(
-            f"{attempt} {words}",
-            f"it was made at {self.site}, and is finished: its scope is over",
-            hint="it is a block now: use it as one, and make another for another wiring",
-        )
-
     def check_finished(self, where: str) -> None:
-        if self._recorder is None:
-            return
-        words = {
-            "new": "its scope has not been entered yet",
-            "open": "its scope is still open, and a block cannot hold itself",
-            "broken": "its scope was left by an error",
-        }[self._state]
-        raise type_refusal(
-            f"use {self._recorder.title} as {where}",
-            f"it is not finished: {words}",
-            hint="make a new one"
-            if self._state == "broken"
-            else "inside its scope connect composition.input and composition.output; use it afterwards",
-        )
+        if self._recorder is not None:
+            raise type_refusal(
+                f"use {self._recorder.title} as {where}",
+                "it is not finished: its scope has not been left, or was left by an error",
+                hint="connect composition.input and composition.output in its scope, and use it afterwards; "
+                "after an error make a new one",
+            )
 
     # As a value
 
@@ -167,11 +133,15 @@ class Composition(Pipe[A, B]):
     def is_chain(self) -> bool:
         return False
 
+    @property
+    def _words(self) -> str:
+        return f"the Composition {self.name}" if self.name is not None else f"the Composition ({self.site})"
+
     def arguments(self) -> list[Argument]:
-        return ["unfinished"] if self.unfinished else [self.parts[0]]
+        return ["unfinished"] if self._recorder is not None else [self.parts[0]]
 
     def summary(self) -> Spelling:
-        if self.unfinished:
+        if self._recorder is not None:
             return self.spelling
         count = len(self.parts[0].parts)
         return Spelling(self.kind, (f"{count} block{'s' * (count != 1)}",))
@@ -182,99 +152,25 @@ class ScopeGraph(Graph[Any, Any]):
 
     kind = "Composition"
 
-    def __init__(
-        self, nodes: tuple[GraphNode, ...], parts: tuple[AnyBlock, ...], output: Source, title: str
-    ) -> None:
-        super().__init__(nodes, parts, output)
-        self.title = title
-
-
-class ScopeRecorder(CallRecorder):
-    """Records the calls in the scope of a Composition."""
-
-    kind = "Composition"
-    region = "scope"
-    a_region = "a scope"
-    verb = "connect"
-    connects = True
-
-    def __init__(self, name: str, site: SourceLine) -> None:
-        super().__init__(name, ("input",), site)
-        self.open = False  # `Composition._enter` opens it
-
-    @property
-    def hint_for_foreign_wires(self) -> str:
-        return "let the inner Composition read it outside, and use its input inside"
-
-    def check_open(self, attempt: str) -> None:
-        if not self.open or current_recorder() is not self:
-            raise type_refusal(
-                attempt,
-                f"the wire belongs to {self.title_and_site}, whose scope is not open here",
-                hint="a wire is used in the scope of its Composition, and nowhere else",
-            )
-
-    def place_of(self, x: object, attempt: str) -> int:
-        if isinstance(x, Output):
-            x.refuse_to_be_read(attempt)
-        if not isinstance(x, Block):
-            self.no_wire(x, attempt, "a constant is read as a block: ar.Constant(value)")
-        places = self.results_of(x)
-        if len(places) == 1:
-            return places[0]
-        if not places and ignores_input(x):
-            self.apply(x, ())
-            return len(self.calls)
-        if places:
-            lines = ", ".join(str(self.calls[place - 1].site.line) for place in places)
-            occurrences = f"has {len(places)}, in lines {lines}"
-        else:
-            occurrences = "has read nothing here so far"
-        raise type_refusal(
-            attempt,
-            f"a block that is read stands for its only occurrence in this scope, and {x.label} {occurrences}",
-            at=self.inside,
-            hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
-        )
-
-    def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
-        if wire.place == 0:
-            return "blocks read the input; it reads nothing itself", "block.reads(composition.input)"
-        return "a wire holds the result of a block, which has read what it needed", "block.reads(wire)"
-
 
 class Scope(Generic[A, B]):
-    """The context manager of a Composition's scope; see `Composition.scope`."""
+    """The context of a Composition's scope; see `Composition.scope`."""
 
-    __slots__ = ("_composition", "_recorder")
+    __slots__ = ("_composition", "_recorder", "_recording")
 
     def __init__(self, composition: Composition[A, B]) -> None:
         self._composition = composition
-        self._recorder: ScopeRecorder | None = None  # None until the scope is entered
 
     def __enter__(self) -> Composition[A, B]:
-        recorder = self._recorder = self._composition._enter()
-        recorder.around = switch(recorder)
-        recorder.open = True
+        self._recorder = self._composition._enter()
+        self._recording = recording(self._recorder)
+        self._recording.__enter__()
         return self._composition
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        recorder = self._recorder
-        assert recorder is not None
-        if current_recorder() is not recorder and kind is None:
-            self._composition._leave(recorder, finished=False)
-            raise value_refusal(
-                f"leave the scope of {recorder.title}",
-                "a scope that was entered later is still open, or another thread entered this one",
-                hint="scopes are left in the reverse order of entering, as nested `with` statements do",
-            )
-        before = recorder.around
-        while before is not None and not before.open:  # that scope was left before this one
-            before = before.around
-        switch(before)
-        self._composition._leave(recorder, finished=kind is None)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._recording.__exit__(None, None, None)
+        if kind is None:
+            self._composition._finish(self._recorder)
 
 
 class Output(Generic[B]):
@@ -302,16 +198,6 @@ class Output(Generic[B]):
         Several sources are a tuple; no source is nothing (Void).
         """
         self._composition._wire(sources)
-
-    def refuse_to_be_read(self, attempt: str) -> NoReturn:
-        """Refuses to be a source: nothing reads the output of a Composition inside its scope."""
-        composition = self._composition
-        title = composition._recorder.title if composition._recorder is not None else composition.label
-        raise type_refusal(
-            attempt,
-            f"the output of {title} is written, and not read",
-            hint="read the wire that the output reads",
-        )
 
     def __repr__(self) -> str:
         return f"<output of {self._composition.label}>"

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from arrows.combinators.base.arguments import function_name, set_name, type_refusal, value_refusal
 from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, AnyBlock, B, Block, at_line
 from arrows.combinators.base.printing import Pieces, Spelling
-from arrows.combinators.base.recorder import BlockCall, CallRecorder, Nothing, Projection, Source, drawing
+from arrows.combinators.base.recorder import BlockCall, Nothing, Projection, Recorder, Source, recording
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
@@ -45,7 +45,7 @@ class Graph(Block[A, B]):
     """
 
     kind = "arrow"
-    title: str = ""
+    title: str
     nodes: tuple[GraphNode, ...]
     output: Source
     parameters: tuple[str, ...]
@@ -55,11 +55,13 @@ class Graph(Block[A, B]):
         nodes: tuple[GraphNode, ...],
         parts: tuple[AnyBlock, ...],
         output: Source,
+        title: str = "",
         parameters: tuple[str, ...] = ("input",),
         *,
         name: str | None = None,
     ) -> None:
         set_name(self, name)
+        self.title = title
         self.nodes = nodes
         self._parts = parts
         self.output = output
@@ -105,35 +107,6 @@ def _written(source: Source, root: str) -> str:
                 items.extend([", ", item] if items else [item])
             todo.extend(reversed(["(", *items, ",)" if len(x) == 1 else ")"]))
     return "".join(text)
-
-
-class ArrowRecorder(CallRecorder):
-    """Records the calls in the body of an `@ar.arrow`."""
-
-    kind = "arrow"
-    region = "body"
-    a_region = "an arrow's body"
-    verb = "call"
-    connects = False
-
-    @property
-    def hint_for_foreign_wires(self) -> str:
-        return f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
-
-    def check_open(self, attempt: str) -> None:
-        if not self.open:
-            raise type_refusal(
-                attempt,
-                f"the wire belongs to {self.title_and_site}, which is finished",
-                hint="a wire is used in the body that it was drawn in, and nowhere else",
-            )
-
-    def place_of(self, x: object, attempt: str) -> int:
-        constant = "put a constant on a wire with ar.Constant(value)(wire)"
-        self.no_wire(x, attempt, "call the block on a wire: block(wire)" if callable(x) else constant)
-
-    def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
-        return "in the body of an arrow, blocks are called on wires", "block(wire)"
 
 
 @overload
@@ -192,8 +165,8 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         )
     name = function_name(body)
     site = SourceLine.here()
-    recorder = ArrowRecorder(name, _parameter_names(body, name), site)
-    with drawing(recorder):
+    recorder = Recorder("arrow", name, _parameter_names(body, name), site)
+    with recording(recorder):
         result = body(*recorder.inputs)
         if result is None:
             raise ArrowTypeError(
@@ -207,17 +180,18 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
             if len(recorder.parameters) > 1 and not parameter.startswith("_"):
                 recorder.source(wire, "read a parameter")
-    nodes, blocks = drawn(recorder)
-    return Graph(nodes, blocks, output, recorder.parameters, name=None if name == "lambda" else name)
+    nodes, blocks = recorded(recorder)
+    known = None if name == "lambda" else name
+    return Graph(nodes, blocks, output, parameters=recorder.parameters, name=known)
 
 
-def drawn(recorder: CallRecorder) -> tuple[tuple[GraphNode, ...], tuple[AnyBlock, ...]]:
+def recorded(recorder: Recorder) -> tuple[tuple[GraphNode, ...], tuple[AnyBlock, ...]]:
     """Returns the nodes of the recorded wiring graph, and the block of each."""
     nodes = tuple(GraphNode(call.source, call.site) for call in recorder.calls)
     return nodes, tuple(_block_of(call, recorder) for call in recorder.calls)
 
 
-def _block_of(call: BlockCall | Projection | Nothing, recorder: CallRecorder) -> AnyBlock:
+def _block_of(call: BlockCall | Projection | Nothing, recorder: Recorder) -> AnyBlock:
     match call:
         case BlockCall(block=block):
             return block
@@ -234,7 +208,7 @@ class _Labelling(Fan[Any, Any]):
     kind = "Record"
 
 
-def output_source(recorder: CallRecorder, result: object, attempt: str) -> Source:
+def output_source(recorder: Recorder, result: object, attempt: str) -> Source:
     """Returns the source of a result: a wire, or a nested tuple, NamedTuple or dict of wires."""
     done: list[Source] = []
     todo: list[tuple[Any, bool]] = [(result, False)]
@@ -293,7 +267,7 @@ def unpack(wire: object, count: int) -> tuple[Wire[Any], ...]:
     """Takes the tuple on a wire apart.
 
     Args:
-        wire: a wire of the arrow that is being drawn.
+        wire: a wire of the arrow that is being recorded.
         count: how many items the tuple has; checked at `compile`.
 
     Returns:
@@ -312,7 +286,7 @@ def unpack(wire: object, count: int) -> tuple[Wire[Any], ...]:
         1
     """
     if not isinstance(wire, Wire):
-        raise type_refusal(f"unpack {wire!r}", "expected a wire of the arrow being drawn")
+        raise type_refusal(f"unpack {wire!r}", "expected a wire of the arrow being recorded")
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise type_refusal(
             "unpack a wire",

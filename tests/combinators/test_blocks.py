@@ -252,7 +252,7 @@ def test_a_finished_arrow_keeps_its_wires_to_itself() -> None:
         return x
 
     ar.arrow(body)
-    with pytest.raises(ArrowTypeError, match="finished"):
+    with pytest.raises(ArrowTypeError, match="not open here"):
         ar.Scalar()(kept[0])
 
 

@@ -89,7 +89,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.infer(composition(lambda c: c.output.reads(ADD.reads(S().reads(c.input))))), TYPE,
      "takes 2 tensors (x, y), and it gets one tensor"),
     (lambda: ar.infer(composition(different)), TYPE, "axis 0 is 3 on the left and 4 on the right"),
-    (lambda: composition(lambda c: c.input.reads(S())), TYPE, "blocks read the input"),
+    (lambda: composition(lambda c: c.input.reads(S())), TYPE, "blocks read it"),
     (lambda: ar.infer(composition(lambda c: c.output.reads(TWO.reads(c.input)[2]))), TYPE, "no item 2"),
     (lambda: composition(cycle), TYPE, "has read nothing here so far"),
     (lambda: ar.infer(TWO >> ar.Record({"a": ar.Identity()})), TYPE, "the tuple has no keys"),

@@ -1,7 +1,7 @@
 """Records the calls on wires in the body of an arrow or the scope of a Composition, as plain data.
 
 Calling a block on wires in the body of an `@ar.arrow` records a call, and so does `block.reads(wires)` in the
-scope of a Composition.  `notation.drawn` turns what was recorded into a wiring graph.
+scope of a Composition.  `notation.recorded` turns what was recorded into a wiring graph.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
 from arrows.ops.context import LazyContext
@@ -60,34 +61,28 @@ class Nothing:
     words: ClassVar[str] = "Void()(...)"
 
 
-class CallRecorder:
+class Recorder:
     """The calls of an arrow's body or of a Composition's scope, in order.
 
     Wire 0 is the input, wire `j + 1` the result of call `j`.
 
     Attributes:
+        kind: "arrow" or "Composition".
         name: of the arrow or Composition; empty if it has none.
         parameters: the names of its inputs; several mean that the input is a tuple of so many.
         site: the line that made it.
         inputs: a wire for each parameter.
         calls: what was recorded.
-        open: whether the body or scope has not been left.
-        around: for a scope, the recorder that was current when the scope was entered; for an arrow None.
+        open: whether its body or scope has been entered and not left.
     """
 
-    kind: ClassVar[str]  # in messages: what is drawn,
-    region: ClassVar[str]  # what one writes to draw it,
-    a_region: ClassVar[str]
-    verb: ClassVar[str]  # and what blocks do there with wires
-    connects: ClassVar[bool]  # whether they do it by `reads`
-
-    def __init__(self, name: str, parameters: tuple[str, ...], site: SourceLine) -> None:
+    def __init__(self, kind: str, name: str, parameters: tuple[str, ...], site: SourceLine) -> None:
+        self.kind = kind
         self.name = name
         self.parameters = parameters
         self.site = site
         self.calls: list[BlockCall | Projection | Nothing] = []
         self.open = True
-        self.around: CallRecorder | None = None
         self._results: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
         self._items: dict[tuple[int, int | None, Hashable], int] = {}
         self._nothing: Wire[None] | None = None
@@ -99,13 +94,18 @@ class CallRecorder:
 
     @property
     def title(self) -> str:
-        """What is drawn, in words."""
+        """What is recorded, in words."""
         return f"the {self.kind} {self.name}" if self.name else f"the {self.kind} ({self.site})"
 
     @property
     def title_and_site(self) -> str:
-        """What is drawn, and where it was made."""
+        """What is recorded, and where it was made."""
         return f"{self.title} ({self.site})" if self.name else self.title
+
+    @property
+    def region(self) -> str:
+        """What one writes to record it."""
+        return "body" if self.kind == "arrow" else "scope"
 
     @property
     def inside(self) -> str:
@@ -121,17 +121,19 @@ class CallRecorder:
 
     def apply(self, block: AnyBlock, args: tuple[object, ...]) -> Wire[Any]:
         """Records a call; several arguments are a tuple, none is nothing."""
-        attempt = f"{self.verb} {block.label}"
-        self.check_open(attempt)
+        attempt = f"{'call' if self.kind == 'arrow' else 'connect'} {block.label}"
+        here = self.kind == "arrow" or current_recorder() is self  # another thread may have opened it
+        if not (self.open and here):
+            raise type_refusal(
+                attempt,
+                f"the wire belongs to {self.title_and_site}, whose {self.region} is not open here",
+                hint=f"a wire is used in the {self.region} that it was made in, and nowhere else",
+            )
         block.check_finished("a block that reads a wire")
         args = args or (self.nothing(),)
         source = self.source(args[0] if len(args) == 1 else args, attempt)
         self._results.setdefault(id(block), []).append(len(self.calls) + 1)
         return self._record(BlockCall(block, source, SourceLine.here()))
-
-    def results_of(self, block: AnyBlock) -> list[int]:
-        """The numbers of the wires that hold results of a block."""
-        return self._results.get(id(block), [])
 
     def nothing(self) -> Wire[None]:
         """A wire that carries nothing."""
@@ -156,7 +158,7 @@ class CallRecorder:
                 todo.append((x, True))
                 todo.extend((item, False) for item in reversed(x))
             else:
-                done.append(self._place(x, attempt) if isinstance(x, Wire) else self.place_of(x, attempt))
+                done.append(self._place(x, attempt) if isinstance(x, Wire) else self._place_of(x, attempt))
         return done[0]
 
     def _place(self, wire: Wire[Any], attempt: str) -> int:
@@ -179,41 +181,41 @@ class CallRecorder:
 
     def _foreign(self, wire: Wire[Any], attempt: str) -> ArrowTypeError:
         owner = wire.recorder
-        if self.connects or owner.connects:
-            other = f"scope, {owner.title_and_site}"
-        else:
-            other = f"arrow, {owner.name} ({owner.site})"
+        hint = "let the inner Composition read it outside, and use its input inside"
+        if self.kind == "arrow":
+            hint = f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
         return type_refusal(
             attempt,
-            f"the wire {wire.describe()} belongs to another {other}",
+            f"the wire {wire.describe()} belongs to {owner.title_and_site}",
             at=self.inside,
-            hint=self.hint_for_foreign_wires,
+            hint=hint,
         )
 
-    def no_wire(self, x: object, attempt: str, hint: str) -> NoReturn:
-        """Refuses an object that is no wire."""
+    def _place_of(self, x: Any, attempt: str) -> int:
+        """The number of the wire that something other than a wire stands for: the result of a block."""
+        is_block = hasattr(x, "input_readers")
+        if self.kind == "arrow" or not is_block:
+            hint = "a constant is read as a block: ar.Constant(value)"
+            if self.kind == "arrow":
+                constant = "put a constant on a wire with ar.Constant(value)(wire)"
+                hint = "call the block on a wire: block(wire)" if callable(x) else constant
+            raise type_refusal(
+                attempt, f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
+            )
+        places = self._results.get(id(x), [])
+        if not places and ignores_input(x):
+            self.apply(x, ())
+            return len(self.calls)
+        if len(places) == 1:
+            return places[0]
+        lines = ", ".join(str(self.calls[place - 1].site.line) for place in places)
+        has = f"has {len(places)}, in lines {lines}" if places else "has read nothing here so far"
         raise type_refusal(
-            attempt, f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
+            attempt,
+            f"a block that is read stands for its only occurrence in this scope, and {x.label} {has}",
+            at=self.inside,
+            hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
         )
-
-    # Where arrows and Compositions differ
-
-    @property
-    def hint_for_foreign_wires(self) -> str:
-        """Says how to bring in the value of a wire from another body or scope."""
-        raise NotImplementedError
-
-    def check_open(self, attempt: str) -> None:
-        """Refuses a wire that is used outside of its body or scope."""
-        raise NotImplementedError
-
-    def place_of(self, x: object, attempt: str) -> int:
-        """The number of the wire that something other than a wire stands for."""
-        raise NotImplementedError
-
-    def why_wires_do_not_read(self, wire: Wire[Any]) -> tuple[str, str]:
-        """Reason and hint for `wire.reads(...)`."""
-        raise NotImplementedError
 
 
 def _identity(key: object) -> Hashable:
@@ -228,24 +230,18 @@ def _identity(key: object) -> Hashable:
     return key if type(key) in (str, int) else (type(key), id(key))
 
 
-# Where calls go: to the innermost arrow or Composition that this thread draws.
-_current: ContextVar[CallRecorder | None] = ContextVar("arrows_drawing", default=None)
+_current: ContextVar[Recorder | None] = ContextVar("arrows_recorder", default=None)
+"""Where calls go: to the innermost arrow or Composition that this thread records."""
 
 
-def current_recorder() -> CallRecorder | None:
-    """The recorder of the innermost arrow or Composition that is being drawn, if any."""
-    return _current.get()
-
-
-def switch(recorder: CallRecorder | None) -> CallRecorder | None:
-    """Directs calls to this recorder from now on; returns the recorder before it."""
-    before = _current.get()
-    _current.set(recorder)
-    return before
+def current_recorder() -> Recorder | None:
+    """The recorder of the innermost arrow or Composition whose body or scope is open, if any."""
+    recorder = _current.get()
+    return recorder if recorder is not None and recorder.open else None
 
 
 @contextmanager
-def drawing(recorder: CallRecorder) -> Iterator[None]:
+def recording(recorder: Recorder) -> Iterator[None]:
     """Directs calls on wires to this recorder inside a `with` block."""
     token = _current.set(recorder)
     try:
@@ -255,13 +251,13 @@ def drawing(recorder: CallRecorder) -> Iterator[None]:
         recorder.open = False
 
 
-def recorder_of(args: tuple[object, ...]) -> CallRecorder | None:
-    """The recorder of the arrow being drawn, if there is a wire among nested arguments; else None."""
+def recorder_of(args: tuple[object, ...]) -> Recorder | None:
+    """The recorder of the arrow being recorded, if there is a wire among nested arguments; else None."""
     todo = list(reversed(args))
     while todo:
         x = todo.pop()
         if isinstance(x, Wire):
-            return _current.get() or x.recorder
+            return current_recorder() or x.recorder
         if isinstance(x, tuple):
             todo.extend(reversed(x))
     return None
@@ -285,7 +281,7 @@ def lazy_context_of(args: tuple[object, ...]) -> LazyContext | None:
             todo.extend(reversed(x))
         elif isinstance(x, Wire):
             return None
-    return None if _current.get() is not None else innermost_lazy()
+    return None if current_recorder() is not None else innermost_lazy()
 
 
 def holds_tensors(args: tuple[object, ...]) -> bool:
@@ -335,7 +331,7 @@ def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
         ArrowTypeError: no scope of a Composition is open.
     """
     recorder = current_recorder()
-    if recorder is not None and recorder.connects:
+    if recorder is not None and recorder.kind == "Composition":
         return recorder.apply(block, sources)
     raise type_refusal(
         f"connect {block.label}",

@@ -17,7 +17,7 @@ from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
-    from arrows.combinators.base.recorder import CallRecorder
+    from arrows.combinators.base.recorder import Recorder
 
 A = TypeVar("A")
 B_co = TypeVar("B_co", covariant=True)
@@ -71,7 +71,7 @@ class Wire(WithoutValue, Generic[B_co]):
 
     def __init__(
         self,
-        recorder: CallRecorder,
+        recorder: Recorder,
         place: int | None,
         parent: Wire[Any] | None = None,
         key: object = None,
@@ -107,7 +107,7 @@ class Wire(WithoutValue, Generic[B_co]):
 
     def refuse_test(self) -> NoReturn:
         self._refuse(
-            "test", f"{self.recorder.a_region} runs once, before there is any value", _by_value("key")
+            "test", f"the {self.recorder.region} runs once, before there is any value", _by_value("key")
         )
 
     # Python would compare wires as objects, so all would differ, and an `if` would always take one branch.
@@ -185,7 +185,8 @@ class Wire(WithoutValue, Generic[B_co]):
 
     def reads(self, *_: object) -> NoReturn:
         """Wires do not read; blocks do."""
-        self._refuse("call reads on", *self.recorder.why_wires_do_not_read(self))
+        hint = "block(wire)" if self.recorder.kind == "arrow" else "block.reads(wire)"
+        self._refuse("call reads on", "a wire holds what is known already, and blocks read it", hint)
 
     def _refuse(self, attempt: str, reason: str, hint: str) -> NoReturn:
         raise type_refusal(f"{attempt} a wire", reason, at=self.recorder.inside, hint=hint)
