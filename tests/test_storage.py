@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-import socket
 import stat
-import subprocess
-import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -80,11 +77,6 @@ def special(kind: str, folder: Path) -> Path:
         return Path("/dev/null")
     if kind == "pipe":
         os.mkfifo(path)
-    elif kind == "socket":
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(os.path.relpath(path))
-    elif kind == "loop":
-        path.symlink_to(path)
     elif kind == "link to nowhere":
         path.symlink_to(folder / "nowhere" / "m")
     elif kind == "folder":
@@ -95,8 +87,6 @@ def special(kind: str, folder: Path) -> Path:
 KINDS = {
     "device": "a device, a pipe or a socket",
     "pipe": "a device, a pipe or a socket",
-    "socket": "a device, a pipe or a socket",
-    "loop": "symbolic links",
     "link to nowhere": "no such folder",
     "folder": "this is a folder",
 }
@@ -181,33 +171,6 @@ def test_what_killed_processes_left_goes_when_nobody_can_be_writing_it(tmp_path)
         os.utime(tmp_path / folder, (0, 0))
     write(tmp_path / "m")
     assert sorted(os.listdir(tmp_path)) == sorted([*others, young, ".m.bbbbbbbbbbbbbbbb.tmp", "m"])
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from arrows.storage import replacing
-with replacing(Path(sys.argv[1])) as file:
-    file.write(b"half")
-    file.flush()
-    print("writing", flush=True)
-    sys.stdin.readline()
-"""
-
-
-@pytest.mark.nightly
-def test_processes_that_write_one_file_leave_each_other_alone(tmp_path):
-    path = tmp_path / "m"
-    path.write_bytes(b"old")
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    killed, slow = (subprocess.Popen([sys.executable, "-c", KILLED, path], **pipes) for _ in range(2))
-    assert [process.stdout.readline() for process in (killed, slow)] == ["writing\n"] * 2
-    killed.kill()
-    killed.communicate(timeout=60)
-    assert path.read_bytes() == b"old"
-    write(path, b"quick")
-    slow.communicate("\n", timeout=60)
-    assert slow.returncode == 0 and path.read_bytes() == b"half" and len(os.listdir(tmp_path)) == 2
 
 
 # ---------------------------------------------------------------------------------- arrays with texts

@@ -16,7 +16,7 @@ from arrows.cli import demo, exit_status
 from arrows.cli.option_types import count, positive, rate, share
 from arrows.engine.device import cuda, devices
 from arrows.machine import threads
-from arrows.typesys.errors import ArrowValueError
+from arrows.typesys.errors import ArrowValueError, NotFiniteError
 from arrows.version import __version__
 from tests.cli.kit import outcome
 
@@ -70,6 +70,7 @@ def test_what_is_no_number_as_an_option(text):
         (FileNotFoundError(2, "no such folder", "x/y"), 2, "[Errno 2] no such folder: 'x/y'"),
         (ArrowValueError("bad size"), 2, "bad size"),
         (ArrowValueError("a\x1bb" + "x" * 5000), 2, "a\\x1bbx"),
+        (NotFiniteError("epoch 1, step 1: the loss is nan"), 1, "epoch 1, step 1: the loss is nan"),
         (MemoryError("29.8 GiB"), 1, "out of memory: 29.8 GiB"),
         (KeyboardInterrupt("continue with --resume"), 130, "interrupted; continue with --resume"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arrows.data import TAGS, read_conllu
+from arrows.data import read_conllu
 from arrows.typesys import InputError
 
 
@@ -90,18 +90,6 @@ def test_what_is_wrong_is_said_with_its_place(
     assert "\n" not in str(caught.value)
 
 
-def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "latin.conllu"
-    path.write_bytes(row(1).encode() + "\n2\tä".encode() + b"\xe9\tmore\n")
-    with pytest.raises(InputError, match=r"latin\.conllu:2:4: this byte is not UTF-8: 0xe9"):
-        read_conllu(path).to_list()
-
-
-def test_there_are_seventeen_parts_of_speech() -> None:
-    assert len(set(TAGS)) == 17
-    assert list(TAGS) == sorted(TAGS)
-
-
 def arc(number: int, head: object, relation: str = "dep") -> str:
     return "\t".join([str(number), "tree", "_", "NOUN", "_", "_", str(head), relation, "_", "_"])
 
@@ -135,10 +123,3 @@ def test_what_is_no_tree_is_said_with_its_place(
     with pytest.raises(InputError) as caught:
         read_conllu(path, trees=True).to_list()
     assert str(caught.value) == f"{path}:{place}: {reason}"
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
-    for first in ("# text = a", row(1)):
-        path = tmp_path / "bom.conllu"
-        path.write_bytes("\r\n".join(["\ufeff" + first, *([row(1)] if first[0] == "#" else []), ""]).encode())
-        assert read_conllu(path).to_list() == [[{"word": "tree", "tag": "NOUN"}]]

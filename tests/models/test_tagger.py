@@ -9,13 +9,8 @@ import pytest
 
 import arrows as ar
 from arrows.data import TAGS
-from arrows.engine import reference
-from arrows.engine.planning import SCHEDULES
-from arrows.engine.scheduling import merge
 from arrows.models import tagger, tagger_vocabularies
 from arrows.training import Adam, train
-from tests.compare import close
-from tests.engine.scheduling.specification import verify
 
 SIZES: dict[str, Any] = {"size": 6, "embedding": 5, "character_size": 4, "character_embedding": 3}
 
@@ -42,41 +37,6 @@ def test_words_count_without_case_and_from_twice_on() -> None:
     the, capital, town = (judge.eval([{"word": word}]) for word in ("the", "THE", "town"))
     assert not np.array_equal(the, capital)  # one embedding, but another spelling
     assert not np.array_equal(town, the)
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_batched_is_one_by_one(schedule: str) -> None:
-    blocks = tagger(WORDS, CHARACTERS, **SIZES)
-    model = ar.compile(blocks.learn, loss="loss", schedule=schedule, float_type="float64")
-    prepared = model.prepare(SENTENCES)
-    verify(model.plan, merge(model.plan, prepared[:].wired))
-    value, grads = model.value_and_grad(prepared)
-    wanted = reference.value_and_grad(
-        model.typed,
-        SENTENCES,
-        lambda owner, spec: model.params.of(owner, spec),
-        loss="loss",
-        float_type="float64",
-    )
-    assert close(float(value), wanted.value, 1e-9)
-    for name in model.params:
-        owner, spec = model.params.owner(name)
-        found = grads[name].to_dense(np) if isinstance(grads[name], ar.ops.RowSparse) else grads[name]
-        assert close(found, wanted.parameters[owner, spec.name], 1e-9), name
-    judge = ar.compile(blocks.judge, schedule=schedule, params=model.params, float_type="float64")
-    scores = judge(SENTENCES)
-    for number, example in enumerate(SENTENCES):
-        assert close(scores.tolist()[number], [s.tolist() for s in judge.eval(example)], 1e-9)
-
-
-def test_the_words_of_a_batch_are_spelt_side_by_side() -> None:
-    model = ar.compile(tagger(WORDS, CHARACTERS, **SIZES).judge, schedule="strata")
-    plan = model.plan
-    longest = max(len(word["word"]) for one in SENTENCES for word in one)
-    most = max(map(len, SENTENCES))
-    merged = merge(plan, model.prepare(SENTENCES)[:].wired)
-    # Two directions over characters, two over words; tables, joins and the classifier run once each.
-    assert len(merged.steps) <= 2 * longest + 2 * most + 8
 
 
 def test_learning_and_judging_share_their_layers() -> None:

@@ -2,9 +2,6 @@
 
 run_to_kill.py CHECKPOINT RESULT OPTIMIZER EVERY [resume]
 
-With INTERRUPT_AT in its environment, Ctrl-C comes in the middle of that step; with FULL_AT, the disk takes no
-more than a few bytes from that step on.
-
 run_to_kill.py CHECKPOINT RESULT OPTIMIZER EVERY LIVES SEED
 
 Kills the run by SIGKILL at so many random moments, goes on with it each time, and prints the step that each
@@ -42,13 +39,6 @@ def told(model: Any) -> Any:
     step = model.train_step
 
     def train_step(batch: Any, optimizer: Any, check: Any = None) -> Any:
-        if str(optimizer.steps + 1) == os.environ.get("INTERRUPT_AT"):
-            signal.raise_signal(signal.SIGINT)
-        if str(optimizer.steps + 1) == os.environ.get("FULL_AT"):
-            import resource  # not on Windows
-
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then writing raises an error
-            resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
         loss = step(batch, optimizer, check=check)
         print("step", optimizer.steps, flush=True)
         return loss

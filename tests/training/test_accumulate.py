@@ -79,16 +79,6 @@ def test_the_numbers_are_those_of_one_large_batch(make, rule):
         np.testing.assert_allclose(summed[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("device", ["cpu", "fake", "fake-kernels"])
-def test_on_each_device(device):
-    rule = Adam(0.01)
-    whole, losses, _ = trained(compiled(device=device), Adam(0.01), batch_size=9)
-    summed, others, _ = trained(compiled(device=device), rule, batch_size=3, accumulate=3)
-    np.testing.assert_allclose(others, losses, rtol=1e-10)
-    for name, values in whole.items():
-        np.testing.assert_allclose(summed[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
-
-
 RULES: list[Any] = [5, ar.ByNodes(40), ar.Bucketed(4, pool=2), ar.Bucketed(ar.ByNodes(40), pool=2)]
 
 

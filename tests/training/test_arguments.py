@@ -12,7 +12,6 @@ from arrows.training import (
     SGD,
     Adam,
     Checkpoint,
-    Optimizer,
     Progress,
     load,
     load_state,
@@ -37,93 +36,28 @@ def model():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (
-            lambda m: train(m, DATA, Adam),
-            TRAIN + "optimizer must be one such as Adam(0.001), not the class Adam",
-        ),
-        (lambda m: train(m, DATA, "adam"), TRAIN + "optimizer must be one such as Adam(0.001), not 'adam'"),
-        (
-            lambda m: train(DATA, m, Adam()),
-            TRAIN + "model must be what ar.compile returns, not a value of the type list",
-        ),
-        (lambda m: train(m, Adam(), DATA), TRAIN + "optimizer must be one such as"),
-        (
-            lambda m: train(ar.Model, DATA, Adam()),
-            TRAIN + "model must be what ar.compile returns, not the class",
-        ),
+        (lambda m: train(m, DATA, Adam), TRAIN + "optimizer must be one such as Adam(0.001), not the class"),
+        (lambda m: train(DATA, m, Adam()), TRAIN + "model must be what ar.compile returns, not a value of"),
         (lambda m: train(BLOCK, DATA, Adam()), "compile it first: ar.compile(block)"),
-        (
-            lambda m: train(m, 5, Adam()),
-            "expected a list of examples, got int",
-        ),
-        (
-            lambda m: train(m, DATA, Adam(), batch_size=1.5),
-            "train: batch_size must be a whole number, or ByNodes(...) or Bucketed(...), not 1.5",
-        ),
+        (lambda m: train(m, 5, Adam()), "expected a list of examples, got int"),
+        (lambda m: train(m, DATA, Adam(), batch_size=1.5), "whole number, or ByNodes(...) or Bucketed(...)"),
         (lambda m: train(m, DATA, Adam(), epochs=None), "train: epochs must be a whole number, not None"),
-        (lambda m: train(m, DATA, Adam(), epochs=1.5), "train: epochs must be a whole number, not 1.5"),
-        (lambda m: train(m, DATA, Adam(), seed="0"), "train: seed must be a whole number, not '0'"),
         (lambda m: Checkpoint("x", every=0.5), "Checkpoint: every must be a whole number, not 0.5"),
-        (lambda m: Checkpoint("x", seconds="5"), "Checkpoint: seconds must be a number, not '5'"),
         (lambda m: Checkpoint(3), "Checkpoint: path must be a path, not a value of the type int"),
         (lambda m: train(m, DATA, Adam(), evaluate={"accuracy": 1.0}), "train: evaluate must be a function"),
         (lambda m: save("f", m), "save(model, path): model must be what ar.compile returns, not 'f'"),
-        (lambda m: save(BLOCK, "f"), "compile it first: ar.compile(block)"),
         (lambda m: save(m, 3), "save(model, path): path must be a path, not a value of the type int"),
-        (lambda m: save(m, m), "save(model, path): path must be a path, not a value of the type Model"),
         (lambda m: load("f", m), "load(model, path): model must be what ar.compile returns, not 'f'"),
-        (lambda m: load(BLOCK, "f"), "compile it first: ar.compile(block)"),
-        (
-            lambda m: save_state(m, "f", Adam()),
-            "save_state(path, model, optimizer): model must be what ar.compile returns",
-        ),
-        (
-            lambda m: save_state("f", m, Adam),
-            "save_state(path, model, optimizer): optimizer must be one such as",
-        ),
-        (
-            lambda m: load_state(m, "f", Adam()),
-            "load_state(path, model, optimizer): model must be what ar.compile returns",
-        ),
-        (lambda m: load_state("f", BLOCK, Adam()), "load_state(path, model, optimizer): model must be"),
-        (
-            lambda m: Adam().step({"w": np.ones(2)}, m),
-            "step(model, grads): model must be what ar.compile returns, not a value of the type dict",
-        ),
-        (
-            lambda m: Adam().step(m, m.value_and_grad(DATA)),
-            "as value_and_grad returns them after the loss, not a value of the type tuple",
-        ),
+        (lambda m: save_state("f", m, Adam), "save_state(path, model, optimizer): optimizer must be one"),
+        (lambda m: load_state(m, "f", Adam()), "load_state(path, model, optimizer): model must be what"),
+        (lambda m: Adam().step({"w": np.ones(2)}, m), "step(model, grads): model must be what ar.compile"),
+        (lambda m: Adam().step(m, m.value_and_grad(DATA)), "after the loss, not a value of the type tuple"),
         (lambda m: Adam().step(m, {"fc/bias": None}), "the gradient of 'fc/bias' must be an array, not None"),
-        (
-            lambda m: Adam("0.1"),
-            f"Adam: learning_rate must be {A_RATE}, not '0.1'",
-        ),
-        (
-            lambda m: Adam(None),
-            f"Adam: learning_rate must be {A_RATE}, not None",
-        ),
-        (
-            lambda m: Adam(m.params),
-            "Adam(learning_rate) takes no parameters: train(model, examples, Adam(0.001))",
-        ),
-        (
-            lambda m: Adam(schedules.cosine),
-            f"Adam: learning_rate must be {A_RATE}, not a value of the type function",
-        ),
-        (
-            lambda m: Adam(rates={"*": "0.1"}),
-            f"rates['*'] must be {A_RATE}, not '0.1'",
-        ),
+        (lambda m: Adam("0.1"), f"Adam: learning_rate must be {A_RATE}, not '0.1'"),
+        (lambda m: Adam(m.params), "Adam(learning_rate) takes no parameters: train(model, examples"),
+        (lambda m: Adam(schedules.cosine), f"{A_RATE}, not a value of the type function"),
+        (lambda m: Adam(rates={"*": "0.1"}), f"rates['*'] must be {A_RATE}, not '0.1'"),
         (lambda m: Adam(beta_1="0.9"), "Adam: beta_1 must be a number, not '0.9'"),
-        (lambda m: Adam(epsilon=None), "Adam: epsilon must be a number, not None"),
-        (lambda m: SGD(0.1, momentum=[0.9]), "SGD: momentum must be a number, not a value of the type list"),
-        (lambda m: SGD(0.1, clip_norm="5"), "SGD: clip_norm must be a number, not '5'"),
-        (lambda m: SGD(0.1, average="1"), "average must be a number, not '1'"),
-        (
-            lambda m: Optimizer(0.1),
-            "Optimizer does not say how a parameter changes; use one such as Adam(0.001)",
-        ),
     ],
 )
 def test_an_argument_of_the_wrong_kind_is_named(call, words, model, tmp_path, monkeypatch):
@@ -164,8 +98,6 @@ def test_numbers_of_numpy_are_numbers(model, tmp_path):
     [
         (-0.5, "gives -0.5 after 1 steps, and should give at least 0"),
         (float("nan"), "gives nan after 1 steps, and should give at least 0"),
-        (float("inf"), "gives inf after 1 steps, and should give"),
-        (np.float32(-1), "and should give at least 0"),
     ],
 )
 @pytest.mark.parametrize("own", [False, True])

@@ -43,25 +43,13 @@ def bits(model: Any) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in model.params.items()}
 
 
-def damages(content: bytes) -> dict[str, bytes]:
-    flipped = bytearray(content)
-    flipped[-1] ^= 1
-    return {
-        "empty": b"",
-        "cut off": content[: len(content) // 2],
-        "changed": bytes(flipped),
-        "foreign": b"GIF89a",
-    }
-
-
-@pytest.mark.parametrize("damage", ["empty", "cut off", "changed", "foreign"])
-def test_the_state_before_is_taken_instead_of_a_damaged_one(tmp_path, damage):
+def test_the_state_before_is_taken_instead_of_a_damaged_one(tmp_path):
     (tmp_path / "whole").mkdir()
     expected, _ = states(tmp_path / "whole", epochs=2)
     states(tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["run", "run.1", "run.2", "whole"]
     path = tmp_path / "run"
-    path.write_bytes(damages(path.read_bytes())[damage])
+    path.write_bytes(path.read_bytes()[:-9])
     with pytest.warns(UserWarning, match=r"(?s)run .*goes on from the state before, .*run\.1, at step 4"):
         model, history = states(tmp_path, epochs=2, resume=True)
     assert bits(model) == bits(expected)
@@ -311,38 +299,6 @@ def test_an_epoch_in_batches_of_several_sizes_has_each_example_once(lives: Any, 
         assert order[:17] == whole  # in the order that the epoch began with
 
 
-class InterruptsEvaluation(Callback):
-    """Ctrl-C while a callback is told of the evaluation after a step."""
-
-    def __init__(self, step: int) -> None:
-        self.step, self.seen, self.steps = step, list[int](), list[int]()
-
-    def after_step(self, step: Any) -> None:
-        self.steps.append(step.step)
-
-    def after_evaluation(self, evaluation: Any) -> None:
-        if evaluation.step == self.step:
-            raise KeyboardInterrupt
-        self.seen.append(evaluation.step)
-
-
-def test_an_interrupted_evaluation_loses_no_steps(tmp_path):
-    """Within an epoch; the resumed run evaluates anew, so that callbacks are told."""
-
-    def figures() -> dict[str, float]:
-        return {"f": 1.0}
-
-    more: dict[str, Any] = {"evaluate": figures, "evaluate_every": 2, "every": 99, "epochs": 2}
-    (tmp_path / "whole").mkdir()
-    expected, history = states(tmp_path / "whole", **more)
-    with pytest.raises(KeyboardInterrupt):
-        states(tmp_path, callbacks=[InterruptsEvaluation(6)], **more)
-    told = InterruptsEvaluation(0)
-    model, again = states(tmp_path, callbacks=[told], resume=True, **more)
-    assert told.steps == [7, 8] and told.seen == [6, 8] and again.evaluations == history.evaluations
-    assert bits(model) == bits(expected)
-
-
 def test_how_many_states_are_kept_and_when(tmp_path):
     states(tmp_path, keep=1)
     assert os.listdir(tmp_path) == ["run"]
@@ -393,9 +349,6 @@ def test_a_resumed_run_may_give_other_figures(tmp_path):
 
 
 def test_what_a_rule_of_batches_needs() -> None:
-    model = ar.compile(some_block())
-    with pytest.raises(ar.ArrowTypeError, match=r"whole number, or ByNodes\(\.\.\.\) or Bucketed"):
-        train(model, [[1.0]], SGD(0.01), batch_size="64", progress=False)  # type: ignore[arg-type]
     fc = ar.FC(1, name="fc")
     learner = ar.OnTheFly().learner(lambda g, x: ar.ops.sum(fc(g.tensor(x))))
     with pytest.raises(ar.ArrowTypeError, match="needs to know how many nodes each example has"):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.cli import exit_status
 from arrows.data import generate
 from arrows.engine.planning import SCHEDULES
 from arrows.models import sentiment
@@ -143,11 +142,6 @@ def test_in_recursion_the_example_that_is_named_is_not_finite_alone_either(sched
     assert named > 1
 
 
-def test_what_is_finite_is_said_to_be():
-    model = model_of(ar.ops.tanh)
-    assert model.first_not_finite([[[1.0]], []]) is None
-
-
 def spoilt(x: Any) -> Any:
     """0 at 0, with a gradient that is not finite there."""
     return ar.ops.sqrt(x * x)
@@ -202,15 +196,3 @@ def test_models_of_other_makes_are_stopped_too():
 
     with pytest.raises(NotFiniteError, match=r"^epoch 1, step 1: the loss is nan\n"):
         train(Spoilt(), [1, 2], SGD(0.1), progress=False)
-
-
-def test_a_command_ends_with_status_1(capsys):
-    def work() -> int:
-        train(model_of(ar.ops.tanh), NAN, SGD(0.1), progress=False)
-        return 0
-
-    assert exit_status("arrows train", work) == 1
-    err = capsys.readouterr().err
-    assert (
-        err.startswith("arrows train: epoch 1, step 1: the loss is nan: what Vector") and err.count("\n") == 1
-    )

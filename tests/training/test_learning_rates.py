@@ -10,7 +10,6 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import get_device
-from arrows.ops import RowSparse
 from arrows.training import SGD, Adam, train
 from arrows.typesys.errors import ArrowValueError
 
@@ -38,12 +37,6 @@ def test_patterns_give_rates_and_the_first_that_matches_counts(device):
         optimizer.step(model, ones(model))
     assert values(model) == {"embed/w": [-0.25], "classify/w": [0.0], "classify/b": [-1.0], "fc/w": [-2.0]}
     assert set(SGD(0.1, rates={"*": 0}).rates_of(model).values()) == {0}
-
-
-def test_a_row_sparse_gradient_has_its_rate_too():
-    model = model_of(e__w=np.zeros((3, 1)))
-    SGD(1.0, rates={"e/?": 0.5}).step(model, {"e/w": RowSparse(np.array([1]), np.ones((1, 1)), (3, 1))})
-    assert values(model) == {"e/w": [[0.0], [-0.5], [0.0]]}
 
 
 def test_frozen_parameters_stay_and_do_not_count():

@@ -1,4 +1,4 @@
-"""Runs in processes of their own that are killed, interrupted, or out of disk: the same bits."""
+"""Runs in processes of their own that are killed: the same bits."""
 
 from __future__ import annotations
 
@@ -57,27 +57,3 @@ def test_twenty_deaths_at_random_moments_change_nothing(whole, tmp_path):
     last = [int(step) for step in shown[0].split()[1:]]
     assert len(last) == 20 and len(set(last)) > 5, last  # they died at different steps, and went on
     assert result(tmp_path) == expected, (seed, last)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE")
-def test_a_disk_that_fills_keeps_the_state_before(whole, tmp_path, monkeypatch):
-    optimizer, expected = whole
-    monkeypatch.setenv("FULL_AT", "17")
-    process = start(tmp_path, optimizer, 3)
-    shown, errors = process.communicate(timeout=600)
-    assert process.returncode == 1 and "OSError: [Errno 27] File too large" in errors
-    assert shown.endswith("step 18\n")
-    assert {path.name for path in tmp_path.iterdir()} == {"run", "run.1"}  # nothing half written
-    monkeypatch.delenv("FULL_AT")
-    assert finish(start(tmp_path, optimizer, 3, "resume")).startswith("step 16\n")
-    assert result(tmp_path) == expected
-
-
-def test_an_interrupted_run_saves_the_step_under_way(whole, tmp_path, monkeypatch):
-    optimizer, expected = whole
-    monkeypatch.setenv("INTERRUPT_AT", "17")
-    shown, errors = start(tmp_path, optimizer, 50).communicate(timeout=600)
-    assert shown.endswith("step 16\nstep 17\n") and "KeyboardInterrupt" in errors
-    monkeypatch.delenv("INTERRUPT_AT")
-    assert finish(start(tmp_path, optimizer, 50, "resume")).startswith("step 18\n")
-    assert result(tmp_path) == expected

@@ -170,15 +170,12 @@ def test_a_gradient_that_does_not_fit_changes_nothing() -> None:
     ("make", "words"),
     [
         (lambda: SGD(-0.1), "SGD: learning_rate is -0.1, and should be at least 0"),
-        (lambda: SGD(float("nan")), "SGD: learning_rate is nan"),
         (lambda: SGD(0.1, momentum=1.0), "SGD: momentum is 1.0, and should be at least 0 and below 1"),
         (lambda: Adagrad(0.1, initial_accumulator_value=-1), "Adagrad: initial_accumulator_value is -1"),
         (lambda: Adam(beta_1=1.0), "Adam: beta_1 is 1.0, and should be at least 0 and below 1"),
-        (lambda: Adam(beta_2=-1), "Adam: beta_2 is -1"),
         (lambda: Adam(epsilon=0), "Adam: epsilon is 0, and should be above 0"),
         (lambda: AdamW(weight_decay=-1), "AdamW: weight_decay is -1"),
         (lambda: RMSprop(epsilon=float("nan")), "RMSprop: epsilon is nan"),
-        (lambda: RMSprop(0.1, rho=2), "RMSprop: rho is 2"),
         (lambda: SGD(0.1, rates={"w": -1}), r"rates\['w'\] is -1, and should be at least 0"),
         (lambda: SGD(0.1, average=0), "average is 0, and should be above 0 and at most 1"),
         (lambda: SGD(0.1, clip_norm=0), "SGD: clip_norm is 0, and should be above 0"),
@@ -258,34 +255,3 @@ def test_updates_that_cannot_run_by_rows_are_refused(device: str, make: Any, wor
     with pytest.raises((ArrowValueError, ArrowTypeError), match=words):
         make().step(model, {"w": model.device.to_device(np.ones(3))})
     assert model.numpy("w").tolist() == [1.0, 1.0, 1.0]
-
-
-ON_EMBEDDINGS = [
-    (lambda **more: SGD(0.1, weight_decay=0.01, **more), lambda t, w: t.SGD(w, 0.1, weight_decay=0.01)),
-    (lambda **more: SGD(0.1, momentum=0.9, **more), lambda t, w: t.SGD(w, 0.1, momentum=0.9)),
-    (lambda **more: Adam(0.01, **more), lambda t, w: t.Adam(w, 0.01)),
-    (lambda **more: AdamW(0.01, weight_decay=0.1, **more), lambda t, w: t.AdamW(w, 0.01, weight_decay=0.1)),
-    (lambda **more: Adagrad(0.05, **more), lambda t, w: t.Adagrad(w, 0.05)),
-    (lambda **more: RMSprop(0.01, rho=0.9, **more), lambda t, w: t.RMSprop(w, 0.01, alpha=0.9)),
-]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("make", "theirs"), ON_EMBEDDINGS)
-@pytest.mark.parametrize("clip", [None, 1.5])
-def test_dense_steps_on_embeddings_are_pytorch_s(make: Any, theirs: Any, clip: float | None) -> None:
-    torch = pytest.importorskip("torch")
-    random = np.random.default_rng(0)
-    start = random.normal(size=(6, 3))
-    model, optimizer = Model.of("cpu", table=start), make(dense=True, clip_norm=clip)
-    layer = torch.nn.Embedding.from_pretrained(torch.tensor(start), freeze=False)
-    other = theirs(torch.optim, layer.parameters())
-    for rows in ([1, 1, 4], [2], [4, 0, 2], [], [5]):
-        values = random.normal(size=(len(rows), 3))
-        optimizer.step(model, {"table": model.sparse(rows, values, (6, 3))})
-        other.zero_grad()
-        (layer(torch.tensor(rows, dtype=torch.int64)) * torch.tensor(values)).sum().backward()
-        if clip is not None:  # not clip_grad_norm_, which adds 1e-6 to the norm
-            layer.weight.grad *= min(1.0, clip / max(layer.weight.grad.norm().item(), 1e-30))
-        other.step()
-        np.testing.assert_allclose(model.numpy("table"), layer.weight.detach().numpy(), rtol=1e-6, atol=1e-9)
