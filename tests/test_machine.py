@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows import cli, machine
-from arrows.cli import check
+from arrows import machine
 from benchmarks import timing
 
 settable = pytest.mark.skipif(not machine.settable(), reason="the threads of this BLAS cannot be set")
@@ -96,19 +95,3 @@ def test_the_configuration_says_what_there_is(monkeypatch: pytest.MonkeyPatch) -
     assert re.fullmatch(r"arrows \S+, Python 3\.\S+, NumPy \S+; \d+ cores", first)
     assert any(line.startswith("numba: ") and "CuPy: " in line for line in lines)
     assert lines[-1].startswith("warning: OPENBLAS_CORETYPE=Prescott pins the BLAS")
-
-
-@settable
-def test_a_command_runs_on_as_many_threads_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def run(*_: Any) -> int:
-        seen.append(machine.threads())
-        return 0
-
-    monkeypatch.setattr(check, "run", run)
-    for count in ("1", "2"):
-        assert cli.main(["check", "model.py", "--threads", count]) == 0
-    ar.set_threads(2)
-    assert cli.main(["check", "model.py"]) == 0
-    assert seen == [1, 2, 2] and machine.threads() == 2
