@@ -16,7 +16,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from types import FunctionType
@@ -54,11 +54,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FORMAT = 1
-_KINDS: Mapping[type, Sequence[str]] = {
-    str: ("builder", "outline", "version"),
-    dict: ("arguments", "settings"),
-    int: ("step",),
-}
+_TYPES = {"builder": str, "outline": str, "version": str, "arguments": dict, "settings": dict, "step": int}
 """Of what type a file's fields about its model are."""
 _SHIPPED = ("arrows.models",)
 """Rooms of this package with builders, which need no trust."""
@@ -129,9 +125,7 @@ def builder(function: Callable[P, R]) -> Callable[P, R]:
         recipe = _recipe(name, signature.bind(*args, **kwargs))
         for part, block in parts_of(result):
             if isinstance(block, Block):
-                _recipes[block] = (
-                    recipe if isinstance(recipe, str) else dataclasses.replace(recipe, part=part)
-                )
+                _recipes[block] = recipe if isinstance(recipe, str) else replace(recipe, part=part)
         return result
 
     _builders[name] = build
@@ -366,10 +360,9 @@ def _saved_model(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str
         fields = json.loads(texts[MODEL])
         if fields.pop("format") != _FORMAT or CHECKSUM not in texts:
             raise ValueError(f"arrows {fields['version']} or another program has written it")
-        for kind, names in _KINDS.items():
-            for name in names:
-                if not isinstance(fields[name], kind):
-                    raise TypeError(f"{name} is {described(fields[name])}")
+        for name, kind in _TYPES.items():
+            if not isinstance(fields[name], kind):
+                raise TypeError(f"{name} is {described(fields[name])}")
         fields["reading"] = Fingerprint.of(fields["reading"])
         fields["vocabularies"] = {
             name: Vocabulary.of_content(content, f"the vocabulary {name[:40]!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -56,10 +57,8 @@ def run(options: argparse.Namespace) -> int:
             _print(f"{head}\n{_indented(typed_tree(typed))}\n{_sizes(typed)}\n")
             continue
         if options.input is None and _is_open(block):
-            use = _use(block, well)
-            if name is None and (use or isinstance(block, Apply)):
-                unknown = ", which this file does not show; assume an input with --input TYPE"
-                _print(f"{head}\n  note: its types depend on its use{use or unknown}\n")
+            if name is None and (isinstance(block, Apply) or _is_used(block, well.values())):
+                _print(f"{head}\n  note: its types depend on its use; assume an input with --input TYPE\n")
                 continue
             hint = "\n  note: it may be well-typed with another input; try one with --input TYPE"
         ill.append(each.name)
@@ -98,17 +97,15 @@ def _is_open(block: AnyBlock) -> bool:
     return True
 
 
-def _use(block: AnyBlock, well: dict[str, Typed]) -> str:
-    """Where a block is used, with its types there; of a chain in a longer one, only the steps are."""
-    steps = block.parts
-    for name, typed in well.items():
-        for occurrence in typed.walk():
-            row = occurrence.form.parts
-            if occurrence.form is block:
-                return f": {occurrence.input} -> {occurrence.output} in {name}"
-            if 0 < len(steps) < len(row) and any(row[k : k + len(steps)] == steps for k in range(len(row))):
-                return f" in {name}"
-    return ""
+def _is_used(block: AnyBlock, well: Iterable[Typed]) -> bool:
+    """Whether a block is a part of others; of a chain in a longer one, the steps are."""
+    steps = block.parts or (block,)
+    rows = [occurrence.form.parts for typed in well for occurrence in typed.walk()]
+    return any(
+        block in row or (len(steps) < len(row) and row[k : k + len(steps)] == steps)
+        for row in rows
+        for k in range(len(row))
+    )
 
 
 def _sizes(typed: Typed) -> str:

@@ -49,9 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `arrows show` to a parser."""
     add = parser.add_argument
     add("file", metavar="FILE.py:NAME", help="a block in a file; a name may have dots")
-    schedule = (
-        "draw instead the schedule of a batch: the first 64 examples of a list in the file or a .jsonl file"
-    )
+    schedule = "draw the schedule of a batch: of the first 64 of a list in the file, or of a .jsonl file"
     add("--schedule", metavar="EXAMPLES", help=schedule)
     add("--how", choices=SCHEDULES, default="strata", help="with --schedule: which (default: strata)")
     add("--input", type=block_type, metavar="TYPE", help="assume this type for the input: float32[300]")

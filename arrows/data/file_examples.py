@@ -115,10 +115,7 @@ class _Places(Sequence[str]):
         return len(self._lines)
 
     def __getitem__(self, number: Any, /) -> Any:
-        lines = self._lines[number]
-        return (
-            f"{self._name}:{lines}" if isinstance(lines, int) else [f"{self._name}:{line}" for line in lines]
-        )
+        return f"{self._name}:{self._lines[number]}"
 
 
 class _Origin(Generic[T]):

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from arrows.ops import ROW, EagerEvaluation, Parameter, Value
 from arrows.ops.arrays import HostArray
-from arrows.ops.evaluate import Lookup
 from arrows.ops.structure import collect
 
 
@@ -62,7 +61,6 @@ def check_close(got: npt.ArrayLike, wanted: npt.ArrayLike, tolerance: float, wha
 def check_grads(
     function: Callable[..., Any],
     *arguments: object,
-    parameters: Lookup | None = None,
     tolerance: float = 1e-6,
     step: float = 1e-6,
     seed: int = 0,
@@ -75,7 +73,6 @@ def check_grads(
     Args:
         function: takes tensors and tuples of them, as a Function does; layers may be called in it.
         arguments: arrays, `Elements` for sequences, and tuples of them.
-        parameters: gives the parameters' values; their initializers by default.
         tolerance: the greatest `|a - b| / (1 + max|b|)` for a gradient a and its differences b.
         step: the step of the differences.
         seed: the seed of cotangents and parameters.
@@ -94,10 +91,7 @@ def check_grads(
     def lookup(owner: object, spec: Parameter) -> HostArray:
         key = (owner, spec.name)
         if key not in values:
-            first = (
-                parameters(owner, spec) if parameters else spec.initializer(generator, spec.shape, "float64")
-            )
-            values[key] = np.array(first, "float64")
+            values[key] = np.array(spec.initializer(generator, spec.shape, "float64"))
         return values[key]
 
     def run(record: bool) -> tuple[EagerEvaluation, list[Value], list[Value]]:

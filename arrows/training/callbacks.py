@@ -301,10 +301,7 @@ class _EachEpoch(Callback):
                 "train: a callback must be a Callback, or a function that is called with each epoch, "
                 f"not {described(function)}"
             )
-        self._function = function
-
-    def after_epoch(self, epoch: Epoch, /) -> None:
-        self._function(epoch)
+        self.after_epoch = function  # type: ignore[method-assign, assignment]
 
 
 def checked_callbacks(callbacks: Iterable[Callback | Callable[[Epoch], object]]) -> tuple[Callback, ...]:

@@ -198,16 +198,15 @@ class Checkpointer:
         Raises:
             NotFiniteError: parameters are not finite; the state before stays.
         """
-        if self._checkpoint is None:
+        when = self._checkpoint
+        if when is None:
             return
-        path = Path(self._checkpoint.path)
+        path = Path(when.path)
         require_finite_parameters(self._model, self._run.epoch, self._optimizer.steps)
-        keep = (
-            self._checkpoint.keep - 1 if self._newest and self._newest[0] == path else 0
-        )  # not what is damaged
+        keep = when.keep - 1 if self._newest and self._newest[0] == path else 0  # not what is damaged
         with undisturbed():
             self._run.rates = self._optimizer.rates_text
-            save_state(path, self._model, self._optimizer, self._run, self._checkpoint.metadata, keep=keep)
+            save_state(path, self._model, self._optimizer, self._run, when.metadata, keep=keep)
             for stale in self._stale:
                 stale.unlink(missing_ok=True)
             self._newest, self._stale, self._last = (path, self._optimizer.steps), [], time.monotonic()

@@ -69,10 +69,10 @@ def test_a_file_is_reported_block_by_block(folder, capsys):
     assert (status, err) == (0, "hello\n")
     assert out == (
         "classify  model.py:5\n"
-        "  note: its types depend on its use: float32[3] -> float32[5] in model\n"
+        "  note: its types depend on its use; assume an input with --input TYPE\n"
         "\n"
         "scores  model.py:6\n"
-        "  note: its types depend on its use in model\n"
+        "  note: its types depend on its use; assume an input with --input TYPE\n"
         "\n"
         "vector  model.py:7\n"
         "  GetItem('x') >> Vector(3): Input -> float32[3]\n"
