@@ -48,9 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--show", action="store_true", help="draw each tree, with the class of every node")
     add("--output", type=Path, metavar="FILE", help="write to a file, which is written whole or not at all")
     add("--builder", metavar="FILE.py:NAME", help="the function that builds the model's block")
-    trust = (
-        "a package, installed or in this folder, whose builder the model file may name; several if repeated"
-    )
+    trust = "a package, installed or in this folder, whose builder the file may name; may be repeated"
     add("--trust", action="append", default=[], metavar="PACKAGE", help=trust)
     add("--batch-size", type=positive, default=256, metavar="N", help="examples run at once (default: 256)")
     errors = "at an example that cannot be read or does not fit: stop, or skip it and say so (default: stop)"

@@ -55,9 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--input", type=block_type, metavar="TYPE", help="assume this type for the input: float32[300]")
     add("--format", choices=FORMATS, help="default: by the ending of --output, or text")
     endings = ", ".join(ending for endings in FORMATS.values() for ending in endings if ending)
-    add(
-        "--output", type=Path, metavar="FILE", help=f"write to this file: {endings}, or another with --format"
-    )
+    add("--output", type=Path, metavar="FILE", help=f"write to a file: {endings}, or any with --format")
 
 
 def run(options: argparse.Namespace) -> int:

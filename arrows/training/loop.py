@@ -41,7 +41,6 @@ from arrows.training.optimizers import Optimizer
 from arrows.training.parallel import Ranks
 from arrows.training.parameters import as_float
 from arrows.training.progress import Epoch, Evaluation, History, Progress, figures_of
-from arrows.training.saving import MEMBERS
 from arrows.training.schedules import rate_at
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import explains_arguments
@@ -146,9 +145,7 @@ def train(
     ranks = Ranks(comm)
     with ranks.guarded(), ExitStack() as limits:
         require_model("train(model, examples, optimizer)", model, "prepare", "train_step")
-        require_optimizer(
-            "train(model, examples, optimizer)", optimizer, "step", "rates_of", "rate_factor", *MEMBERS
-        )
+        require_optimizer("train(model, examples, optimizer)", optimizer)
         told = checked_callbacks(callbacks)
         checkpoint = checked_checkpoint(checkpoint)
         run = Progress(

@@ -45,8 +45,6 @@ OURS = "arrows."
 RUN, MODEL, UNNAMED = OURS + "run", OURS + "model", OURS + "unnamed"
 STATE, TRAINED, PARAMETERS = "the state of a run", "a trained model", "parameters"
 """What a file may be."""
-MEMBERS = ("state", "averages", "settings", "rates_text")
-"""The members of an optimizer that a checkpoint needs."""
 _VERSION = 1
 _MOST = 20  # differences that a message lists
 
@@ -116,9 +114,8 @@ def _write(
             message(f"cannot save {what} at {path}", reason=reason, hint="give another path")
         )
     places = _places(model)
-    write_arrays(
-        path, arrays, {**metadata, **ours, **({UNNAMED: json.dumps(places)} if places else {})}, keep
-    )
+    unnamed = {UNNAMED: json.dumps(places)} if places else {}
+    write_arrays(path, arrays, {**metadata, **ours, **unnamed}, keep)
     return places
 
 
@@ -458,7 +455,7 @@ def _checked_path(function: str, path: object, model: object, optimizer: Optimiz
     """Returns the path; refuses what cannot be saved or loaded."""
     call = f"{function}(path, model, optimizer)"
     require_model(call, model)
-    require_optimizer(call, optimizer, *MEMBERS)
+    require_optimizer(call, optimizer)
     if optimizer.averages is not None and optimizer.averages.in_use:
         raise ArrowValueError(f"{call}: not while averages stand in for the parameters")
     return require_path(f"{call}: path", path)

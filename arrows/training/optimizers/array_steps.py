@@ -62,16 +62,6 @@ class ArraySteps:
         whole[xp.where(there, merged.rows, size)] = merged.values
         return whole[:size]
 
-    def clip_scale(self, gradients: Sequence[Array], clip_norm: float) -> Array:
-        """The factor of gradient clipping, min(1, clip_norm / norm), a float64.
-
-        The result stays on the device: reading it here would wait for all work that the device still has
-        queued.
-        """
-        xp = self.device.xp
-        scale: Array = clip_norm / xp.maximum(xp.sqrt(self.squares(gradients)), clip_norm)
-        return scale
-
     def squares(self, gradients: Sequence[Array]) -> Any:
         """The sum of the squares of all numbers, a float64."""
         total: Any = 0.0

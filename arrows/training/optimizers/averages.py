@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from arrows.engine.device import Device
@@ -36,13 +36,14 @@ class Averages:
         ArrowValueError: `decay` is out of its range.
 
     >>> import numpy as np
+    >>> from types import SimpleNamespace
     >>> from arrows.engine.device import get_device
-    >>> mean, w = Averages(1.0), np.zeros(2)
+    >>> mean, model = Averages(1.0), SimpleNamespace(params={"w": np.zeros(2)}, device=get_device("cpu"))
     >>> for step in (1, 2, 3):
-    ...     mean.before(get_device("cpu"), "w", w, step)
-    ...     w += 1.0
-    >>> mean.up_to(get_device("cpu"), {"w": w}, 3)
-    >>> mean.values["w"].tolist()
+    ...     mean.before(model.device, "w", model.params["w"], step)
+    ...     model.params["w"] += 1.0
+    >>> with mean.in_place_of(model, 3):
+    ...     model.params["w"].tolist()
     [2.0, 2.0]
     """
 
@@ -63,18 +64,14 @@ class Averages:
             self.values[name], self.since[name] = parameter.copy(), 0
         self._bring(device, name, parameter, step - 1, rows)
 
-    def up_to(self, device: Device, params: Mapping[str, Array], steps: int) -> None:
-        """Makes `values` the means after `steps` steps."""
-        for name in self.values:
-            self._bring(device, name, params[name], steps, None)
-
     @contextmanager
     def in_place_of(self, model: Trainable, steps: int) -> Iterator[None]:
         """A context in which the model's arrays hold the means after `steps` steps."""
         if self.in_use:
             raise ArrowValueError("the averages are in use already")
         params = all_parameters(model)
-        self.up_to(model.device, params, steps)
+        for name in self.values:
+            self._bring(model.device, name, params[name], steps, None)
         originals = {name: params[name].copy() for name in self.values}
         self.in_use = True
         try:

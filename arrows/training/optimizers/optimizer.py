@@ -246,9 +246,7 @@ class Optimizer:
         [-3.0]
         """
         if self.averages is None:
-            raise ArrowValueError(
-                "this optimizer keeps no averages: give it average=, 1.0 for the plain mean"
-            )
+            raise ArrowValueError("this optimizer keeps no averages: give it average=, such as 0.999")
         self._follow(model.device)
         return self.averages.in_place_of(model, self.steps)
 
@@ -301,10 +299,11 @@ class Optimizer:
                 if isinstance(gradient, RowSparse):
                     gradient = taker.merge(gradient, dense=self.dense)
                 pairs[name] = parameter, gradient
-        scale = None
+        scale, xp = None, device.xp
         arrays = [numbers_of(gradient) for _, gradient in pairs.values()]
         if self.clip_norm is not None and any(array.size for array in arrays):
-            scale = taker.clip_scale(arrays, self.clip_norm)
+            # It stays on the device: to read it would wait for all work that the device still has queued.
+            scale = self.clip_norm / xp.maximum(xp.sqrt(taker.squares(arrays)), self.clip_norm)
         rates = self._rates_at(pairs, separate)
         rules = [self._rule_of(array.dtype, scale is not None) for array in arrays]
         self.steps += 1  # what is wrong with the arguments has been found before this line
