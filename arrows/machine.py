@@ -38,6 +38,8 @@ _GAIN = (
 _told = False  # whether `set_threads` has been called
 _limits: list[list[int]] = []  # the number outside of all contexts that are open, and then of each its own
 _turn = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a forked process must not wait for a thread that it does not have
+    os.register_at_fork(before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_turn.release)
 _found: dict[str, str] = {}  # what `faster` has found out, by what the threads are for
 
 
@@ -112,8 +114,8 @@ def faster(
 ) -> int:
     """The number of threads, one or all, with which a function takes less time.
 
-    It runs five times: first to plan and to take memory, then on one thread and on all in turns. Nothing is
-    tried where the user has set the number.
+    It runs five times, on one thread and on all in turns; the first time, which also plans and takes memory,
+    is never the least. Nothing is tried where the user has set the number.
 
     Args:
         work: what it does, a word for `show_config`.
@@ -129,9 +131,8 @@ def faster(
         return most
     if known is not None:
         return min(known, most)
-    run()
     seconds: dict[int, list[float]] = {1: [], most: []}
-    for count in (1, most, 1, most):
+    for count in (1, most, 1, most, 1):
         with limited_to(count):
             start = clock()
             run()

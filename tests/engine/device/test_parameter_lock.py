@@ -182,6 +182,16 @@ def test_a_fork_waits_for_the_products_of_other_threads() -> None:
 
 
 @forks
+def test_a_fork_beside_a_change_of_the_number_of_threads() -> None:
+    def limited() -> int:
+        with machine.limited_to(1):
+            return machine.threads()
+
+    with busy(limited):
+        assert {in_a_fork(limited) for _ in range(20)} == {"1"}
+
+
+@forks
 def test_parameters_that_were_half_changed_when_a_process_was_forked() -> None:
     model = ar.compile(block(), loss="loss")
     sharing = ar.compile(block(), params=model.params)
