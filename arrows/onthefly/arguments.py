@@ -149,18 +149,6 @@ def is_sequence(x: object) -> bool:
     return isinstance(x, list) and any(isinstance(item, (LazyTensor, tuple)) for item in x)
 
 
-def has_constants(key: list[Any]) -> bool:
-    """Whether constants are among the operands of one row, according to `Arguments.key`."""
-    return any(isinstance(part, tuple) and part[0] == "constant" for part in key)
-
-
-def holds_sequence(type: T.Type) -> bool:
-    """Whether a type is a sequence, or a tuple that contains one."""
-    return isinstance(type, T.Sequence) or (
-        isinstance(type, T.Tuple) and any(map(holds_sequence, type.items))
-    )
-
-
 def type_of(x: Any) -> T.Type:
     """The type of nested tuples and lists of lazy tensors."""
     if isinstance(x, LazyTensor):

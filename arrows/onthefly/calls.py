@@ -17,8 +17,6 @@ from arrows.onthefly.arguments import (
     Arguments,
     Sequences,
     constants_of,
-    has_constants,
-    holds_sequence,
     tensors_of,
     type_of,
 )
@@ -78,13 +76,6 @@ class LazyCalls(LazyValues):
             else:
                 taken = taken or Arguments(self, ids, key)
                 taken.take(x)
-        if taken and taken.sequences and has_constants(key):
-            # A constant beside a sequence is spread over its elements, so the operation reads it as a value.
-            taken = Arguments(self, [], [])
-            arguments = self.whole(arguments)
-            for x in arguments:
-                taken.take(x)
-            ids, key = taken.ids, taken.key
         place = (*self._where(sys._getframe(2)), *key)
         site = self._calls.get((id(block), *place)) or self._site_of(block, place, arguments)
         if not taken:
@@ -112,7 +103,6 @@ class LazyCalls(LazyValues):
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
         taken = Arguments(self, [], [])
-        value = self.whole(value) if holds_sequence(typed.input) else value
         taken.take_as(value, typed.input)
         key = ("typed", id(typed), *taken.key)
         site = self._calls.get(key)

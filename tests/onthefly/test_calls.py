@@ -190,6 +190,20 @@ def test_what_is_given_is_read_at_once():
         assert close(g.numpy([constant, x, z]), [[1, 1], [1, 1], [2, 2]], 0)
 
 
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_a_constant_beside_a_sequence_is_read_like_a_tensor(device: str) -> None:
+    pooled = ar.Function(lambda xs, k, x: (ops.segment_sum(xs * k) + x, xs + k))
+    with ar.OnTheFly(device=device).batch() as g:
+        number = np.array([1.5, 2.0], "float32")
+        for k in (g.constant(number), g.tensor(number)):
+            for xs in ([k, k], [g.tensor([1.0, 2.0]), k], [g.tensor([float(i), 2.0]) for i in range(3)]):
+                rows = np.array([x.numpy() for x in xs])
+                for block in (pooled, ar.Identity() >> pooled):
+                    total, each = block(xs, k, xs[0])
+                    assert close(total.numpy(), (rows * number).sum(0) + rows[0], 1e-6)
+                    assert close([x.numpy() for x in each], rows + number, 1e-6)
+
+
 def test_layers_that_are_gone():
     """Another layer in the place of one that is gone is another layer."""
     net = ar.OnTheFly()
