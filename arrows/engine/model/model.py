@@ -103,7 +103,7 @@ class Model(Placed, Preparing, Observed):
         self._lock = self.params.lock
         self.executors = Executors(self.plan, self.params, self._weights, jit=jit, precision=precision)
         self.executors.memory_limit = memory_limit
-        self._runner = BatchRunner(self.batches, self.executors, self._weights, explain)
+        self.runner = BatchRunner(self.batches, self.executors, self._weights, explain)
         self._threads: int | None = None  # with which batches are predicted in less time
         self._records = Records(collect_record(self.plan, device, [], None))
 
@@ -297,7 +297,7 @@ class Model(Placed, Preparing, Observed):
             examples, ids, at_once: as `train_step` takes them.
         """
         with self._lock.mutex:
-            return self._runner.first_not_finite(self._call(examples, ids, at_once=at_once))
+            return self.runner.first_not_finite(self._call(examples, ids, at_once=at_once))
 
     @explains_empty_call("there is no mode to switch: dropout acts in training steps, not in model(examples)")
     def eval(self, example: object, *, id: int = 0, step: int | None = None) -> Any:
@@ -349,7 +349,7 @@ class Model(Placed, Preparing, Observed):
         What `show` of a tap raises is neither, and leaves the call.
         """
         with self._lock.mutex:
-            run = partial(self._runner.evaluate, self._call((), None), training=False, batch=batch)
+            run = partial(self.runner.evaluate, self._call((), None), training=False, batch=batch)
             try:
                 if self.device.name == "cpu":
                     self._threads = faster("predict", run, self._threads)
@@ -357,16 +357,16 @@ class Model(Placed, Preparing, Observed):
                     ran = run()
             except InputError as error:
                 return error
-            return self._noted(*ran)
+            return self.noted(*ran)
 
     def _evaluate(self, call: ModelCall, training: bool) -> Any:
         with self._lock.mutex:
             with naming_places(call.examples):
-                ran = self._runner.evaluate(call, training=training)
+                ran = self.runner.evaluate(call, training=training)
             self.step += training
-            return self._noted(*ran)
+            return self.noted(*ran)
 
-    def _noted(self, result: Any, record: CallRecord, outputs: Outputs) -> Any:
+    def noted(self, result: Any, record: CallRecord, outputs: Outputs) -> Any:
         """The result of a call, of which metrics and taps are kept and shown."""
         self._records.latest = record
         show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
@@ -378,7 +378,7 @@ class Model(Placed, Preparing, Observed):
         """Differentiates a batch; counts as a step."""
         call = self._call(examples, ids, at_once=at_once)
         with naming_places(examples):
-            differentiated, record, outputs = self._runner.differentiate(call, inputs)
+            differentiated, record, outputs = self.runner.differentiate(call, inputs)
         self._records.latest = record
         self.step += 1
         return differentiated, record, outputs

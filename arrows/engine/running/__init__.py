@@ -7,14 +7,22 @@ device; what a step refuses, or what is not finite, is traced back to an example
 
 from __future__ import annotations
 
-from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, only_reads
+from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, PartialRun, only_reads
 from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.error_origin import BatchMemoryError
 from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.running.executors import Executors, parse_memory
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.outputs import CallRecord, Records, collect_record, show_tapped, show_taps
+from arrows.engine.running.outputs import (
+    CallRecord,
+    Records,
+    collect_record,
+    collect_result,
+    copy_rows,
+    show_tapped,
+    show_taps,
+)
 from arrows.engine.running.run import BackwardRun, Run
 
 __all__ = [
@@ -31,10 +39,13 @@ __all__ = [
     "OperationCode",
     "OperationRefused",
     "ParameterKey",
+    "PartialRun",
     "Records",
     "Run",
     "add_gradients",
     "collect_record",
+    "collect_result",
+    "copy_rows",
     "only_reads",
     "own",
     "parse_memory",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.device import Arena
 from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
@@ -137,7 +138,7 @@ class BatchRunner:
             batch = self.batches.read(call.examples, "run a model", call.ids)
         executor = self.executors.get(training=training)
         parts: list[OutputRows] = []
-        for each in self._runs(executor, batch, call, kept=lambda: _kept_bytes(parts, {})):
+        for each in self.runs(executor, batch, call, kept=lambda: _kept_bytes(parts, {})):
             try:
                 parts.append(copy_rows(each.run, result=True))
             except MemoryError as error:
@@ -145,7 +146,7 @@ class BatchRunner:
             del each
         outputs = batch.outputs([part.outputs for part in parts])
         result = collect_result(self.executors.plan, self.executors.device, parts, outputs)
-        return result, self._record(parts, outputs), outputs
+        return result, self.record(parts, outputs), outputs
 
     def differentiate(
         self, call: ModelCall, inputs: tuple[str, ...]
@@ -162,13 +163,13 @@ class BatchRunner:
         seeds = self._seeds(len(batch.wired))
         differentiated = self._sum_gradients(executor, batch, call, inputs, seeds)
         outputs = batch.outputs([part.outputs for part in differentiated.parts])
-        return differentiated, self._record(differentiated.parts, outputs), outputs
+        return differentiated, self.record(differentiated.parts, outputs), outputs
 
     def first_not_finite(self, call: ModelCall) -> str | None:
         """Does the work of `Model.first_not_finite`."""
         batch = self.batches.read(call.examples, "look for what is not finite", call.ids)
         first = 0
-        for each in self._runs(self.executors.get(training=True, gradients=True), batch, call):
+        for each in self.runs(self.executors.get(training=True, gradients=True), batch, call):
             origin = first_not_finite(each.run)
             if origin is not None:
                 subject, example = origin
@@ -204,7 +205,7 @@ class BatchRunner:
         parts: list[OutputRows] = []
         pieces: dict[str, list[tuple[Array, HostArray]]] = {name: [] for name in inputs}
         lent: set[ParameterKey] = set()
-        for each in self._runs(executor, batch, call, seeds, kept=lambda: _kept_bytes(parts, sums)):
+        for each in self.runs(executor, batch, call, seeds, kept=lambda: _kept_bytes(parts, sums)):
             run = each.run
             try:
                 parts.append(copy_rows(run, result=False))
@@ -241,10 +242,11 @@ class BatchRunner:
             parts=parts,
         )
 
-    def _record(self, parts: Sequence[OutputRows], outputs: Outputs) -> CallRecord:
+    def record(self, parts: Sequence[OutputRows], outputs: Outputs) -> CallRecord:
+        """What a batch leaves beside its result."""
         return collect_record(self.executors.plan, self.executors.device, parts, outputs)
 
-    def _runs(
+    def runs(
         self,
         executor: Executor,
         batch: BatchInput,
@@ -252,16 +254,19 @@ class BatchRunner:
         seeds: LossSeeds | None = None,
         *,
         kept: Callable[[], int] = int,
+        own: Callable[[], Arena] | None = None,
     ) -> Iterator[PartialRun]:
         """Runs a batch, in parts where its memory has a limit or the call says so.
 
-        Each run is done with before the next takes its memory.
+        Unless runs have memory of their own, each is done with before the next takes its memory.
 
         Args:
             executor: what runs it.
             batch: what was read.
             call: the arguments of the call.
-            seeds: where gradients come in, if they will be asked for.
+            seeds: where gradients of the loss come in, if they will be asked for.
+            kept: the bytes that the parts before have left for the caller.
+            own: gives each run memory of its own, so that it stays as it is; None: all runs share theirs.
         """
         executor.refresh()
         dropout = DropoutSeed(call.seed, call.step, batch.ids)
@@ -287,7 +292,7 @@ class BatchRunner:
                 del planned  # the next plan may need the memory
                 continue
             try:
-                run = executor.forward(planned)
+                run = executor.forward(planned, None if own is None else own())
             except MemoryError as error:
                 raise _out_of_memory(executor, planned, error) from error
             except OperationRefused as refused:

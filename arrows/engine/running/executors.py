@@ -45,19 +45,32 @@ class Executors:
         self.clock: Clock | None = None
         self.memory_limit: int | None = None
         self.arena = Arena(self.device)
-        self.kept: dict[tuple[bool, bool, tuple[str, ...]], Executor] = {}
+        self.kept: dict[tuple[bool, frozenset[int], tuple[str, ...]], Executor] = {}
         self._lost_holders = params.lock.lost_holders
 
     def get(
-        self, inputs: tuple[str, ...] = (), *, training: bool = False, gradients: bool = False
+        self,
+        inputs: tuple[str, ...] = (),
+        *,
+        training: bool = False,
+        gradients: bool = False,
+        seeds: frozenset[int] = frozenset(),
     ) -> Executor:
-        """The executor for one choice: whether dropout acts, and of what the loss is differentiated."""
+        """The executor for one choice.
+
+        Args:
+            inputs: the named inputs whose gradients are wanted.
+            training: whether dropout acts.
+            gradients: whether the loss is differentiated.
+            seeds: the slabs that gradients come into, if it is something else than the loss.
+        """
         if self._lost_holders != self.params.lock.lost_holders:
             # The process was forked while a thread, which is lost here, was writing to this memory.
             self.release()
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
-        key = (training, gradients, tuple(sorted(inputs)))
+        seeds = self._seeds() if gradients else seeds
+        key = (training, seeds, tuple(sorted(inputs)))
         if key not in self.kept:
             self.kept[key] = Executor(
                 self.plan,
@@ -65,7 +78,7 @@ class Executors:
                 self.arena,
                 self.params.of,
                 ExecutorChoices(
-                    seeds=self._seeds() if gradients else (),
+                    seeds=seeds,
                     inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
                     training=training,
                     jit=self.jit and self.device.name == "cpu",
@@ -93,9 +106,9 @@ class Executors:
         listed = Programs(programs, partial(layer_name, self.params), counts)
         return listed if name is None else listed.named(name)
 
-    def _seeds(self) -> set[int]:
+    def _seeds(self) -> frozenset[int]:
         """The slabs of what the loss is made of."""
-        seeds = {self.plan.metrics[metric] for metric in self.weights.metrics}
+        seeds = frozenset(self.plan.metrics[metric] for metric in self.weights.metrics)
         return seeds if self.weights.result is None else seeds | {self.plan.results[0]}
 
     @property

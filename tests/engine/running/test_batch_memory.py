@@ -62,7 +62,7 @@ def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
     """What a batch would take: of an empty arena, and beside it."""
     executor = model.executors.get(training=gradients, gradients=gradients)
     wired = model.prepare(batch)[:].wired
-    seeds = model._runner._seeds(len(batch)) if gradients else None  # they are sent as well
+    seeds = model.runner._seeds(len(batch)) if gradients else None  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
     sizes = arena_sizes(executor, planned)
     arena = Arena(model.device).bytes_with(sizes)
@@ -84,14 +84,14 @@ def need_alone(model: ar.Model, batch: Any, *, gradients: bool) -> int:
 def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many examples run at once, noted from now on."""
     sizes: list[int] = []
-    runs = BatchRunner._runs
+    runs = BatchRunner.runs
 
     def noted(*arguments: Any, **keywords: Any) -> Any:
         for part in runs(*arguments, **keywords):
             sizes.append(len(part.part))
             yield part
 
-    monkeypatch.setattr(BatchRunner, "_runs", noted)
+    monkeypatch.setattr(BatchRunner, "runs", noted)
     return sizes
 
 
