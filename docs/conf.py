@@ -159,6 +159,14 @@ def link_code(app: Sphinx, page: str, template: str, context: dict[str, Any], do
     context["body"] = re.sub(chain, linked, context.get("body", ""))
 
 
+def inline_drawings(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Puts drawings into the page itself, where they follow its theme, and can be searched."""
+    for image in list(doctree.findall(nodes.image)):
+        if image["uri"].endswith(".svg"):
+            drawing = (Path(app.srcdir) / image["uri"]).read_text(encoding="utf-8")
+            image.replace_self(nodes.raw("", drawing, format="html"))
+
+
 def link_root(app: Sphinx, page: str, source: list[str]) -> None:
     """Files above docs/ that are pages of the site too."""
     for name in ("CHANGELOG", "CONTRIBUTING"):
@@ -184,6 +192,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", add_uses, priority=900)
     app.connect("autodoc-process-signature", show_signature)
     app.connect("doctree-resolved", link_text)
+    app.connect("doctree-resolved", inline_drawings)
     app.connect("html-page-context", link_code)
     app.connect("missing-reference", resolve)
     app.connect("source-read", link_root)

@@ -60,7 +60,7 @@ class Composition(Pipe[A, B]):
 
     @property
     def output(self) -> Output[B]:
-        """The output: `output.reads(wires)` says what it is, once, inside the scope."""
+        """The output, of which `output.reads(wires)` says what it is, once, inside the scope."""
         return Output(self)
 
     def scope(self) -> Scope[A, B]:

@@ -21,21 +21,12 @@ from arrows.typesys import ArrowValueError
 X = TypeVar("X")
 
 
-class Picture(str):
-    """An SVG document; a notebook shows it as a picture."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return f'<div style="overflow-x:auto">{self}</div>'
-
-
 def draw(block: AnyBlock | Typed, format: Literal["text", "svg", "mermaid", "html"] = "text") -> str:
     """Draws a block: boxes, and wires between them.
 
     Args:
         block: a block; or what `ar.infer` gives for it, whose wires carry types.
-        format: "text", "svg" (a picture in a notebook), "mermaid", or "html" for a page of its own.
+        format: "text", "svg", "mermaid", or "html" for a page of its own.
 
     Raises:
         ArrowValueError: there is no such format.
@@ -53,7 +44,7 @@ def draw(block: AnyBlock | Typed, format: Literal["text", "svg", "mermaid", "htm
     drawing, name = lay_out(scene), title(block.form if isinstance(block, Typed) else block)
     svg = to_svg(drawing, name)
     if format == "svg":
-        return Picture(svg)
+        return svg
     if format == "html":
         return to_page(name, svg, drawing.width, typed_tree(block) if isinstance(block, Typed) else "")
     raise ArrowValueError(f"a block is drawn as text, svg, mermaid or html, not as {format!r}")
@@ -99,4 +90,4 @@ def draw_dataflow(dataflow: CallGraph, format: Literal["text", "svg"] = "text") 
 def _drawn(x: X, format: str, text: Callable[[X], str], svg: Callable[[X], str]) -> str:
     if format not in ("text", "svg"):
         raise ArrowValueError(f"it is drawn as text or svg, not as {format!r}")
-    return text(x) if format == "text" else Picture(svg(x))
+    return text(x) if format == "text" else svg(x)
