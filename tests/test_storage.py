@@ -23,11 +23,10 @@ from arrows.storage import (
     read_arrays,
     read_texts,
     replacing,
-    require_path,
     require_replaceable,
     write_arrays,
 )
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowValueError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and special files of POSIX")
 
@@ -109,14 +108,6 @@ def test_what_is_no_file_is_refused_and_stays(kind, tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == listed
 
 
-def test_paths_that_name_no_file():
-    with pytest.raises(ArrowValueError, match=r"^here names no file"):
-        require_path("here", "")
-    for other in (None, 3, b"m", [1]):
-        with pytest.raises(ArrowTypeError, match=r"^here must be a path, not"):
-            require_path("here", other)
-
-
 @pytest.mark.parametrize("broken", ["fsync", "replace", "the writer", "an interrupt"])
 def test_a_write_that_fails_leaves_the_old_file(broken, tmp_path, monkeypatch):
     (tmp_path / "m").write_bytes(b"old")
@@ -136,13 +127,6 @@ def test_a_write_that_fails_leaves_the_old_file(broken, tmp_path, monkeypatch):
     with pytest.raises(kind, match=words):
         written()
     assert (tmp_path / "m").read_bytes() == b"old" and os.listdir(tmp_path) == ["m"]
-
-
-def test_a_file_system_without_modes(tmp_path, monkeypatch):
-    (tmp_path / "m").write_bytes(b"old")
-    monkeypatch.setattr(os, "chmod", full)
-    write(tmp_path / "m")
-    assert (tmp_path / "m").read_bytes() == b"new"
 
 
 def test_so_many_files_before_are_kept_and_none_is_lost_where_a_write_fails(tmp_path, monkeypatch):

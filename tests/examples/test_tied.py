@@ -1,4 +1,4 @@
-"""The language model with tied embeddings: batched as one by one, trained, without data."""
+"""The language model with tied embeddings: trained, without data."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.agree import agree
-
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "tied_language_model.py"
 
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
     return runpy.run_path(str(EXAMPLE))
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_a_batch_is_its_sentences_one_by_one(names: dict[str, Any], tied: bool) -> None:
-    block = names["language_model"](6, 3, tied=tied, dropout=0.0)
-    agree(block, [[1, 2, 3, 1], [1, 1], [1, 5, 5, 4, 1]], loss="loss")
 
 
 def test_it_trains_all_three_models(names: dict[str, Any], tmp_path: Path, capsys: Any) -> None:

@@ -8,10 +8,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-
-from tests.compare import dense
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "transition_parser.py"
 P: dict[str, Any] = runpy.run_path(str(EXAMPLE))
@@ -130,26 +127,6 @@ def test_costs_are_those_of_trying_everything(size: int) -> None:
 def test_parsing_together_is_parsing_one_by_one() -> None:
     parser, sentences = some_sentences()
     assert P["parse"](parser, sentences) == P["parse"](parser, sentences, 1)
-
-
-def test_gradients_together_are_those_of_one_by_one() -> None:
-    parser, sentences = some_sentences()
-
-    def gradients(batches: list[list[Any]]) -> dict[str, Any]:
-        """The sums of the gradients of batches."""
-        sums: dict[str, Any] = {}
-        for batch in batches:
-            with parser.net.batch() as g:
-                results = g.run_all(parser.learn(g, s, random.Random(0), True) for s in batch)
-                _, grads = g.value_and_grad(g.sum([loss for result in results for loss in result]))
-            for name, gradient in grads.items():
-                sums[name] = sums.get(name, 0) + dense(gradient)
-        return sums
-
-    together, alone = gradients([sentences]), gradients([[sentence] for sentence in sentences])
-    assert together.keys() == alone.keys()
-    for name, gradient in together.items():
-        assert np.allclose(gradient, alone[name], atol=1e-4), name
 
 
 def test_it_learns_a_tiny_treebank(treebank: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,19 +80,6 @@ def test_the_numbers_are_those_of_one_process(ranks, optimizer):
     assert_same(outcomes, trained(None, optimizer))
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"batch_size": 2},  # fewer examples in a batch than ranks
-        {"batch_size": 2, "accumulate": 4},
-        {"batch_size": ar.ByNodes(40), "accumulate": 3},
-        {"batch_size": ar.Bucketed(4, pool=2)},
-    ],
-)
-def test_batches_of_each_kind(how):
-    assert_same(run(3, lambda comm: trained(comm, **how))[0], trained(None, **how))
-
-
 @pytest.mark.parametrize("device", ["fake", "fake-kernels"])
 def test_on_devices(device):
     outcomes, ended = run(2, lambda comm: trained(comm, model=compiled(device=device)))
