@@ -10,7 +10,6 @@ from pathlib import Path
 
 import arrows as ar
 from arrows.cli.option_types import positive
-from arrows.cli.predict import softmax
 from arrows.data import CLASSES, Tree, format_tree, generate, label_tree, parse_tree, words
 from arrows.models import Examination, Sentiment, sentiment
 from arrows.storage import require_replaceable
@@ -121,7 +120,7 @@ def judgement(judge: ar.Model, tree: Tree) -> str:
     >>> judgement(judge, {"word": "good"})
     'very negative 100 %  (the grammar: positive)'
     """
-    shares = softmax(ar.to_numpy(judge([tree]))[0])
+    shares = ar.ops.softmax(ar.to_numpy(judge([tree]))[0])
     try:
         known = f"the grammar: {CLASSES[label_tree(tree)['label']]}"
     except InputError:

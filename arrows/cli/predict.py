@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from arrows.cli.outputs import require_output
 from arrows.cli.table_columns import readers_of_model, separator_of
 from arrows.cli.user_file import attribute, load, split
 from arrows.data import FileReader, read_conllu, read_csv, read_json_lines, read_trees
-from arrows.data.file_examples import Lines, decoded
+from arrows.data.file_examples import by_line
 from arrows.storage import replacing
 from arrows.training import read_metadata
 from arrows.typesys import ArrowValueError, InputError
@@ -108,19 +107,13 @@ def _reader(options: argparse.Namespace) -> FileReader[Any]:
         "jsonl": lambda: read_json_lines(source, errors=errors),
         "conllu": lambda: read_conllu(source, tags=False, errors=errors),
         "trees": lambda: read_trees(source, labelled=None, errors=errors),
-        "words": lambda: FileReader("predict", source, _sentences, errors),
+        "words": lambda: by_line("predict", source, _words, errors),
     }
     return readers[format]()
 
 
-def _sentences(lines: Lines, name: str) -> Iterator[tuple[int, Callable[[], Any]]]:
-    for number, raw in lines:
-        if raw.strip():
-            yield number, partial(_words, raw, name, number)
-
-
-def _words(raw: bytes, name: str, number: int) -> list[dict[str, str]]:
-    return [{"word": word} for word in decoded(raw, name, number).split()]
+def _words(text: str, *_: object) -> list[dict[str, str]]:
+    return [{"word": word} for word in text.split()]
 
 
 def _with_skipped(results: Iterator[object], reader: FileReader[Any]) -> Iterator[object]:
@@ -158,7 +151,7 @@ def _with_class(row: object, classes: list[str]) -> object:
         return [_with_class(item, classes) for item in row]
     if not (classes and isinstance(row, np.ndarray) and row.shape == (len(classes),)):
         return row
-    shares = softmax(row)
+    shares = ar.ops.softmax(row)
     return {"class": classes[int(shares.argmax())], "probability": round(float(shares.max()), 4)}
 
 
@@ -224,7 +217,7 @@ def draw(tree: Any, scores: Any, classes: list[str]) -> Iterator[str]:
     todo = [(tree, 0)]
     while todo:
         node, depth = todo.pop()
-        shares = softmax(scores[numbers[id(node)]])
+        shares = ar.ops.softmax(scores[numbers[id(node)]])
         best = int(shares.argmax())
         indent = "  " * min(depth, DEEPEST) + (f"[{depth}] " if depth > DEEPEST else "")
         word = "" if _halves(node) else f"  {printable(str(node.get('word', '')))}"
@@ -234,9 +227,3 @@ def draw(tree: Any, scores: Any, classes: list[str]) -> Iterator[str]:
 
 def _halves(node: Any) -> list[Any]:
     return [node[side] for side in ("left", "right") if side in node]
-
-
-def softmax(scores: Any) -> Any:
-    """The probabilities of the classes."""
-    powers = np.exp(scores - scores.max())
-    return powers / powers.sum()

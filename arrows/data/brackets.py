@@ -8,11 +8,11 @@ memory allows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from arrows.data.file_examples import FileReader, Lines, Source, decoded
+from arrows.data.file_examples import FileReader, Source, by_line
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted, shortened
 
@@ -84,16 +84,8 @@ def read_trees(
     ...     [tree["label"] for tree in read_trees(path)]
     [2, 4]
     """
-
-    def parse(lines: Lines, name: str) -> Iterator[tuple[int, Callable[[], Tree]]]:
-        for number, raw in lines:
-            if raw.strip(b" \t\r\f\v"):
-                yield number, partial(read, raw, name, number)
-
-    def read(raw: bytes, name: str, number: int) -> Tree:
-        return _parse(decoded(raw, name, number), name, number, labelled, num_classes)
-
-    return FileReader("read_trees", path, parse, errors)
+    read = partial(_parse, labelled=labelled, num_classes=num_classes)
+    return by_line("read_trees", path, read, errors)
 
 
 def format_tree(tree: Tree) -> str:

@@ -10,7 +10,7 @@ from array import array
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
@@ -100,6 +100,27 @@ class FileReader(Iterable[T]):
                 f"which are listed in .skipped; the first: {skipped[0]}",
                 stacklevel=stacklevel,
             )
+
+
+def by_line(function: str, file: Source, read: Callable[[str, str, int], T], errors: str) -> FileReader[T]:
+    """A reader of a file with an example in each line that is not blank.
+
+    Args:
+        function: its name.
+        file: as of `FileReader`.
+        read: reads an example from a line, the file's name and the line's number.
+        errors: "stop" or "skip".
+    """
+
+    def example(raw: bytes, name: str, number: int) -> T:
+        return read(decoded(raw, name, number), name, number)
+
+    def parse(lines: Lines, name: str) -> Iterator[tuple[int, Callable[[], T]]]:
+        for number, raw in lines:
+            if raw.strip(b" \t\r\f\v"):
+                yield number, partial(example, raw, name, number)
+
+    return FileReader(function, file, parse, errors)
 
 
 class _Places(Sequence[str]):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
-from arrows.data.file_examples import FileReader, Lines, Source, decoded
+from arrows.data.file_examples import FileReader, Source, by_line
 from arrows.typesys import InputError
 from arrows.typesys.quoting import quoted
 
@@ -36,18 +34,12 @@ def read_json_lines(path: Source, *, errors: str = "stop") -> FileReader[Any]:
     ...     read_json_lines(path).to_list()
     [{'text': 'good', 'stars': 5}, {'text': 'bad', 'stars': 1}]
     """
-    return FileReader("read_json_lines", path, _values, errors)
+    return by_line("read_json_lines", path, _value, errors)
 
 
-def _values(lines: Lines, name: str) -> Iterator[tuple[int, Callable[[], Any]]]:
-    for number, raw in lines:
-        if raw.strip(b" \t\r\f\v"):
-            yield number, partial(_value, raw, name, number)
-
-
-def _value(raw: bytes, source: str, number: int) -> Any:
+def _value(text: str, source: str, number: int) -> Any:
     """The JSON value of a line."""
-    text, place = decoded(raw, source, number), f"{source}:{number}"
+    place = f"{source}:{number}"
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:

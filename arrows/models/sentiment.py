@@ -165,7 +165,7 @@ def accuracies(scores: HostArray, labels: npt.NDArray[np.int64]) -> tuple[float,
     """
     if not len(labels):
         return 0.0, 0.0
-    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares = ar.ops.softmax(scores)
     positive = shares[:, 3] + shares[:, 4] > shares[:, 0] + shares[:, 1]
     sided = labels != 2
     fine = float(np.mean(scores.argmax(axis=1) == labels))
