@@ -18,22 +18,15 @@ from arrows.typesys.errors import ArrowValueError, InputError
     ("text", "label"),
     [
         ("good", 3),
-        ("film", 2),
         ("(not good)", 1),
-        ("(not great)", 1),
         ("(not bad)", 3),
-        ("(not film)", 2),
         ("((not good) film)", 1),
-        ("(very good)", 4),
         ("(very (not good))", 0),
         ("(not (very good))", 1),
         ("((not very) good)", 1),
-        ("((very not) good)", 0),
         ("(slightly awful)", 1),
         ("(good not)", 1),
-        ("(good (good good))", 4),
         ("(good bad)", 2),
-        ("(great (but awful))", 0),
         ("(great (but (slightly awful)))", 1),
         ("(great (but film))", 4),
         ("(but good)", 3),
@@ -79,11 +72,6 @@ def test_the_same_seed_gives_the_same_trees_for_ever():
 def test_sizes_are_as_asked_and_evenly_spread():
     sizes = Counter(sum(1 for _ in words([tree])) for tree in generate(3000, num_words=(3, 8)))
     assert set(sizes) == set(range(3, 9)) and min(sizes.values()) > 400
-
-
-def test_all_classes_are_common():
-    labels = Counter(tree["label"] for tree in generate(3000))
-    assert set(labels) == {0, 1, 2, 3, 4} and min(labels.values()) > 300
 
 
 def test_words_alone_do_not_decide():

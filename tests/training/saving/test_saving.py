@@ -24,7 +24,6 @@ from arrows.training import (
     Adam,
     Checkpoint,
     Epoch,
-    Optimizer,
     Progress,
     RMSprop,
     load,
@@ -304,33 +303,6 @@ def test_a_learning_rate_that_was_changed_is_told(tmp_path):
     for optimizer_now, expected in ((Adam(0.1), 0.5), (same, 0.5), (other, 0.4), (Adam(0.3), 0.3)):
         load_state(tmp_path / "run", run_of(), optimizer_now)
         assert optimizer_now.learning_rate == expected
-
-
-class Descent(Optimizer):
-    """An optimizer of a user's."""
-
-    def __init__(self, **slots: float) -> None:
-        super().__init__(0.1)
-        self.__dict__["_slots"] = slots
-
-    @property
-    def slots(self) -> Any:
-        return self.__dict__["_slots"]
-
-    def update(self, parameter, gradient, state, *, rate, step):
-        return parameter - rate * gradient
-
-
-def test_optimizers_of_other_kinds_are_saved_too(tmp_path):
-    optimizer = Descent()
-    optimizer.learning_rate = 0.5
-    model = run_of()
-    steps(model, optimizer, range(2))
-    save_state(tmp_path / "run", model, optimizer)
-    load_state(tmp_path / "run", run_of(), fresh := Descent())
-    assert fresh.learning_rate == 0.5
-    with pytest.raises(ArrowValueError, match="the state of another optimizer, without 'mean:a:b/w'"):
-        load_state(tmp_path / "run", run_of(), Descent(mean=0.0))
 
 
 def test_what_does_not_fit_is_said_and_changes_nothing(tmp_path):
