@@ -51,8 +51,7 @@ def run(options: argparse.Namespace) -> int:
     ill: list[str] = []
     for each, typed in found:
         block, hint = each.block, ""
-        also = f", also {', '.join(each.also)}" if each.also else ""
-        head = f"{each.name}{also}  {block.site}"
+        head = f"{each.name}  {block.site}"
         if isinstance(typed, Typed):
             _print(f"{head}\n{_indented(typed_tree(typed))}\n{_sizes(typed)}\n")
             continue

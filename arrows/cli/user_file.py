@@ -27,11 +27,10 @@ class Unreadable(ArrowValueError):
 
 @dataclass(frozen=True, slots=True)
 class NamedBlock:
-    """A block and its name in a module, which may have dots; `also` are other names of the same block."""
+    """A block and its name in a module, which may have dots."""
 
     name: str
     block: AnyBlock
-    also: tuple[str, ...] = ()
 
 
 def split(text: str) -> tuple[Path, str | None]:
@@ -90,16 +89,15 @@ def user_lines(error: BaseException) -> list[str]:
 def blocks_of(module: ModuleType) -> list[NamedBlock]:
     """The blocks among a module's public names, and in its public dataclasses, dicts, lists and tuples.
 
-    A compiled model stands for its block.
+    A compiled model stands for its block. Of several names of one block the first is given.
     """
-    found: dict[int, tuple[AnyBlock, list[str]]] = {}
+    found: dict[int, NamedBlock] = {}
     for name, value in vars(module).items():
         for part, item in [] if name.startswith("_") else parts_of(value):
             block = _block(item)
             if block is not None:
-                dotted = name if part is None else f"{name}.{part}"
-                found.setdefault(id(block), (block, []))[1].append(dotted)
-    return [NamedBlock(name, block, tuple(also)) for block, (name, *also) in found.values()]
+                found.setdefault(id(block), NamedBlock(name if part is None else f"{name}.{part}", block))
+    return [*found.values()]
 
 
 def _block(value: object) -> AnyBlock | None:
@@ -110,8 +108,8 @@ def _block(value: object) -> AnyBlock | None:
 def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
     """The block of a name, which may have dots; refuses a name that is not a block's."""
     for named in blocks_of(module):  # first, as a key of a dict may itself contain a dot
-        if name in (named.name, *named.also):
-            return NamedBlock(name, named.block)
+        if named.name == name:
+            return named
     value = attribute(module, name, file)
     block = _block(value)
     if block is not None:
