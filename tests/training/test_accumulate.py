@@ -93,7 +93,7 @@ def test_batches_by_a_rule_are_summed_up(monkeypatch, rule, device):
     monkeypatch.setattr(
         type(executor),
         "forward",
-        lambda self, planned: (sizes.append(planned.merged.examples), forward(self, planned))[1],
+        lambda self, planned, *own: (sizes.append(planned.merged.examples), forward(self, planned, *own))[1],
     )
     steps = Steps()
     train(
