@@ -42,7 +42,7 @@ from arrows.combinators.notation import Graph, arrow, unpack
 from arrows.combinators.onehot import OneHot, OneHotFromList
 from arrows.combinators.places import At, Shift, Window, options_written, window_steps
 from arrows.combinators.recursion import Reference, Token, fix
-from arrows.combinators.reductions import Max, Mean, Min, Stack, Sum
+from arrows.combinators.reductions import Max, Mean, Min, Reduction, Stack, Sum
 from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll, Zip, ZipWith
 
 # The blocks that users write, and the functions that make them; `arrows` re-exports these.
@@ -127,6 +127,7 @@ __all__ += [
     "NoDefault",
     "NotYetABlock",
     "PairItem",
+    "Reduction",
     "Source",
     "Token",
     "Unfit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, without_zero
+from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of
 from arrows.inference.rules import Misfit
@@ -13,8 +13,8 @@ from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, open_part
-from arrows.typesys.unify import Rule
+from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, kind_of, open_part
+from arrows.typesys.unify import Default, Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -51,7 +51,7 @@ def _traced(inference: Inference, occurrence: Occurrence) -> Rule:
     form = occurrence.form
     assert isinstance(form, Apply)
     while (part := open_part(occurrence.input)) is not None:
-        yield part
+        yield (part, _items_alike(inference, occurrence)) if isinstance(form, Reduction) else part
     t = inference.solver.ground(occurrence.input)
     assert t is not None
     trouble = form.check(t) or no_tensor(t)
@@ -59,6 +59,21 @@ def _traced(inference: Inference, occurrence: Occurrence) -> Rule:
         raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
     occurrence.trace = inference.traces.of(form, t)
     inference.gives(occurrence, occurrence.trace.output)
+
+
+def _items_alike(inference: Inference, occurrence: Occurrence) -> Default:
+    """A reduction of a tuple wants items of one type, so an item that is known says what the others are."""
+
+    def decide() -> bool:
+        v = find(occurrence.input)
+        items = [find(item) for item in v.args] if kind_of(v) == "tuple" else []
+        known = [item for item in items if open_part(item) is None]
+        unknown = [item for item in items if item.con is None]
+        for item in unknown if known else []:
+            inference.solver.unify(item, known[0])
+        return bool(known and unknown)
+
+    return decide
 
 
 def constant(inference: Inference, occurrence: Occurrence) -> None:
