@@ -21,8 +21,8 @@ from arrows.ops.arrays import Array
 from arrows.training.arguments import (
     described,
     require_model,
-    require_number,
     require_optimizer,
+    require_range,
     whole_number,
 )
 from arrows.training.callbacks import (
@@ -313,9 +313,7 @@ def train(
 
 def _factor(callback: Callback, run: Progress) -> float:
     factor = callback.rate_factor(tuple(run.evaluations))
-    require_number("train: the factor that rate_factor returns", factor)
-    if not 0 <= factor < math.inf:
-        raise ArrowValueError(f"train: rate_factor returns the factor {factor}, and should return at least 0")
+    require_range("train", "the factor that rate_factor returns", factor, 0.0)
     return float(factor)
 
 

@@ -221,11 +221,7 @@ def rate_at(rate: Rate, steps: int) -> float:
     if not callable(rate):
         return rate
     value = rate(steps)
-    require_number(f"the rate that the schedule {rate_text(rate)} gives after {steps} steps", value)
-    if not 0 <= value < float("inf"):
-        raise ArrowValueError(
-            f"the schedule {rate_text(rate)} gives {value} after {steps} steps, and should give at least 0"
-        )
+    require_range(f"the schedule {rate_text(rate)}", f"its rate after {steps} steps", value, 0.0)
     return value
 
 

@@ -96,8 +96,8 @@ def test_numbers_of_numpy_are_numbers(model, tmp_path):
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (-0.5, "gives -0.5 after 1 steps, and should give at least 0"),
-        (float("nan"), "gives nan after 1 steps, and should give at least 0"),
+        (-0.5, "its rate after 1 steps is -0.5, and should be at least 0"),
+        (float("nan"), "its rate after 1 steps is nan, and should be at least 0"),
     ],
 )
 @pytest.mark.parametrize("own", [False, True])
@@ -117,6 +117,6 @@ def test_a_schedule_that_gives_no_rate_is_refused_before_anything_changes(value,
 @pytest.mark.parametrize("value", [None, "0.1", [0.1]])
 def test_a_schedule_that_gives_no_number_is_refused(value, model):
     with pytest.raises(
-        ArrowTypeError, match=r"the rate that the schedule .* gives after 0 steps must be a number, not"
+        ArrowTypeError, match=r"the schedule .*: its rate after 0 steps must be a number, not"
     ):
         train(model, ["nothing is prepared"], Adam(lambda steps: value), progress=False)

@@ -289,7 +289,7 @@ def figures() -> dict[str, float]:
         ({"callbacks": [3]}, "or a function that is called with each epoch, not 3"),
         ({"callbacks": [EarlyStopping("loss", 1)]}, "callbacks needs evaluate="),
         ({"evaluate": figures, "callbacks": [EarlyStopping("loss", 1)]}, "the figure 'loss', and gives g"),
-        ({"evaluate": figures, "callbacks": [Factor(-1)]}, "the factor -1"),
+        ({"evaluate": figures, "callbacks": [Factor(-1)]}, "rate_factor returns is -1"),
         ({"evaluate": figures, "callbacks": [Factor("1")]}, "must be a number"),
         ({"evaluate_every": 2}, "evaluate_every needs evaluate="),
         ({"best_by": "loss"}, "best_by needs evaluate="),
