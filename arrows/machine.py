@@ -14,10 +14,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from numbers import Integral
 from typing import TextIO
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -40,7 +41,8 @@ _limits: list[list[int]] = []  # the number outside of all contexts that are ope
 _turn = threading.Lock()
 if hasattr(os, "register_at_fork"):  # a forked process must not wait for a thread that it does not have
     os.register_at_fork(before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_turn.release)
-_found: dict[str, str] = {}  # what `faster` has found out, by what the threads are for
+_counts: WeakKeyDictionary[object, dict[str, int]] = WeakKeyDictionary()  # of each model, what `faster` found
+_found: dict[str, str] = {}  # what it found last for each kind of work, in words
 
 
 def set_threads(count: int) -> None:
@@ -108,27 +110,33 @@ def limited_to(count: int) -> Iterator[None]:
 
 def faster(
     work: str,
+    model: object,
     run: Callable[[], object],
     known: int | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> int:
-    """The number of threads, one or all, with which a function takes less time.
+    """The number of threads, one or all, with which a model takes less time for a kind of work.
 
     It runs five times, on one thread and on all in turns; the first time, which also plans and takes memory,
-    is never the least. Nothing is tried where the user has set the number.
+    is never the least. Nothing is tried where the user has set the number, nor twice for a model.
 
     Args:
-        work: what it does, a word for `show_config`.
-        run: the function.
-        known: what an earlier call has found.
+        work: a word for `show_config`.
+        model: what works.
+        run: does it.
+        known: what was found before, in another process.
         clock: gives seconds; tests hand in their own.
 
-    >>> faster("sleep", lambda: None, known=1)
+    >>> faster("sleep", object(), lambda: None, known=1)
     1
     """
     most = threads()
     if most == 1 or is_told():
         return most
+    counts: dict[str, int] = {}
+    with suppress(TypeError):  # a learner of the user's may be what cannot be a key
+        counts = _counts.setdefault(model, counts)
+    known = known or counts.get(work)
     if known is not None:
         return min(known, most)
     seconds: dict[int, list[float]] = {1: [], most: []}
@@ -138,7 +146,7 @@ def faster(
             run()
             seconds[count].append(clock() - start)
     one, all_ = (min(times) for times in seconds.values())
-    best = most if all_ < _GAIN * one else 1
+    best = counts[work] = most if all_ < _GAIN * one else 1
     _found[work] = f"{best} of {most} threads (1: {1e3 * one:.3g} ms, {most}: {1e3 * all_:.3g} ms)"
     return best
 

@@ -105,10 +105,10 @@ def train(
         checkpoint: where and when to save the state of the run, and whether to go on from there.
         progress: whether to draw a progress bar on standard error.
         threads: how many NumPy's matrix products use meanwhile. None: as many as `ar.set_threads` or the
-            environment says; else one or all, whichever is faster, which is tried out before the first step:
-            the first batch runs five times, and counts as none. Sums of large products differ in their last
-            bits with this number, so a resumed run takes that of the run before; give it to repeat a run to
-            the bit. `ar.show_config()` prints what was found.
+            environment says; else one or all, whichever is faster, which is tried out before a model's first
+            step: the first batch runs five times, and counts as none. Sums of large products differ in their
+            last bits with this number, so a resumed run takes that of the run before; give it to repeat a run
+            to the bit. `ar.show_config()` prints what was found.
         comm: the processes that train together, such as `MPI.COMM_WORLD` of mpi4py (`arrows[mpi]`), each of
             which calls `train` with the same arguments. They divide the examples of each batch by their
             nodes, add up their gradients, and take the same steps: the numbers are those of one process, to
@@ -201,9 +201,10 @@ def train(
         def settle_threads(batch: Any) -> None:
             """Finds out, by a batch that is read again, on how many threads the steps run from now on."""
             again = not getattr(batch, "iterators", None) and not ranks.several and model.device.name == "cpu"
-            found = machine.faster("train", partial(steps.rehearse, batch), run.threads) if again else None
-            run.threads = found or machine.threads()
-            limits.enter_context(machine.limited_to(run.threads))
+            rehearse = partial(steps.rehearse, batch)
+            found = machine.faster("train", model, rehearse, run.threads) if again else machine.threads()
+            limits.enter_context(machine.limited_to(found))
+            run.threads = found
 
         def averages() -> AbstractContextManager[None]:
             return nullcontext() if optimizer.averages is None else optimizer.use_averages(model)

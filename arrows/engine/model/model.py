@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,7 +46,7 @@ from arrows.engine.running import (
 from arrows.engine.scheduling import AtOnce, BatchInput, BatchReader, Examples, checked_at_once, naming_places
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
-from arrows.machine import faster, limited_to, threads
+from arrows.machine import faster, limited_to
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys import types as T
@@ -104,7 +105,6 @@ class Model(Placed, Preparing, Observed):
         self.executors = Executors(self.plan, self.params, self._weights, jit=jit, precision=precision)
         self.executors.memory_limit = memory_limit
         self.runner = BatchRunner(self.batches, self.executors, self._weights, explain)
-        self._threads: int | None = None  # with which batches are predicted in less time
         self._records = Records(collect_record(self.plan, device, [], None))
 
     def __call__(
@@ -351,9 +351,7 @@ class Model(Placed, Preparing, Observed):
         with self._lock.mutex:
             run = partial(self.runner.evaluate, self._call((), None), training=False, batch=batch)
             try:
-                if self.device.name == "cpu":
-                    self._threads = faster("predict", run, self._threads)
-                with limited_to(self._threads or threads()):
+                with limited_to(faster("predict", self, run)) if self.device.name == "cpu" else nullcontext():
                     ran = run()
             except InputError as error:
                 return error
