@@ -97,6 +97,13 @@ def test_recipes_are_twenty_or_more_and_short() -> None:
     assert len(lines) >= 20 and min(lines) > 0 and max(lines) < 15
 
 
+def test_the_names_that_fold_and_arrows_share_exist() -> None:
+    rows = [line.split("|") for line in (DOCS / "from-fold.md").read_text(encoding="utf-8").splitlines()]
+    same = " ".join(row[1] for row in rows if len(row) > 3 and row[2].strip().startswith("the same"))
+    names = re.findall(r"`td\.(\w+)", same)
+    assert len(names) > 20 and not [name for name in names if not hasattr(arrows, name)]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     path = DOCS.parent / page
