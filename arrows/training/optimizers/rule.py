@@ -104,7 +104,7 @@ def record(optimizer: Optimizer, dtype: str, *, scaled: bool) -> Rule:
                 f"{what} is of the type {type(value).__name__}"
             )
         if value.type.dtype != dtype or value.rows != ROW:
-            raise ArrowValueError(f"{call}: the new {what} is {value.type}, and should be {dtype}")
+            raise ArrowValueError(f"{call}: the new {what} is {value.type.dtype}, and should be {dtype}")
     trace = recorder.finish(tuple(value.var for value in new), number)
     for equation in trace.equations:
         if not equation.primitive.elementwise:
