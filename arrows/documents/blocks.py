@@ -189,14 +189,20 @@ def mapping(element: AnyBlock, width: int, *, name: str, pooling: str = "pooled"
     return ar.InputTransform(entries) >> ar.Map(element) >> _pooled(pooling, width, name)
 
 
-def record(fields: Mapping[str, AnyBlock], width: int, *, name: str) -> AnyBlock:
+def record(fields: Mapping[str, AnyBlock], width: int, *, name: str, wide: bool = False) -> AnyBlock:
     """A block that reads an object: the vectors of its fields, zeros for missing ones, and a layer on them.
+
+    Args:
+        fields: what reads each field.
+        width: of the layer.
+        name: of the layer.
+        wide: give the vectors of the fields, too, beside what the layer makes of them.
 
     >>> record({"age": number(30.0, 10.0), "spam": boolean()}, 4, name="person").eval({"age": 3}).shape
     (4,)
     """
     parts = [ar.GetItem(key, default=None) >> ar.Optional(block) for key, block in fields.items()]
-    return sized(ar.AllOf(*parts) >> ar.Concat(), width, name=name)
+    return sized(ar.AllOf(*parts) >> ar.Concat(), width, name=name, wide=wide)
 
 
 def mixed(cases: Mapping[str, AnyBlock | None], width: int, *, name: str) -> AnyBlock:
@@ -217,13 +223,14 @@ def mixed(cases: Mapping[str, AnyBlock | None], width: int, *, name: str) -> Any
     return ar.OneOf(json_type, layers)
 
 
-def sized(block: AnyBlock, width: int, *, name: str) -> AnyBlock:
-    """A block and a layer, which gives `width` numbers.
+def sized(block: AnyBlock, width: int, *, name: str, wide: bool = False) -> AnyBlock:
+    """A block and a layer, which gives `width` numbers; with `wide` also those of the block.
 
     >>> sized(boolean(), 4, name="spam").eval(True).shape
     (4,)
     """
-    return block >> ar.FC(width, ops.tanh, name=name)
+    layer: AnyBlock = ar.FC(width, ops.tanh, name=name)
+    return block >> (ar.AllOf(layer, ar.Identity()) >> ar.Concat() if wide else layer)
 
 
 def _pooled(pooling: str, width: int, name: str) -> AnyBlock:

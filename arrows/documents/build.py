@@ -39,7 +39,7 @@ _KINDS: Mapping[str, Callable[..., AnyBlock]] = {
 }
 _UNNAMED = {blocks.boolean, blocks.date, blocks.number, blocks.vector}  # they have no layers
 # What a row has beside the arguments of its kind as they are.
-_OTHER = {"kind", "because", "null", "recursive", "width", "fields", "cases"}
+_OTHER = {"kind", "because", "null", "recursive", "width", "wide", "fields", "cases"}
 _RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, "ar", "document"})
 
 
@@ -101,7 +101,7 @@ class _Builder:
         """The block of all."""
         row, block = self.rows[ROOT], self.vector(ROOT)
         if row["kind"] not in ("object", "mixed") and not row.get("recursive"):
-            block = self.call(blocks.sized, "document vector", {"block": block})
+            block = self.call(blocks.sized, "document vector", {"block": block, **_wide(row)})
         block = self.optional(ROOT, block)
         self.body += [f"document = {block.text}\n"] * (block.text != "document")
         built: AnyBlock = block.block
@@ -150,6 +150,7 @@ class _Builder:
                 arguments["fields"] = {
                     key: self.vector(inner) for key, inner in paths.items() if self.is_read(inner)
                 }
+                arguments |= {} if row.get("recursive") else _wide(row)
             case "mixed":
                 paths = {case: f"{path} ({case})" for case in row["cases"]}
                 arguments["cases"] = {
@@ -213,3 +214,7 @@ class _Builder:
             own, number = f"{plain or 'field'}_{number}", number + 1
         self.taken.add(own)
         return own
+
+
+def _wide(row: Row) -> dict[str, Any]:
+    return {"wide": True} if row.get("wide") else {}

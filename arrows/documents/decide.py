@@ -36,9 +36,11 @@ _FEW = 20  # examples with which statistics begin
 _RARE = 50  # with more categories than these, those that occur once are unknown
 _SELDOM = 3  # a vector is hardly learnt from fewer occurrences
 _CODES = range(3, 11)  # so many different whole numbers are codes, if each occurs `_FEW` times on average
-# As many buckets as there are n-grams, so that few share one; 100,000 vectors of 32 numbers take 13 MB.  On
-# the sentences of the Stanford Sentiment Treebank 100,000 give an accuracy of 0.43 (dev), and 10,000 of 0.38.
-_BUCKETS = (1_000, 10_000, 100_000)
+# Four times as many buckets as there are n-grams, so that few share one; 100,000 vectors of 32 numbers take
+# 13 MB.  On the sentences of the Stanford Sentiment Treebank 100,000 give an accuracy of 0.43 (dev), and
+# 10,000 of 0.38.
+_BUCKETS = (1_000, 3_000, 10_000, 30_000, 100_000)
+_SPARE = 4
 _VECTOR = range(2, 65)
 _LARGEST = 1e150  # numbers beyond count as this one in means and deviations, whose squares would overflow
 _HEAVY = 2.0  # skewness (0 of a normal distribution, 2 of an exponential one) from which logarithms are taken
@@ -219,9 +221,9 @@ def _free_text(texts: Mapping[str, int], because: str, *, of: str) -> Row:
     seen: set[int] = set()
     for text in texts:
         seen.update(hashes(text))
-        if len(seen) > _BUCKETS[-2]:
+        if _SPARE * len(seen) > _BUCKETS[-2]:
             break  # more than this take the most buckets, however many more
-    buckets = next((count for count in _BUCKETS if count >= len(seen)), _BUCKETS[-1])
+    buckets = next((count for count in _BUCKETS if count >= _SPARE * len(seen)), _BUCKETS[-1])
     return _row("text", because, of=of, buckets=buckets)
 
 

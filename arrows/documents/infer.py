@@ -61,6 +61,7 @@ def infer_block(
     examples: Iterable[object],
     *,
     width: int = 32,
+    wide: bool = False,
     ignore: Collection[str] = (),
     kinds: Mapping[str, str] | None = None,
     depth: int = 12,
@@ -75,6 +76,9 @@ def infer_block(
     Args:
         examples: documents of the kind that the block is to read, as `json.loads` gives them.
         width: length of the vectors within the block and of its result.
+        wide: for a layer that predicts from the result: it has the vectors of the document's fields, too, so
+            that what is linear in them need not go through a layer of `width` (Cheng et al., "Wide & Deep
+            Learning for Recommender Systems", DLRS 2016).
         ignore: paths of fields to leave out, such as `["id", "author.email"]`.
         kinds: how to read a path if not as would be decided.  A text may be a "category", "text" (n-grams of
             words or characters, whichever suits), "words", "ngrams" (of characters), a "date" or a "number";
@@ -129,9 +133,10 @@ def infer_block(
     if decisions[ROOT]["kind"] == LEFT_OUT:
         why = decisions[ROOT]["because"]
         raise InputError(f"infer_block: nothing can be read in {len(documents):,} examples: {why}")
-    decisions[ROOT]["width"] = width
+    decisions[ROOT] |= {"width": width, "wide": True} if wide else {"width": width}
     count = counted(len(documents), "example")
-    title = f"A block that reads documents like {count}, and gives float32[{width}]."
+    gives = f"float32[{width}]{' and the vectors of their fields' * wide}"
+    title = f"A block that reads documents like {count}, and gives {gives}."
     block, source = build(decisions, title)
     return Proposal(block=block, decisions=decisions, source=source)
 

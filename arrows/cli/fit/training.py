@@ -20,6 +20,7 @@ from arrows.cli.fit.task import Result, Task, figures_text, task_of
 from arrows.documents import Proposal, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.model_file import save_model
+from arrows.models.documents import average_of
 from arrows.ops.arrays import HostArray
 from arrows.training import Adam, Checkpoint, EarlyStopping, Epoch, Evaluation, History, load, train
 from arrows.typesys import InputError
@@ -61,7 +62,7 @@ class Fit:
         task = task_of(parts, options.task, options.label, validating=validating)
         ignore, kinds = [label_path(keys), *options.ignore], dict(options.kind)
         documents = documents_of(parts["train"])
-        proposal = infer_block(documents, width=options.width, ignore=ignore, kinds=kinds)
+        proposal = infer_block(documents, width=options.width, wide=True, ignore=ignore, kinds=kinds)
         blocks = task.model(proposal.decisions, keys, options.dropout)
         learner = ar.compile(blocks.learn, seed=options.seed, device=options.device)
         scores = ar.compile(blocks.scores, params=learner.params, device=options.device)
@@ -100,16 +101,28 @@ class Fit:
         )
 
     def train(self, examples: Sequence[Example], **more: Any) -> History:
-        """Trains the models as the options say; `more` goes to `train`."""
-        return train(
+        """Trains the models as the options say; `more` goes to `train`.
+
+        They are left with the averages of their parameters, which evaluations and epochs saw, too.
+        """
+        size = self.options.batch_size
+        average = average_of(len(examples), size)
+        rate, decay = self.options.learning_rate, self.options.l2
+        optimizer = Adam(rate, weight_decay=decay, clip_norm=5.0, average=average)
+        history = train(
             self.learner,
             self.learner.prepare(documents_of(examples)),
-            Adam(self.options.learning_rate, weight_decay=self.options.l2, clip_norm=5.0),
-            batch_size=self.options.batch_size,
+            optimizer,
+            batch_size=size,
             seed=self.options.seed,
             progress=sys.stderr.isatty(),
             **more,
         )
+        with optimizer.use_averages(self.learner):
+            means = {name: array.copy() for name, array in self.learner.params.items()}
+        for name, mean in means.items():
+            self.learner.params[name][...] = mean
+        return history
 
     def train_by(
         self,
