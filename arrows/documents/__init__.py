@@ -19,6 +19,7 @@ from arrows.documents.blocks import (
     text,
     vector,
 )
+from arrows.documents.importance import field_losses
 from arrows.documents.infer import Proposal, build_block
 from arrows.documents.infer import infer_block as infer_block
 
@@ -30,6 +31,7 @@ __all__ = [
     "category",
     "category_name",
     "date",
+    "field_losses",
     "mapping",
     "mixed",
     "number",
