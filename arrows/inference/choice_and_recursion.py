@@ -153,8 +153,7 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     reference.knot = inference.knots[id(token)] = reference
     path = reference.path
     path.word = f"{path.word} > {token.name}" if path.word else token.name
-    group = inference.components.of(token.definition)
-    open_tokens = inference.groups.get(group)
+    group = inference.groups.of(token)
     input = Var()  # what the entrance and the references have in common
     if token.input is not None:
         declared = inference.floats(token.input)
@@ -165,11 +164,10 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
-    if open_tokens is None:
-        inference.groups[group] = [token]
-        inference.todo.append(Leave(inference.groups[group], group))
+    if group is None:
+        inference.todo.append(Leave(inference.groups.enter(token)))
     else:
-        open_tokens.append(token)
+        group.append(token)
         inference.inner.add(id(reference))
 
 
@@ -217,7 +215,7 @@ def endless_recursion(occurrences: Sequence[Occurrence]) -> Occurrence | None:
     # the set starts empty, and each round adds the recursions that can end given those already in the set.
     ends: dict[int, bool] = {}
     before = None
-    while knots and before != (count := sum(ends.get(id(knot), False) for knot in knots)):
+    while before != (count := sum(ends.get(id(knot), False) for knot in knots)) < len(knots):
         before = count
         for occurrence in reversed(occurrences):
             ends[id(occurrence)] = _ends(occurrence, ends)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Set as AbstractSet
 
-from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
+from arrows.combinators import AnyBlock, Layer, as_block, core_form
 from arrows.inference import explain
 from arrows.inference.apply import ParametersDiffer, check_parameters, settle_place
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
@@ -24,9 +24,9 @@ from arrows.inference.elements import check_keys
 from arrows.inference.forms import CHECKS, RULES
 from arrows.inference.occurrences import (
     ASSUMED,
-    Components,
     Contradiction,
     Edge,
+    Groups,
     Leave,
     Occurrence,
     blocks_with,
@@ -121,7 +121,7 @@ class Inference:
         occurrences: all occurrences, each before its parts.
         repeats: whether any occurrence stands at several places.
         knots: for the token of each recursive block that is being walked, its occurrence.
-        groups: for the number of each component, the tokens of its definitions that are being walked.
+        groups: the tokens of recursive blocks that are being walked, by component.
         inner: the identities of knots that nothing outside of their component enters.
         layers: for the identity of each layer, its occurrences.
         layer_inputs: for the identity of a layer with several occurrences, the type that all of them take.
@@ -147,8 +147,7 @@ class Inference:
         self.occurrences: list[Occurrence] = []
         self.todo: list[Occurrence | Leave] = []
         self.knots: dict[int, Occurrence] = {}
-        self.components = Components()
-        self.groups: dict[int, list[Token]] = {}
+        self.groups = Groups()
         self.inner: set[int] = set()
         self.layers: dict[int, list[Occurrence]] = {}
         self.layer_inputs: dict[int, Var] = {}
@@ -182,7 +181,7 @@ class Inference:
             if isinstance(occurrence, Leave):
                 for token in occurrence.tokens:
                     del self.knots[id(token)]
-                self.groups.pop(occurrence.group)
+                self.groups.leave(occurrence.tokens)
                 continue
             if occurrence.entered:
                 continue

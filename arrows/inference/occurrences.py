@@ -87,11 +87,9 @@ class Leave:
 
     Attributes:
         tokens: the tokens of these blocks.
-        group: the number of their component.
     """
 
     tokens: list[Token]
-    group: int
 
 
 # Not frozen: a frozen one takes four times as long to make, and there is one for nearly each occurrence.
@@ -260,6 +258,44 @@ class Components:
                     self._component[id(member)] = visited[number]
                     if member is block:
                         break
+
+
+class Groups:
+    """The tokens of the recursive blocks that are being walked, those of one component together.
+
+    Most expressions have one recursive block, whose component nobody need know.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[list[Token]] = []  # those entered last come last
+        self._by_component: dict[int, list[Token]] = {}
+        self._components = Components()
+
+    def of(self, token: Token) -> list[Token] | None:
+        """The group that a new token belongs to, if it is open."""
+        if not self._open:
+            return None
+        if not self._by_component:
+            self._by_component[self._component(self._open[0])] = self._open[0]
+        return self._by_component.get(self._component([token]))
+
+    def enter(self, token: Token) -> list[Token]:
+        """Opens the group of a token."""
+        self._open.append([token])
+        if len(self._open) > 1:
+            self._by_component[self._component([token])] = self._open[-1]
+        return self._open[-1]
+
+    def leave(self, group: list[Token]) -> None:
+        """Closes the group that was opened last."""
+        assert self._open.pop() is group
+        if self._by_component:
+            del self._by_component[self._component(group)]
+
+    def _component(self, group: list[Token]) -> int:
+        definition = group[0].definition
+        assert definition is not None
+        return self._components.of(definition)
 
 
 # The typed tree

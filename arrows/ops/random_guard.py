@@ -136,7 +136,7 @@ def _reachable(function: object) -> Iterator[object]:
         if (
             id(reached) in seen
             or reached is None
-            or isinstance(reached, (str, bytes, int, float, np.ndarray))
+            or isinstance(reached, (str, bytes, int, float, np.ndarray, SourceLine))
         ):
             continue
         seen.add(id(reached))
