@@ -6,80 +6,84 @@ operations of `ar.ops` apply primitives by `bind`.  A `TraceRecorder` records th
 function in a file of this room, export the function below, and give the primitive rows in
 `tests/ops/table.py`.
 
-Users have what `__all__` names: operations, and `extend` for primitives of their own.  The names that are
-imported `as` themselves are for other rooms of the package.
+Users have what `__all__` names: operations, and `extend` for primitives of their own.  The other names are
+for other rooms of the package.
 """
 
 from __future__ import annotations
 
 import sys
+from inspect import isfunction
 from typing import TYPE_CHECKING, NoReturn
 
 from arrows.ops import extend as extend
-from arrows.ops.activations import (
-    elu,
-    gelu,
-    leaky_relu,
-    log_sigmoid,
-    mish,
-    relu,
-    selu,
-    sigmoid,
-    silu,
-    softplus,
-    tanh,
-)
-from arrows.ops.attention import segment_attention
+from arrows.ops.activations import elu as elu
+from arrows.ops.activations import gelu as gelu
+from arrows.ops.activations import leaky_relu as leaky_relu
+from arrows.ops.activations import log_sigmoid as log_sigmoid
+from arrows.ops.activations import mish as mish
+from arrows.ops.activations import relu as relu
+from arrows.ops.activations import selu as selu
+from arrows.ops.activations import sigmoid as sigmoid
+from arrows.ops.activations import silu as silu
+from arrows.ops.activations import softplus as softplus
+from arrows.ops.activations import tanh as tanh
+from arrows.ops.attention import segment_attention as segment_attention
 from arrows.ops.bind import bind as bind
-from arrows.ops.comparison import (
-    clip,
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    not_equal,
-    where,
-)
+from arrows.ops.comparison import clip as clip
+from arrows.ops.comparison import equal as equal
+from arrows.ops.comparison import greater as greater
+from arrows.ops.comparison import greater_equal as greater_equal
+from arrows.ops.comparison import less as less
+from arrows.ops.comparison import less_equal as less_equal
+from arrows.ops.comparison import logical_and as logical_and
+from arrows.ops.comparison import logical_not as logical_not
+from arrows.ops.comparison import logical_or as logical_or
+from arrows.ops.comparison import maximum as maximum
+from arrows.ops.comparison import minimum as minimum
+from arrows.ops.comparison import not_equal as not_equal
+from arrows.ops.comparison import where as where
 from arrows.ops.context import Parameter as Parameter
 from arrows.ops.context import parameter as parameter
-from arrows.ops.contraction import einsum
-from arrows.ops.dropout import dropout
-from arrows.ops.elementwise import (
-    abs,
-    add,
-    cos,
-    divide,
-    erf,
-    exp,
-    expm1,
-    log,
-    log1p,
-    multiply,
-    negative,
-    power,
-    sign,
-    sin,
-    sqrt,
-    square,
-    subtract,
-)
+from arrows.ops.contraction import einsum as einsum
+from arrows.ops.dropout import dropout as dropout
+from arrows.ops.elementwise import abs as abs
+from arrows.ops.elementwise import add as add
+from arrows.ops.elementwise import cos as cos
+from arrows.ops.elementwise import divide as divide
+from arrows.ops.elementwise import erf as erf
+from arrows.ops.elementwise import exp as exp
+from arrows.ops.elementwise import expm1 as expm1
+from arrows.ops.elementwise import log as log
+from arrows.ops.elementwise import log1p as log1p
+from arrows.ops.elementwise import multiply as multiply
+from arrows.ops.elementwise import negative as negative
+from arrows.ops.elementwise import power as power
+from arrows.ops.elementwise import sign as sign
+from arrows.ops.elementwise import sin as sin
+from arrows.ops.elementwise import sqrt as sqrt
+from arrows.ops.elementwise import square as square
+from arrows.ops.elementwise import subtract as subtract
 from arrows.ops.errors import FunctionError as FunctionError
 from arrows.ops.errors import IndexOutOfRange as IndexOutOfRange
 from arrows.ops.errors import ShapeError as ShapeError
 from arrows.ops.evaluate import EagerEvaluation as EagerEvaluation
 from arrows.ops.evaluate import Value as Value
-from arrows.ops.indexing import concat, index, stack
-from arrows.ops.linear import dot, matmul, outer
-from arrows.ops.lookup import gather, one_hot, pick
+from arrows.ops.indexing import concat as concat
+from arrows.ops.indexing import index as index
+from arrows.ops.indexing import stack as stack
+from arrows.ops.linear import dot as dot
+from arrows.ops.linear import matmul as matmul
+from arrows.ops.linear import outer as outer
+from arrows.ops.lookup import gather as gather
 from arrows.ops.lookup import lookup as lookup
+from arrows.ops.lookup import one_hot as one_hot
+from arrows.ops.lookup import pick as pick
 from arrows.ops.miscalls import unknown_operation
-from arrows.ops.norms import norm, normalize, standardize, variance
+from arrows.ops.norms import norm as norm
+from arrows.ops.norms import normalize as normalize
+from arrows.ops.norms import standardize as standardize
+from arrows.ops.norms import variance as variance
 from arrows.ops.primitive import INVARIANT as INVARIANT
 from arrows.ops.primitive import ROW as ROW
 from arrows.ops.primitive import Primitive as Primitive
@@ -88,25 +92,45 @@ from arrows.ops.primitive import keep_own
 from arrows.ops.primitive import primitives as primitives
 from arrows.ops.primitive import register as register
 from arrows.ops.primitive import unregister as unregister
-from arrows.ops.random_draws import normal, normal_like, uniform, uniform_like
-from arrows.ops.reductions import argmax, argmin, cumsum, log_softmax, logsumexp, max, mean, min, softmax, sum
-from arrows.ops.rounding import floor, floor_divide, mod, round, stop_gradient
+from arrows.ops.random_draws import normal as normal
+from arrows.ops.random_draws import normal_like as normal_like
+from arrows.ops.random_draws import uniform as uniform
+from arrows.ops.random_draws import uniform_like as uniform_like
+from arrows.ops.reductions import argmax as argmax
+from arrows.ops.reductions import argmin as argmin
+from arrows.ops.reductions import cumsum as cumsum
+from arrows.ops.reductions import log_softmax as log_softmax
+from arrows.ops.reductions import logsumexp as logsumexp
+from arrows.ops.reductions import max as max
+from arrows.ops.reductions import mean as mean
+from arrows.ops.reductions import min as min
+from arrows.ops.reductions import softmax as softmax
+from arrows.ops.reductions import sum as sum
+from arrows.ops.rounding import floor as floor
+from arrows.ops.rounding import floor_divide as floor_divide
+from arrows.ops.rounding import mod as mod
+from arrows.ops.rounding import round as round
+from arrows.ops.rounding import stop_gradient as stop_gradient
 from arrows.ops.rowsparse import RowSparse as RowSparse
-from arrows.ops.segment_ops import (
-    segment_broadcast,
-    segment_count,
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_position,
-    segment_softmax,
-    segment_sum,
-)
-from arrows.ops.segment_places import segment_shift, segment_take
+from arrows.ops.segment_ops import segment_broadcast as segment_broadcast
+from arrows.ops.segment_ops import segment_count as segment_count
+from arrows.ops.segment_ops import segment_max as segment_max
+from arrows.ops.segment_ops import segment_mean as segment_mean
+from arrows.ops.segment_ops import segment_min as segment_min
+from arrows.ops.segment_ops import segment_position as segment_position
+from arrows.ops.segment_ops import segment_softmax as segment_softmax
+from arrows.ops.segment_ops import segment_sum as segment_sum
+from arrows.ops.segment_places import segment_shift as segment_shift
+from arrows.ops.segment_places import segment_take as segment_take
 from arrows.ops.segments import Segments as Segments
-from arrows.ops.shaping import broadcast_to, cast, reshape, transpose
-from arrows.ops.sorting import argsort, sort, top_k
-from arrows.ops.tensorlike import TensorLike
+from arrows.ops.shaping import broadcast_to as broadcast_to
+from arrows.ops.shaping import cast as cast
+from arrows.ops.shaping import reshape as reshape
+from arrows.ops.shaping import transpose as transpose
+from arrows.ops.sorting import argsort as argsort
+from arrows.ops.sorting import sort as sort
+from arrows.ops.sorting import top_k as top_k
+from arrows.ops.tensorlike import TensorLike as TensorLike
 from arrows.ops.trace import Equation as Equation
 from arrows.ops.trace import Trace as Trace
 from arrows.ops.trace import Var as Var
@@ -124,102 +148,24 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
         return __all__
 
 
-__all__ = [
-    "TensorLike",
-    "abs",
-    "add",
-    "argmax",
-    "argmin",
-    "argsort",
-    "broadcast_to",
-    "cast",
-    "clip",
-    "concat",
-    "cos",
-    "cumsum",
-    "divide",
-    "dot",
-    "dropout",
-    "einsum",
-    "elu",
-    "equal",
-    "erf",
-    "exp",
-    "expm1",
-    "extend",
-    "floor",
-    "floor_divide",
-    "gather",
-    "gelu",
-    "greater",
-    "greater_equal",
-    "index",
-    "leaky_relu",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log_sigmoid",
-    "log_softmax",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logsumexp",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "mish",
-    "mod",
-    "multiply",
-    "negative",
-    "norm",
-    "normal",
-    "normal_like",
-    "normalize",
-    "not_equal",
-    "one_hot",
-    "outer",
-    "pick",
-    "power",
-    "relu",
-    "reshape",
-    "round",
-    "segment_attention",
-    "segment_broadcast",
-    "segment_count",
-    "segment_max",
-    "segment_mean",
-    "segment_min",
-    "segment_position",
-    "segment_shift",
-    "segment_softmax",
-    "segment_sum",
-    "segment_take",
-    "selu",
-    "sigmoid",
-    "sign",
-    "silu",
-    "sin",
-    "softmax",
-    "softplus",
-    "sort",
-    "sqrt",
-    "square",
-    "stack",
-    "standardize",
-    "stop_gradient",
-    "subtract",
-    "sum",
-    "tanh",
-    "top_k",
-    "transpose",
-    "uniform",
-    "uniform_like",
-    "variance",
-    "where",
-]
+def _is_operation(thing: object) -> bool:
+    """Whether a name is for users: a function of a file that is not for other rooms, and for `extend`."""
+    room, _, file = getattr(thing, "__module__", "").rpartition(".")
+    inner = (
+        "bind",
+        "context",
+        "errors",
+        "evaluate",
+        "miscalls",
+        "primitive",
+        "random_guard",
+        "trace",
+        "tracing",
+    )
+    return isfunction(thing) and room == __name__ and file not in inner and thing is not lookup
+
+
+__all__ = ["TensorLike", "extend"]
+__all__.extend(sorted(name for name, thing in globals().items() if _is_operation(thing)))
 
 keep_own()
