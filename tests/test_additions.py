@@ -67,8 +67,8 @@ def exported(room: ModuleType) -> Iterable[str]:
     door = f"{'/'.join(room.__name__.split('.'))}/__init__.py"
     for name, thing in defined(room).items():
         if inspect.isclass(thing) and issubclass(thing, ar.Block) and not INNER_BLOCKS.fullmatch(name):
-            if name not in room.__all__:
-                yield f"add {name} to {EXPORTS} of {door}"
+            if name not in vars(room):
+                yield f"import {name} in {door}"
             if name not in {*ar.__all__, *NOT_FOR_USERS}:
                 yield f"add {name} to {EXPORTS} of arrows/__init__.py"
 
@@ -78,7 +78,7 @@ def test_op() -> None:
     hidden = there - {*ops.__all__, *INNER_OPS}
     told(
         [
-            f"add {name} to {EXPORTS} of arrows/ops/__init__.py"
+            f"import {name} in arrows/ops/__init__.py"
             for name in hidden
             if inspect.isfunction(functions.get(name))
         ]

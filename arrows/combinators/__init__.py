@@ -1,152 +1,102 @@
 """The blocks that a user writes, and the core forms that they are made of: frozen values.
 
 Each file holds a family: a core form, and the blocks that desugar into it. Inference, the engine and drawing
-know the core forms alone. The groups of `__all__` below tell which names are which.
+know the core forms alone (`core_forms.py`). `arrows` hands on what users write.
 """
 
 from __future__ import annotations
 
-from arrows.combinators.apply import Apply, Concat, Function, spread_items
-from arrows.combinators.attention import Attention
-from arrows.combinators.base.arguments import function_name, set_name
-from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.base.convert import NotYetABlock, as_block
-from arrows.combinators.base.recorder import Source, lazy_context_of
-from arrows.combinators.base.traversal import has_effects, parts_first
-from arrows.combinators.base.wires import Wire
-from arrows.combinators.choice import Choice, OneOf, Optional
-from arrows.combinators.compose import Identity, Pipe, derived
-from arrows.combinators.composition import Composition
-from arrows.combinators.constant import Constant, InferredZeros, Void, Zeros, without_zero
-from arrows.combinators.core_forms import CORE_FORMS, core_form
-from arrows.combinators.declaration import ForwardDeclaration
-from arrows.combinators.effects import Metric, Shared, Tap, shared
-from arrows.combinators.fanout import AllOf, AndFan, Fan, PairItem, Record
-from arrows.combinators.folds import RNN, Bidirectional, Fold, Loop, NoDefault, Reduce, Scan
-from arrows.combinators.inputs import Input, InputTransform, Read, Scalar, Tensor, Transform, Unfit, Vector
-from arrows.combinators.items import (
-    GetItem,
-    Item,
-    NoItem,
-    Nth,
-    Reverse,
-    Slice,
-    attributes,
-    has_attributes,
-    take,
-    take_of,
-    take_or_default,
-)
-from arrows.combinators.layer import Layer, written_call
-from arrows.combinators.notation import Graph, arrow, unpack
-from arrows.combinators.onehot import OneHot, OneHotFromList
-from arrows.combinators.places import At, Shift, Window, options_written, window_steps
-from arrows.combinators.recursion import Reference, Token, fix
-from arrows.combinators.reductions import Max, Mean, Min, Reduction, Stack, Sum
-from arrows.combinators.sequences import Broadcast, Length, Map, NGrams, Unroll, Zip, ZipWith
-
-# The blocks that users write, and the functions that make them; `arrows` re-exports these.
-__all__ = [
-    "RNN",
-    "AllOf",
-    "At",
-    "Attention",
-    "Bidirectional",
-    "Block",
-    "Broadcast",
-    "Composition",
-    "Concat",
-    "Constant",
-    "Fold",
-    "ForwardDeclaration",
-    "Function",
-    "GetItem",
-    "Identity",
-    "Input",
-    "InputTransform",
-    "Layer",
-    "Length",
-    "Map",
-    "Max",
-    "Mean",
-    "Metric",
-    "Min",
-    "NGrams",
-    "NoItem",
-    "Nth",
-    "OneHot",
-    "OneHotFromList",
-    "OneOf",
-    "Optional",
-    "Pipe",
-    "Record",
-    "Reduce",
-    "Reverse",
-    "Scalar",
-    "Scan",
-    "Shift",
-    "Slice",
-    "Stack",
-    "Sum",
-    "Tap",
-    "Tensor",
-    "Vector",
-    "Void",
-    "Window",
-    "Wire",
-    "Zeros",
-    "Zip",
-    "ZipWith",
-    "arrow",
-    "fix",
-    "shared",
-    "unpack",
-]
-
-# The other core forms.
-__all__ += [
-    "Apply",
-    "Choice",
-    "Fan",
-    "Graph",
-    "Item",
-    "Loop",
-    "Read",
-    "Reference",
-    "Shared",
-    "Transform",
-    "Unroll",
-]
-
-# What other packages use to inspect blocks, and to make them.
-__all__ += [
-    "CORE_FORMS",
-    "AndFan",
-    "AnyBlock",
-    "InferredZeros",
-    "NoDefault",
-    "NotYetABlock",
-    "PairItem",
-    "Reduction",
-    "Source",
-    "Token",
-    "Unfit",
-    "as_block",
-    "attributes",
-    "core_form",
-    "derived",
-    "function_name",
-    "has_attributes",
-    "has_effects",
-    "lazy_context_of",
-    "options_written",
-    "parts_first",
-    "set_name",
-    "spread_items",
-    "take",
-    "take_of",
-    "take_or_default",
-    "window_steps",
-    "without_zero",
-    "written_call",
-]
+from arrows.combinators.apply import Apply as Apply
+from arrows.combinators.apply import Concat as Concat
+from arrows.combinators.apply import Function as Function
+from arrows.combinators.apply import spread_items as spread_items
+from arrows.combinators.attention import Attention as Attention
+from arrows.combinators.base.arguments import function_name as function_name
+from arrows.combinators.base.arguments import set_name as set_name
+from arrows.combinators.base.block import AnyBlock as AnyBlock
+from arrows.combinators.base.block import Block as Block
+from arrows.combinators.base.convert import NotYetABlock as NotYetABlock
+from arrows.combinators.base.convert import as_block as as_block
+from arrows.combinators.base.recorder import Source as Source
+from arrows.combinators.base.recorder import lazy_context_of as lazy_context_of
+from arrows.combinators.base.traversal import has_effects as has_effects
+from arrows.combinators.base.traversal import parts_first as parts_first
+from arrows.combinators.base.wires import Wire as Wire
+from arrows.combinators.choice import Choice as Choice
+from arrows.combinators.choice import OneOf as OneOf
+from arrows.combinators.choice import Optional as Optional
+from arrows.combinators.compose import Identity as Identity
+from arrows.combinators.compose import Pipe as Pipe
+from arrows.combinators.compose import derived as derived
+from arrows.combinators.composition import Composition as Composition
+from arrows.combinators.constant import Constant as Constant
+from arrows.combinators.constant import InferredZeros as InferredZeros
+from arrows.combinators.constant import Void as Void
+from arrows.combinators.constant import Zeros as Zeros
+from arrows.combinators.constant import without_zero as without_zero
+from arrows.combinators.core_forms import CORE_FORMS as CORE_FORMS
+from arrows.combinators.core_forms import core_form as core_form
+from arrows.combinators.declaration import ForwardDeclaration as ForwardDeclaration
+from arrows.combinators.effects import Metric as Metric
+from arrows.combinators.effects import Shared as Shared
+from arrows.combinators.effects import Tap as Tap
+from arrows.combinators.effects import shared as shared
+from arrows.combinators.fanout import AllOf as AllOf
+from arrows.combinators.fanout import AndFan as AndFan
+from arrows.combinators.fanout import Fan as Fan
+from arrows.combinators.fanout import PairItem as PairItem
+from arrows.combinators.fanout import Record as Record
+from arrows.combinators.folds import RNN as RNN
+from arrows.combinators.folds import Bidirectional as Bidirectional
+from arrows.combinators.folds import Fold as Fold
+from arrows.combinators.folds import Loop as Loop
+from arrows.combinators.folds import NoDefault as NoDefault
+from arrows.combinators.folds import Reduce as Reduce
+from arrows.combinators.folds import Scan as Scan
+from arrows.combinators.inputs import Input as Input
+from arrows.combinators.inputs import InputTransform as InputTransform
+from arrows.combinators.inputs import Read as Read
+from arrows.combinators.inputs import Scalar as Scalar
+from arrows.combinators.inputs import Tensor as Tensor
+from arrows.combinators.inputs import Transform as Transform
+from arrows.combinators.inputs import Unfit as Unfit
+from arrows.combinators.inputs import Vector as Vector
+from arrows.combinators.items import GetItem as GetItem
+from arrows.combinators.items import Item as Item
+from arrows.combinators.items import NoItem as NoItem
+from arrows.combinators.items import Nth as Nth
+from arrows.combinators.items import Reverse as Reverse
+from arrows.combinators.items import Slice as Slice
+from arrows.combinators.items import attributes as attributes
+from arrows.combinators.items import has_attributes as has_attributes
+from arrows.combinators.items import take as take
+from arrows.combinators.items import take_of as take_of
+from arrows.combinators.items import take_or_default as take_or_default
+from arrows.combinators.layer import Layer as Layer
+from arrows.combinators.layer import written_call as written_call
+from arrows.combinators.notation import Graph as Graph
+from arrows.combinators.notation import arrow as arrow
+from arrows.combinators.notation import unpack as unpack
+from arrows.combinators.onehot import OneHot as OneHot
+from arrows.combinators.onehot import OneHotFromList as OneHotFromList
+from arrows.combinators.places import At as At
+from arrows.combinators.places import Shift as Shift
+from arrows.combinators.places import Window as Window
+from arrows.combinators.places import options_written as options_written
+from arrows.combinators.places import window_steps as window_steps
+from arrows.combinators.recursion import Reference as Reference
+from arrows.combinators.recursion import Token as Token
+from arrows.combinators.recursion import fix as fix
+from arrows.combinators.reductions import Max as Max
+from arrows.combinators.reductions import Mean as Mean
+from arrows.combinators.reductions import Min as Min
+from arrows.combinators.reductions import Reduction as Reduction
+from arrows.combinators.reductions import Stack as Stack
+from arrows.combinators.reductions import Sum as Sum
+from arrows.combinators.sequences import Broadcast as Broadcast
+from arrows.combinators.sequences import Length as Length
+from arrows.combinators.sequences import Map as Map
+from arrows.combinators.sequences import NGrams as NGrams
+from arrows.combinators.sequences import Unroll as Unroll
+from arrows.combinators.sequences import Zip as Zip
+from arrows.combinators.sequences import ZipWith as ZipWith

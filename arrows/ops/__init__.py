@@ -166,6 +166,6 @@ def _is_operation(thing: object) -> bool:
 
 
 __all__ = ["TensorLike", "extend"]
-__all__.extend(sorted(name for name, thing in globals().items() if _is_operation(thing)))
+__all__ += sorted(name for name, thing in globals().items() if _is_operation(thing))  # noqa: PLE0605  computed
 
 keep_own()

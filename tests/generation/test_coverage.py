@@ -125,7 +125,7 @@ def test_every_block_is_drawn() -> None:
     missing = []
     forms = {form.__name__ for form in arrows.combinators.CORE_FORMS}
     for room in (arrows.combinators, arrows.layers):
-        for name in {*arrows.__all__, *forms} & set(room.__all__):
+        for name in {*arrows.__all__, *forms} & vars(room).keys():
             thing = getattr(room, name)
             if name in NOT_DRAWN or (room is arrows.layers and not is_block(thing)):
                 continue
@@ -141,4 +141,4 @@ def is_block(thing: Any) -> bool:
 
 
 def test_what_is_not_drawn_exists() -> None:
-    assert set(arrows.combinators.__all__) >= NOT_DRAWN.keys()
+    assert vars(arrows.combinators).keys() >= NOT_DRAWN.keys()
