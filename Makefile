@@ -81,7 +81,7 @@ nightly: $(VENV)/.installed-test
 	HYPOTHESIS_PROFILE=nightly ARROWS_TEST_SEED='$(SEED)' $(PY) -m pytest -n 2 -m '' --timeout 3600 $(RANDOM)
 
 docs: $(VENV)-docs/.installed
-	$(VENV)-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	$(VENV)-docs/bin/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet docs build/docs
 
 pages: $(VENV)/.installed
 	$(PY) docs/make_primitives.py

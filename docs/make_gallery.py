@@ -76,8 +76,8 @@ class Page(str):
 
 
 def gallery() -> Page:
-    """All examples, those with a picture first."""
-    cards = [card(path) for path in sorted((ROOT / "examples").glob("*.py"))]
+    """All examples, those with a picture first, the short ones before the long ones."""
+    cards = [card(path) for path in sorted((ROOT / "examples").glob("*.py"), key=code_lines)]
     return Page(f'<div class="gallery">{"".join(sorted(cards, key=lambda text: "<svg" not in text))}</div>')
 
 
