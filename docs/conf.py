@@ -57,9 +57,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_mock_imports = ["torch"]
 napoleon_numpy_docstring = False
-napoleon_use_ivar = True
-napoleon_attr_annotations = False
-napoleon_custom_sections = ["Parameters of the layer"]
+napoleon_custom_sections = ["Parameters of the layer", ("Attributes", "params_style")]
 
 for alias in ("types", "initializers"):  # rooms that live elsewhere
     sys.modules[f"arrows.{alias}"] = getattr(ar, alias)
@@ -118,12 +116,11 @@ def show_signature(app: Sphinx, what: str, name: str, value: Any, *rest: Any) ->
     """The arguments of a class are those of its `__init__`, whatever its metaclass does before."""
     if what != "class":
         return None
-    return (
-        ""
-        if value.__name__ in NOT_MADE
-        else stringify_signature(signature(value.__init__, bound_method=True), show_annotation=False),
-        None,
-    )
+    if value.__name__ in NOT_MADE:
+        return "", None
+    if value.__init__ is object.__init__:
+        return "()", None
+    return stringify_signature(signature(value.__init__, bound_method=True), show_annotation=False), None
 
 
 def address(app: Sphinx, page: str, name: str) -> str | None:
@@ -137,8 +134,11 @@ def link_text(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Makes links of the public names in a text, such as `ar.Map` or `Map(f)`."""
     for code in list(doctree.findall(nodes.literal)):
         found = re.fullmatch(r"(ar\.|arrows\.)?([A-Za-z_][\w.]*)(\([^>]*\))?", code.astext())
-        name = (found[2] if found[1] else SHORT.get(found[2])) if found else None
-        link = name and address(app, page, name)
+        if not found:
+            continue
+        first, dot, rest = found[2].partition(".")
+        name = found[2] if found[1] else SHORT.get(first, "") + dot + rest
+        link = address(app, page, name)
         if link and not isinstance(code.parent, nodes.reference | nodes.title):
             code.replace_self(nodes.reference("", "", code.deepcopy(), internal=True, refuri=link))
 
