@@ -318,8 +318,8 @@ class _Documents(_Estimator):
             X, y, sample_weight: as those of `fit`.
 
         Returns:
-            By path, the loss: cross-entropy, or the squared error in standard deviations; `$` has that of the
-            documents as they are.
+            The loss by path, which is the cross-entropy, or the squared error in standard deviations. The
+            path `$` has that of the documents as they are.
 
         >>> ages = [{"age": n % 9, "name": "ab"[n % 2]} for n in range(90)]
         >>> model = DocumentRegressor(random_state=0).fit(ages, [n % 9 for n in range(90)])
@@ -467,8 +467,8 @@ class BlockClassifier(_Classifier, _Blocks):
     Args:
         block: from a sample to a vector, float32[n]; or a function that gives such a block for the list of
             samples to learn from, such as one that makes a vocabulary of them.
-        epochs, batch_size, learning_rate, l2, validation_fraction, patience, ensemble, warm_start,
-            random_state, device, progress: as those of `DocumentClassifier`.
+
+    The other arguments are those of `DocumentClassifier`.
 
     Attributes:
         block_: the block, made of the samples where a function makes it.

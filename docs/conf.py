@@ -18,6 +18,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.inspect import signature, stringify_signature
 
 import arrows as ar
+from arrows import sklearn, torch
 from arrows.drawing.svg import COLOURS
 
 DOCS = Path(__file__).parent
@@ -55,7 +56,6 @@ copybutton_prompt_is_regexp = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-autodoc_mock_imports = ["torch"]
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Parameters of the layer", ("Attributes", "params_style")]
 
@@ -72,7 +72,10 @@ def public(room: ModuleType, prefix: str = "") -> Iterator[str]:
             yield prefix + name
 
 
-PUBLIC = sorted(public(ar), key=lambda name: -name.count("."))
+FRIENDS = [
+    f"{room.__name__.removeprefix('arrows.')}.{name}" for room in (sklearn, torch) for name in room.__all__
+]
+PUBLIC = sorted([*public(ar), *FRIENDS], key=lambda name: -name.count("."))
 # Names that are known without `ar.`: those of the first room, and classes.
 SHORT = {name.rpartition(".")[2]: name for name in PUBLIC if re.match(r"\w+$|.*\.[A-Z]\w+$", name)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import runpy
@@ -42,7 +43,10 @@ def test_the_reference_lists_every_public_name_once() -> None:
         for page in DOCS.glob("reference/*.rst")
         for name in directive.findall(page.read_text(encoding="utf-8"))
     ]
-    friends = {"arrows.sklearn": pytest.importorskip("arrows.sklearn", exc_type=ImportError)}
+    friends = {
+        "arrows.sklearn": pytest.importorskip("arrows.sklearn", exc_type=ImportError),
+        "arrows.torch": importlib.import_module("arrows.torch"),
+    }
     names = [
         f"{title}.{name}"
         for title, room in (public_rooms() | friends).items()
