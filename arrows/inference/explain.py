@@ -322,7 +322,7 @@ def still_open(inference: Inference) -> ArrowTypeError:
         return error
     form = culprit.form
     side = "input" if culprit.input in is_open else "output"
-    hint = "say what flows in, for instance ar.infer(block, input=[300])"
+    hint = "say what flows in, for instance ar.infer(block, input_type=[300])"
     if isinstance(form, Constant):
         side, hint = "output", "give the missing case: ar.Optional(some, ar.Zeros(type))"
     elif isinstance(form, Reference):

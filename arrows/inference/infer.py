@@ -48,15 +48,15 @@ _MOST_OCCURRENCES = 500_000
 _MOST_REPETITION = 4
 
 
-def infer(block: object, input: object = None, *, float_type: str | None = None) -> Typed:
+def infer(block: object, input_type: object = None, *, float_type: str | None = None) -> Typed:
     """Finds the types of a block, and of everything inside it.
 
     Nothing is computed: functions are traced on shapes, and no array is made.
 
     Args:
         block: a block, or what stands for one.
-        input: type of the input, or a short-hand for one, if it is to be assumed; a root input that stays
-            open is `Input`.
+        input_type: the type of the input, or a short-hand for one, if it is to be assumed; a root input that
+            stays open is `Input`.
         float_type: every floating element type of the block becomes this one.
 
     Returns:
@@ -74,7 +74,7 @@ def infer(block: object, input: object = None, *, float_type: str | None = None)
         float32
     """
     root = as_block(block, "the block to infer")
-    assumed = None if input is None else T.as_type(input)
+    assumed = None if input_type is None else T.as_type(input_type)
     with gc_paused():
         inference = Inference(root, float_type)
         try:
