@@ -29,7 +29,7 @@ from arrows.documents.importance import field_losses
 from arrows.engine.scheduling import as_stream
 from arrows.models.documents import average_of
 from arrows.ops.arrays import HostArray
-from arrows.training import Adam, Callback, EarlyStopping, Evaluation, History, train
+from arrows.training import Adam, EarlyStopping, Epoch, History, train
 from arrows.training.arguments import described, require_range, whole_number
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import MissingExtraError
@@ -145,11 +145,16 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         count = int(self.validation_fraction * len(examples))
         held, order = order[:count], order[count:]
 
-        best = _Best(model)
+        best = dict[str, HostArray]()
+
+        def keep(epoch: Epoch) -> None:
+            if epoch.best:
+                best.update(_copied(model))
+
         validation: dict[str, Any] = {}
         if count >= _FEW:
             validation = {"evaluate": lambda: {"loss": _mean(model, prepared[held])}, "best_by": "loss"}
-            validation["callbacks"] = [best, EarlyStopping("loss", self.patience)]
+            validation["callbacks"] = [keep, EarlyStopping("loss", self.patience)]
         average = average_of(len(order), self.batch_size)
         optimizer = Adam(self.learning_rate, weight_decay=self.l2, clip_norm=5.0, average=average)
         history = train(
@@ -163,7 +168,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             **validation,
         )
         with optimizer.use_averages(model):
-            return best.params or _copied(model), history
+            return best or _copied(model), history
 
     def _members(self, X: Any) -> HostArray:
         """The scores by each model of the ensemble, `[models, samples, ...]`."""
@@ -179,18 +184,6 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("return_std: the standard deviation of an ensemble needs ensemble=2 or more")
         deviations: HostArray = members.std(axis=0)
         return deviations
-
-
-class _Best(Callback):
-    """Keeps the parameters of the best evaluation."""
-
-    def __init__(self, model: ar.Model) -> None:
-        self.model = model
-        self.params: Mapping[str, HostArray] | None = None
-
-    def after_evaluation(self, evaluation: Evaluation, /) -> None:
-        if evaluation.best:
-            self.params = _copied(self.model)
 
 
 class _Classifier(ClassifierMixin):  # type: ignore[misc]
@@ -269,21 +262,7 @@ class _Documents(_Estimator):
         device: str = "cpu",
         progress: bool = False,
     ) -> None:
-        self.width = width
-        self.dropout = dropout
-        self.ignore = ignore
-        self.kinds = kinds
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.ensemble = ensemble
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.device = device
-        self.progress = progress
+        _keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -361,18 +340,7 @@ class _Blocks(_Estimator):
         device: str = "cpu",
         progress: bool = False,
     ) -> None:
-        self.block = block
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.ensemble = ensemble
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.device = device
-        self.progress = progress
+        _keep(self, locals())
 
     def _samples(self, X: Any, fits: bool) -> list[Any]:
         rows = _rows(self, X, fits)
@@ -521,6 +489,11 @@ def _rows(estimator: _Estimator, X: Any, fits: bool, **checks: Any) -> list[Any]
     if not rows:
         raise ValueError(f"{type(estimator).__name__}: there are no samples in X; at least 1 is needed")
     return rows
+
+
+def _keep(estimator: BaseEstimator, arguments: dict[str, Any]) -> None:
+    """Gives each argument to an attribute of its name, where scikit-learn looks for it."""
+    vars(estimator).update({name: value for name, value in arguments.items() if name != "self"})
 
 
 def _required(estimator: BaseEstimator, y: Any) -> Any:

@@ -105,6 +105,19 @@ def test_a_label_that_lies_deep_in_documents_is_learnt(fitted, capsys, tmp_path)
     assert str(ar.infer(names["document"]).output) == "float32[52]", "--width, and the vectors of the fields"
 
 
+@pytest.mark.parametrize("how", [["--test", "0"], ["--folds", "2"]])
+def test_the_report_says_which_field_matters(tmp_path, capsys, how):
+    rows = [{"says": "ab"[n % 2], "not": n % 7, "in": {"half": n % 4}, "y": "pq"[n % 2]} for n in range(90)]
+    options = ["--ignore", "in", "--epochs", "20", "--learning-rate", "0.02", "--width", "4", *how]
+    out = fit(capsys, written(tmp_path / "rows.jsonl", rows), "--label", "y", *options)
+    table = re.search(r"\nWhich fields matter: the loss, ([\d.]+), when .*:\n(.*\n)(.*\n)(.*)\n", out)
+    first, second = (row.split() for row in table.groups()[2:])
+    assert first[0] == "says" and float(first[1]) > 2 * float(table[1]) and first[2] == "█" * 40
+    assert second[0] == "not" and float(second[1]) < 1.5 * float(table[1])
+    page = (tmp_path / "rows.fit" / "report.html").read_text(encoding="utf-8")
+    assert f"<td>{'█' * 40}</td>" in page
+
+
 def test_the_report_is_whole_and_safe(tmp_path, capsys):
     nasty = "<script>alert(1)</script>\x1b[31m & \"'"
     posts = [

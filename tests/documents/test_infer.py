@@ -452,3 +452,36 @@ def test_decisions_changed_by_hand_are_checked(change, message):
     for nothing in (None, [], {}, {"$": {"width": 3}}, {"$": {"width": "3", "kind": "boolean"}}):
         with pytest.raises(ar.InputError, match="decisions on a block"):
             build_block(nothing)
+
+
+def test_a_field_is_exchanged_among_all_objects_of_its_path():
+    def post(n, depth):
+        answers = [post(5 * n + k, depth - 1) for k in range(n % 3 if depth else 0)]
+        some = {"mixed": [n] if n % 2 else {"x": n}} if n % 4 else {"mixed": None}
+        return {"by": n, "answers": answers, "map": {f"k{n}": n}} | some
+
+    posts = [post(n, 2) for n in range(40)]
+    kept = json.dumps(posts)
+    decisions = ar.infer_block(posts, kinds={"map": "map"}).decisions
+    seen = []
+
+    def loss(documents):
+        numbers, waiting = {"by": [], "mixed.x": [], "map": []}, [*documents]
+        for each in waiting:  # grows
+            numbers["by"].append(each["by"])
+            numbers["map"].append(each["map"])
+            numbers["mixed.x"] += [each["mixed"]["x"]] if isinstance(each.get("mixed"), dict) else []
+            waiting += each["answers"]
+        seen.append(numbers)
+        return 1.0
+
+    losses = ar.documents.field_losses(loss, posts, decisions, repeats=1)
+    assert [*losses] == ["$", "by", "answers", "map", "mixed", "mixed.x"] and json.dumps(posts) == kept
+    before, *changed = seen
+    for path, after in zip([*losses][1:], changed, strict=True):
+        for name, values in after.items():
+            assert sorted(map(str, values)) == sorted(map(str, before[name]))
+            if path not in (name, "answers", "mixed"):
+                assert values == before[name]
+    assert changed[0]["by"] != before["by"] and changed[2]["map"] != before["map"]
+    assert changed[4]["mixed.x"] != before["mixed.x"]

@@ -15,6 +15,7 @@ from arrows.cli.fit.report import (
     Table,
     class_tables,
     epoch_table,
+    field_table,
     figure_table,
     miss_table,
     page,
@@ -74,8 +75,11 @@ def run(options: argparse.Namespace) -> int:
     results, folds = dict[str, Result](), list[History]()
     if options.folds is None:
         history, best = train_best(fit, parts, scores["validation"], paths[0], texts)
+        matter = fit.field_losses(parts["validation"])
     else:
-        best, results["cross-validation"], folds = cross_validation(options, data.keys, parts["train"])
+        best, results["cross-validation"], folds, matter = cross_validation(
+            options, data.keys, parts["train"]
+        )
         print(f"the folds are best after {best} epochs, on average; now to learn from all", flush=True)
         history = fit.train(parts["train"], epochs=best)
         save_model(fit.judge, paths[0], metadata=texts)
@@ -100,6 +104,7 @@ def run(options: argparse.Namespace) -> int:
         figure_table(results),
         *(class_tables(task, name, result) if isinstance(task, Classes) else ()),
         miss_table(task, name, result),
+        field_table(matter),
         Table("How documents are read", [("path", "read as", "because the examples have"), *read], False),
         epoch_table(history),
     ]

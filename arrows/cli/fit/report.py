@@ -20,6 +20,7 @@ from arrows.typesys.quoting import printable, shortened
 _CELL = 100  # characters of a cell in a terminal
 _SNIPPET = 200  # characters of a document
 _FEW, _WIDEST = 20, 100  # classes of a confusion matrix that a terminal shows, and a page
+_BAR = 40  # signs of the longest bar
 _MOST = 20  # wrong predictions, and pairs of classes, of which there are many
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -99,6 +100,19 @@ def miss_table(task: Task, part: str, result: Result) -> Table:
         text = shortened(example.text, _SNIPPET)
         rows.append((Path(example.place).name, str(example.label), predicted, f"{how:.3g}", text))
     return Table(f"The most wrong examples ({part})", rows, numbers=False, most=10)
+
+
+def field_table(losses: Mapping[str, float]) -> Table:
+    """How much each field matters, that which matters most first, with bars."""
+    usual, *fields = losses.items()
+    fields.sort(key=lambda item: -item[1])
+    most = max((loss - usual[1] for _, loss in fields), default=0.0)
+    rows: list[Row] = [("field", "loss", "more")]
+    for path, loss in fields:
+        bar = "█" * round(_BAR * (loss - usual[1]) / most) if most > 0 else ""
+        rows.append((path, f"{loss:.4g}", bar))
+    title = f"Which fields matter: the loss, {usual[1]:.4g}, when a field is exchanged among the documents"
+    return Table(f"{title} that validate", rows, numbers=False, most=_FEW)
 
 
 def epoch_table(epochs: Sequence[Epoch]) -> Table:

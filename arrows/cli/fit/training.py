@@ -17,7 +17,7 @@ import numpy as np
 import arrows as ar
 from arrows.cli.fit.examples import Example, Parts, documents_of, folds_of
 from arrows.cli.fit.task import Result, Task, figures_text, task_of
-from arrows.documents import Proposal, infer_block
+from arrows.documents import Proposal, field_losses, infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.model_file import save_model
 from arrows.models.documents import average_of
@@ -28,6 +28,7 @@ from arrows.typesys.errors import NotFiniteError
 from arrows.typesys.quoting import printable_lines
 
 BATCH = 256  # documents that are measured at once
+MOST = 500  # documents by which it is measured which fields matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,15 @@ class Fit:
         return lambda: np.concatenate(
             [ar.to_numpy(self.scores(prepared[first : first + BATCH])) for first in firsts]
         )
+
+    def field_losses(self, examples: Sequence[Example]) -> dict[str, float]:
+        """How much each field matters for examples that are not learnt from, of which so many are taken."""
+
+        def loss(documents: list[Any]) -> float:
+            return float(np.mean(self.learner.predict(documents, batch_size=BATCH)))
+
+        documents = [example.document for example in examples[:MOST]]
+        return field_losses(loss, documents, self.proposal.decisions)
 
     def train(self, examples: Sequence[Example], **more: Any) -> History:
         """Trains the models as the options say; `more` goes to `train`.
@@ -208,7 +218,7 @@ def _hash(texts: Iterable[str]) -> str:
 
 def cross_validation(
     options: argparse.Namespace, keys: Sequence[str], examples: Sequence[Example]
-) -> tuple[int, Result, list[History]]:
+) -> tuple[int, Result, list[History], dict[str, float]]:
     """Trains a model for each fold, from the examples of all others, and measures it by those of the fold.
 
     The block is inferred, and the optimizer begins, anew for each fold.  A fold stops early by itself
@@ -217,7 +227,7 @@ def cross_validation(
 
     Returns:
         After how many epochs the folds are best on average; what the models do after so many, each on
-        examples from which it has not learnt; the histories of the folds.
+        examples from which it has not learnt; the histories of the folds; how much each field matters.
 
     Raises:
         InputError, ArrowValueError, NotFiniteError: as `Fit.of` and `Fit.train_by`.
@@ -225,6 +235,7 @@ def cross_validation(
     folds = folds_of(examples, options.folds, options.seed)
     measured: list[list[Result]] = []
     histories: list[History] = []
+    losses: list[dict[str, float]] = []
     for number, fold in enumerate(folds):
         others = [each for other in folds if other is not fold for each in other]
         parts: Parts = {"train": others, "validation": fold, "test": []}
@@ -234,13 +245,18 @@ def cross_validation(
         history, best = fit.train_by(others, _remembered(fit, part, results))
         measured.append(results)
         histories.append(history)
+        losses.append(fit.field_losses(part))
         print(
             f"fold {number + 1}: {len(others):,} examples to learn from, {len(part):,} measured; best after "
             f"{best.epoch} of {len(history)} epochs: {figures_text(best.figures)}",
             flush=True,
         )
     epochs = best_epoch([[result.figures[fit.task.best_by] for result in fold] for fold in measured])
-    return epochs, Result.of_folds([fold[min(epochs, len(fold)) - 1] for fold in measured]), histories
+    result = Result.of_folds([fold[min(epochs, len(fold)) - 1] for fold in measured])
+    # The fields that all folds read.
+    common = [path for path in losses[0] if all(path in fold for fold in losses)]
+    means = {path: float(np.mean([fold[path] for fold in losses])) for path in common}
+    return epochs, result, histories, means
 
 
 def _remembered(
