@@ -11,8 +11,7 @@ import copy
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,12 +36,12 @@ from arrows.ops.arrays import Array, HostArray, quiet
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
 
-if TYPE_CHECKING or find_spec("torch"):
+try:
     import torch
     from torch.autograd import Function
     from torch.autograd.function import once_differentiable
     from torch.nn import Module as TorchModule
-else:  # the reference is written without it, too
+except ImportError:  # the reference is written without it, too
     Function, TorchModule, once_differentiable = object, object, staticmethod
 
 __all__ = ["Module"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import arrows as ar
 import arrows.torch as friend
+from arrows.data import format_tree, generate
 from arrows.engine.device import FakeArray
 from arrows.engine.planning import SCHEDULES
 
@@ -265,6 +267,16 @@ def test_loaders_and_processes(tmp_path: Path) -> None:
     finally:
         torch.distributed.destroy_process_group()
     assert losses[-1] < 0.1 * losses[0]
+
+
+def test_an_encoder_below_a_tree_learns(tmp_path: Path) -> None:
+    for seed, (name, count) in enumerate({"train": 60, "dev": 20}.items()):
+        lines = "".join(format_tree(tree) + "\n" for tree in generate(count, seed=seed, num_words=(1, 6)))
+        (tmp_path / f"{name}.txt").write_text(lines, encoding="utf-8")
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "torch_encoder.py"))
+    assert (
+        example["main"](["--data", str(tmp_path), "--size", "16", "--epochs", "8"]) > 0.3
+    )  # of five classes
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch's compiler asks for it
