@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -51,6 +51,8 @@ from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_empty_call, no_model_attribute
+
+_TRIED = 64  # examples of a first batch by which the number of threads is tried out
 
 
 class Model(Placed, Preparing, Observed):
@@ -349,10 +351,14 @@ class Model(Placed, Preparing, Observed):
         What `show` of a tap raises is neither, and leaves the call.
         """
         with self._lock.mutex:
-            run = partial(self.runner.evaluate, self._call((), None), training=False, batch=batch)
+            run = partial(self.runner.evaluate, self._call((), None), training=False)
             try:
-                with limited_to(faster("predict", self, run)) if self.device.name == "cpu" else nullcontext():
-                    ran = run()
+                limit: AbstractContextManager[None] = nullcontext()
+                if self.device.name == "cpu":
+                    first = np.arange(min(len(batch.wired), _TRIED))
+                    limit = limited_to(faster("predict", self, lambda: run(batch=batch.select(first))))
+                with limit:
+                    ran = run(batch=batch)
             except InputError as error:
                 return error
             return self.noted(*ran)
