@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put, ufunc
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import add, erf, multiply, negative, sign, square, unary
@@ -193,27 +193,34 @@ def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
     return run
 
 
-_tanh = unary("tanh", ufunc("tanh"), lambda g, result, x: (g * (1 - square(result)),))
+_tanh = unary("tanh", lambda g, result, x: (g * (1 - square(result)),))
 
-_sigmoid = unary("sigmoid", _sigmoid_kernel, lambda g, result, x: (g * (result * (1 - result)),))
+_sigmoid = unary("sigmoid", lambda g, result, x: (g * (result * (1 - result)),), kernel=_sigmoid_kernel)
 
 _relu = unary(
     "relu",
-    lambda xp: lambda x, out=None: xp.maximum(x, 0, out=out),
     lambda g, result, x: (g * sign(result),),
     arithmetic,
+    kernel=lambda xp: lambda x, out=None: xp.maximum(x, 0, out=out),
+    c="({0} < 0 ? 0 : {0})",
 )
 
 _softplus = unary(
     "softplus",
-    lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
     lambda g, result, x: (g * sigmoid(x),),
+    kernel=lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
 )
 
-_elu = unary("elu", _elu_kernel, lambda g, result, x, alpha: (where(greater(x, 0), g, g * (result + alpha)),))
+_elu = unary(
+    "elu",
+    lambda g, result, x, alpha: (where(greater(x, 0), g, g * (result + alpha)),),
+    kernel=_elu_kernel,
+    c=None,
+)
 
 _leaky_relu = unary(
     "leaky_relu",
-    _leaky_relu_kernel,
     lambda g, result, x, slope: (where(greater(x, 0), g, g * slope),),
+    kernel=_leaky_relu_kernel,
+    c=None,
 )

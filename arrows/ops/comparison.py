@@ -10,7 +10,7 @@ from arrows.ops.bind import bind, constant
 from arrows.ops.elementwise import binary
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
-from arrows.ops.shape_rules import Check, arithmetic, broadcast, same_dtype, two_operands
+from arrows.ops.shape_rules import arithmetic, broadcast, same_dtype, two_operands
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -167,10 +167,6 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     return bind(_where, condition, a, b)
 
 
-def _compare(name: str, check: Check = arithmetic) -> Primitive:
-    return register(Primitive(name, two_operands(name, check, "bool"), ufunc(name), elementwise=True))
-
-
 def _share_vjp(
     g: TensorLike, a: TensorLike, b: TensorLike, compared: tuple[TensorLike, TensorLike]
 ) -> Gradients:
@@ -228,13 +224,21 @@ def _logical_rule(name: str) -> ShapeRule:
     return rule
 
 
-_maximum = binary("maximum", lambda g, result, a, b: _share_vjp(g, a, b, (a, b)))
+_maximum = binary(
+    "maximum", "({0} > {1} || {0} != {0} ? {0} : {1})", lambda g, result, a, b: _share_vjp(g, a, b, (a, b))
+)
 
-_minimum = binary("minimum", lambda g, result, a, b: _share_vjp(g, a, b, (b, a)))
+_minimum = binary(
+    "minimum", "({0} < {1} || {0} != {0} ? {0} : {1})", lambda g, result, a, b: _share_vjp(g, a, b, (b, a))
+)
 
-_greater, _greater_equal = _compare("greater"), _compare("greater_equal")
+_greater = binary("greater", "({0} > {1})", rule=two_operands("greater", arithmetic, "bool"))
 
-_equal = _compare("equal", lambda name, kind: kind)
+_greater_equal = binary(
+    "greater_equal", "({0} >= {1})", rule=two_operands("greater_equal", arithmetic, "bool")
+)
+
+_equal = binary("equal", "({0} == {1})", rule=two_operands("equal", lambda name, kind: kind, "bool"))
 
 _where = register(
     Primitive(
@@ -247,12 +251,16 @@ _where = register(
             sum_to(where(condition, 0, g), b.shape),
         ),
         elementwise=True,
+        c="({0} ? {1} : {2})",
     )
 )
 
 _clip = register(Primitive("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True))
 
-_and, _or, _not = (
-    register(Primitive(name, _logical_rule(name), ufunc(name), elementwise=True))
-    for name in ("logical_and", "logical_or", "logical_not")
+_and = binary("logical_and", "({0} && {1})", rule=_logical_rule("logical_and"))
+
+_or = binary("logical_or", "({0} || {1})", rule=_logical_rule("logical_or"))
+
+_not = register(
+    Primitive("logical_not", _logical_rule("logical_not"), ufunc("logical_not"), elementwise=True, c="(!{0})")
 )

@@ -9,7 +9,19 @@ from arrows.ops.arrays import ArrayModule, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.erf_kernel import erf_kernel
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, HasRows, Kernel, Primitive, SumRun, Types, Vjp, register
+from arrows.ops.primitive import (
+    Gradients,
+    HasRows,
+    Kernel,
+    Primitive,
+    ShapeRule,
+    SumRows,
+    SumRun,
+    Types,
+    Vjp,
+    no_gradient,
+    register,
+)
 from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand, two_operands
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
@@ -221,19 +233,38 @@ def erf(x: Operand) -> TensorLike:
 
 
 def binary(
-    name: str, vjp: Vjp, check: Check = arithmetic, additive: bool = False, *, function: str | None = None
+    name: str,
+    c: str | None,
+    vjp: Vjp = no_gradient,
+    rule: ShapeRule | None = None,
+    *,
+    function: str | None = None,
+    additive: bool = False,
+    sum_rows: SumRows | None = None,
 ) -> Primitive:
     """Registers an element-wise primitive of two operands, whose kernel is NumPy's `function` or its name."""
+    rule = rule or two_operands(name, arithmetic)
     kernel = ufunc(function or name)
     return register(
-        Primitive(name, two_operands(name, check), kernel, vjp, elementwise=True, additive=additive)
+        Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows, c=c)
     )
 
 
-def unary(name: str, kernel: Kernel, vjp: Vjp, check: Check = floating, additive: bool = False) -> Primitive:
-    """Registers an element-wise primitive of one operand."""
-    rule = one_operand(name, check)
-    return register(Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive))
+def unary(
+    name: str,
+    vjp: Vjp = no_gradient,
+    check: Check = floating,
+    *,
+    kernel: Kernel | None = None,
+    c: str | None = "",
+    additive: bool = False,
+) -> Primitive:
+    """Registers an element-wise primitive of one operand.
+
+    Its kernel is NumPy's function of the name, and C's function of the name too, unless others are given.
+    """
+    rule, kernel, c = one_operand(name, check), kernel or ufunc(name), f"{name}{{f}}({{0}})" if c == "" else c
+    return register(Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, c=c))
 
 
 def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
@@ -263,40 +294,39 @@ def _power_rule(x: Tensor, exponent: float) -> Tensor:
     return x
 
 
-_add = binary("add", lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), additive=True)
+_add = binary(
+    "add", "{0} + {1}", lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), additive=True
+)
 
 _subtract = binary(
-    "subtract", lambda g, result, a, b: (sum_to(g, a.shape), negative(sum_to(g, b.shape))), additive=True
+    "subtract",
+    "{0} - {1}",
+    lambda g, result, a, b: (sum_to(g, a.shape), negative(sum_to(g, b.shape))),
+    additive=True,
 )
 
-_multiply = register(
-    Primitive(
-        "multiply",
-        two_operands("multiply", arithmetic),
-        ufunc("multiply"),
-        lambda g, result, a, b: (sum_to(g * b, a.shape), sum_to(g * a, b.shape)),
-        elementwise=True,
-        sum_rows=_multiply_sum_rows,
-    )
+_multiply = binary(
+    "multiply",
+    "{0} * {1}",
+    lambda g, result, a, b: (sum_to(g * b, a.shape), sum_to(g * a, b.shape)),
+    sum_rows=_multiply_sum_rows,
 )
 
-_divide = binary("divide", _divide_vjp, floating)
+_divide = binary("divide", "{0} / {1}", _divide_vjp, two_operands("divide", floating))
 
-_negative = unary(
-    "negative", ufunc("negative"), lambda g, result, x: (negative(g),), arithmetic, additive=True
-)
+_negative = unary("negative", lambda g, result, x: (negative(g),), arithmetic, c="-{0}", additive=True)
 
-_abs = unary("abs", ufunc("absolute"), lambda g, result, x: (g * sign(x),), arithmetic)
+_abs = unary("abs", lambda g, result, x: (g * sign(x),), arithmetic, kernel=ufunc("absolute"), c=None)
 
-_sign = register(Primitive("sign", one_operand("sign", arithmetic), ufunc("sign"), elementwise=True))
+_sign = unary("sign", check=arithmetic, c="({0} > 0 ? 1 : {0} < 0 ? -1 : {0})")
 
-_square = unary("square", ufunc("square"), lambda g, result, x: (g * (x * 2),), arithmetic)
+_square = unary("square", lambda g, result, x: (g * (x * 2),), arithmetic, c="{0} * {0}")
 
-_exp = unary("exp", ufunc("exp"), lambda g, result, x: (g * result,))
+_exp = unary("exp", lambda g, result, x: (g * result,))
 
-_log = unary("log", ufunc("log"), lambda g, result, x: (g / x,))
+_log = unary("log", lambda g, result, x: (g / x,))
 
-_sqrt = unary("sqrt", ufunc("sqrt"), lambda g, result, x: (g / (result * 2),))
+_sqrt = unary("sqrt", lambda g, result, x: (g / (result * 2),))
 
 _power = register(
     Primitive(
@@ -308,12 +338,14 @@ _power = register(
     )
 )
 
-_expm1 = unary("expm1", ufunc("expm1"), lambda g, result, x: (g * (result + 1),))
+_expm1 = unary("expm1", lambda g, result, x: (g * (result + 1),))
 
-_log1p = unary("log1p", ufunc("log1p"), lambda g, result, x: (g / (x + 1),))
+_log1p = unary("log1p", lambda g, result, x: (g / (x + 1),))
 
-_sin = unary("sin", ufunc("sin"), lambda g, result, x: (g * cos(x),))
+_sin = unary("sin", lambda g, result, x: (g * cos(x),))
 
-_cos = unary("cos", ufunc("cos"), lambda g, result, x: (negative(g * sin(x)),))
+_cos = unary("cos", lambda g, result, x: (negative(g * sin(x)),))
 
-_erf = unary("erf", erf_kernel, lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),))
+_erf = unary(
+    "erf", lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),), kernel=erf_kernel
+)

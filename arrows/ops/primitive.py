@@ -116,6 +116,8 @@ class Primitive:
         view: the result may share memory with operand 0.
         segmented: `run` takes `segments=` (a `Segments`), the bounds of the sequences.
         collapses: segmented, and a sequence of rows becomes one row.
+        c: for kernels on GPUs, an element-wise primitive in C: `{0}` is the first operand, `{f}` is `f` after
+            the name of a function of floats. None: the array module computes it, between kernels.
 
     >>> from arrows.ops import get
     >>> get("multiply").elementwise
@@ -135,6 +137,7 @@ class Primitive:
     view: bool = False
     segmented: bool = False
     collapses: bool = False
+    c: str | None = None
 
     def __repr__(self) -> str:
         return f"Primitive({self.name})"

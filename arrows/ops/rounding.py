@@ -8,9 +8,9 @@ import numpy as np
 
 from arrows.ops.arrays import Array, put, ufunc
 from arrows.ops.bind import bind, constant
-from arrows.ops.elementwise import binary, multiply, negative
+from arrows.ops.elementwise import binary, multiply, negative, unary
 from arrows.ops.primitive import Gradients, Primitive, register
-from arrows.ops.shape_rules import arithmetic, floating, one_operand, two_operands
+from arrows.ops.shape_rules import floating, one_operand
 from arrows.ops.shaping import sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 
@@ -101,20 +101,13 @@ def _unchanged(x: Array, out: Array | None = None) -> Array:
     return put(x, out)
 
 
-_floor = register(Primitive("floor", one_operand("floor", floating), ufunc("floor"), elementwise=True))
+_floor = unary("floor")
 
-_round = register(Primitive("round", one_operand("round", floating), ufunc("rint"), elementwise=True))
+_round = unary("round", kernel=ufunc("rint"), c="rint{f}({0})")
 
-_mod = binary("mod", _mod_vjp, arithmetic, function="remainder")
+_mod = binary("mod", None, _mod_vjp, function="remainder")
 
-_floor_divide = register(
-    Primitive(
-        "floor_divide",
-        two_operands("floor_divide", arithmetic),
-        ufunc("floor_divide"),
-        elementwise=True,
-    )
-)
+_floor_divide = binary("floor_divide", None)
 
 _stop_gradient = register(
     Primitive("stop_gradient", one_operand("stop_gradient", floating), lambda xp: _unchanged, view=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from arrows.engine.program.emitters.c.blocks import CodeBlock
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, number
+from arrows.engine.program.emitters.c.functions import FUNCTIONS, TYPES, is_in_c, number
 from arrows.engine.program.emitters.c.places import RowPlace
 from arrows.engine.program.emitters.c.writer import KernelWriter
 from arrows.engine.program.program import Program
@@ -17,7 +17,7 @@ ELEMENT_FUNCTIONS = FUNCTIONS
 
 def are_in_c(equations: Iterable[Equation]) -> bool:
     """Whether all equations are element-wise ones that have been written in C, on numbers that C has."""
-    return all(each.primitive.name in ELEMENTWISE and each.result.type.dtype in TYPES for each in equations)
+    return all(is_in_c(each.primitive) and each.result.type.dtype in TYPES for each in equations)
 
 
 def element_lines(

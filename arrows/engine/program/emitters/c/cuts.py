@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE
+from arrows.engine.program.emitters.c.functions import is_in_c
 from arrows.ops import Equation, Var
 
 
@@ -53,7 +53,7 @@ def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
             parts.append((operand, start, 0, operand.type.size))
             start += operand.type.size
         return parts
-    if name == "reshape" or name in ELEMENTWISE:
+    if name == "reshape" or is_in_c(equation.primitive):
         return [
             (operand, 0, 0, result.type.size)
             for operand in equation.operands

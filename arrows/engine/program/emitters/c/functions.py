@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from arrows.ops import Var
+from arrows.ops import Primitive, Var
 from arrows.ops.splitmix import GOLDEN
 
 TYPES: Mapping[str, str] = {
@@ -130,10 +130,6 @@ def number(value: float, dtype: str) -> str:
     return f"({TYPES[dtype]})({int(value)}LL)"
 
 
-def _plain(template: str) -> Writer:
-    return lambda operands, dtype, attributes: template.format(*operands)
-
-
 def _library(name: str) -> Writer:
     """A function of C's library, of float or of double."""
     return lambda operands, dtype, attributes: (
@@ -195,44 +191,26 @@ def _cast(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     return f"({TYPES[attributes['dtype']]}){operands[0]}"
 
 
-ELEMENTWISE: Mapping[str, Writer] = {
-    "add": _plain("{0} + {1}"),
-    "subtract": _plain("{0} - {1}"),
-    "multiply": _plain("{0} * {1}"),
-    "divide": _plain("{0} / {1}"),
-    "negative": _plain("-{0}"),
+_BY_TYPE: Mapping[str, Writer] = {
     "abs": _absolute,
-    "sign": _plain("({0} > 0 ? 1 : {0} < 0 ? -1 : {0})"),
-    "square": _plain("{0} * {0}"),
-    "sqrt": _library("sqrt"),
-    "exp": _library("exp"),
-    "log": _library("log"),
-    "expm1": _library("expm1"),
-    "log1p": _library("log1p"),
-    "sin": _library("sin"),
-    "cos": _library("cos"),
-    "erf": _library("erf"),
-    "tanh": _library("tanh"),
-    "sigmoid": _library("sigmoid"),
-    "softplus": _library("softplus"),
-    "relu": _plain("({0} < 0 ? 0 : {0})"),
     "elu": _elu,
     "leaky_relu": _leaky_relu,
     "power": _power,
-    "floor": _library("floor"),
-    "round": _library("rint"),
     "mod": _mod,
     "floor_divide": _floor_divide,
     "clip": _clip,
-    "maximum": _plain("({0} > {1} || {0} != {0} ? {0} : {1})"),
-    "minimum": _plain("({0} < {1} || {0} != {0} ? {0} : {1})"),
-    "greater": _plain("({0} > {1})"),
-    "greater_equal": _plain("({0} >= {1})"),
-    "equal": _plain("({0} == {1})"),
-    "where": _plain("({0} ? {1} : {2})"),
-    "logical_and": _plain("({0} && {1})"),
-    "logical_or": _plain("({0} || {1})"),
-    "logical_not": _plain("(!{0})"),
     "cast": _cast,
 }
-"""How each element-wise primitive is written, of names of numbers."""
+"""How primitives are written whose C depends on element types or attributes."""
+
+
+def is_in_c(primitive: Primitive) -> bool:
+    """Whether an element-wise primitive can be written in C."""
+    return primitive.c is not None or primitive.name in _BY_TYPE
+
+
+def in_c(primitive: Primitive, operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
+    """An element-wise primitive of names of numbers, as an expression in C."""
+    if primitive.c is None:
+        return _BY_TYPE[primitive.name](operands, dtype, attributes)
+    return primitive.c.format(*operands, f="f" if dtype == "float32" else "")

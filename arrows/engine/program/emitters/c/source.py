@@ -25,7 +25,7 @@ from arrows.engine.program.emitters.arguments import (
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
 from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.cuts import cuts_of
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, FUNCTIONS, TYPES, NotInC, c_type
+from arrows.engine.program.emitters.c.functions import FUNCTIONS, TYPES, NotInC, c_type, is_in_c
 from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
@@ -63,7 +63,7 @@ class CKernel:
 def in_c(equation: Equation) -> bool:
     """Whether a kernel can compute an equation with rows."""
     name = equation.primitive.name
-    written = name in ELEMENTWISE or name in INDEXING or is_reduction(equation)
+    written = is_in_c(equation.primitive) or name in INDEXING or is_reduction(equation)
     if equation.primitive.collapses:
         written = name in COLLAPSING and equation.operands[0].rows >= 0
     types = (equation.result.type, *(var.type for var in equation.operands))

@@ -25,7 +25,7 @@ from arrows.engine.program.emitters.arguments import (
     SlabRows,
 )
 from arrows.engine.program.emitters.c.blocks import CodeBlock
-from arrows.engine.program.emitters.c.functions import ELEMENTWISE, TYPES, NotInC, c_type, number
+from arrows.engine.program.emitters.c.functions import TYPES, NotInC, c_type, in_c, is_in_c, number
 from arrows.engine.program.emitters.c.places import (
     RowPlace,
     column,
@@ -205,9 +205,9 @@ class KernelWriter:
         def operand(var: Var, place: RowPlace, at_row: str = row) -> str:
             return self.value(scope, var, at_row, place)
 
-        if name in ELEMENTWISE:
+        if is_in_c(equation.primitive):
             read = [operand(var, spread(at, shape, var.type.shape)) for var in operands]
-            return ELEMENTWISE[name](read, operands[0].type.dtype, attributes)
+            return in_c(equation.primitive, read, operands[0].type.dtype, attributes)
         x = operands[0]
         if name in COLLAPSING and x.rows >= 0:
             return collapsed(self, scope, equation, row, at)
