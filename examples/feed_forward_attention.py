@@ -82,7 +82,7 @@ def main(examples: int = 1500, epochs: int = 10) -> tuple[float, float]:
         return float(losses.mean())
 
     before = error()
-    train(learner, data, Adam(0.003), epochs=epochs, batch_size=50, progress=False)
+    train(learner, data, Adam(0.003), epochs=epochs, batch_size=50)
     after = error()
     print(f"squared error on 300 new sequences: {before:.3f} before training, {after:.4f} after")
     return before, after

@@ -18,6 +18,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import arrows as ar
 from arrows import ops
 from arrows.data import TAGS, Sentence, read_conllu
@@ -35,17 +37,10 @@ class Tagger:
         letters: the characters of words.
         characters: whether unknown words are spelled.
         size: length of the states over words.
-        dropout: rate for the vectors of words, and for the states that are classified.
     """
 
     def __init__(
-        self,
-        words: ar.Vocabulary,
-        letters: ar.Vocabulary,
-        *,
-        characters: bool,
-        size: int = 100,
-        dropout: float = 0.5,
+        self, words: ar.Vocabulary, letters: ar.Vocabulary, *, characters: bool, size: int = 100
     ) -> None:
         self.words, self.letters, self.characters = words, letters, characters
         self.letter = ar.Embedding(len(letters), 24, name="letters")
@@ -57,7 +52,7 @@ class Tagger:
 
         # A function is one node of the batch, however much it computes.
         embed, joined = ar.Embedding(len(words), 64, name="words"), ar.FC(64, name="joined")
-        classify, drop = ar.FC(len(TAGS), name="classify"), ar.Dropout(dropout)
+        classify, drop = ar.FC(len(TAGS), name="classify"), ar.Dropout(0.5)
         self.word = ar.Function(lambda number: drop(embed(number)))
         self.spelled = ar.Function(lambda left, right: drop(ops.tanh(joined(ops.concat([left, right])))))
         self.scores = ar.Function(lambda left, right: classify(drop(ops.concat([left, right]))))
@@ -95,18 +90,18 @@ def states(g: Any, cell: Any, vectors: list[Any]) -> list[Any]:
 
 
 def accuracy(net: ar.OnTheFly, tagger: Tagger, sentences: list[Sentence]) -> dict[str, float]:
-    """The shares of correct tags among all words and among words without an embedding; 0 among none."""
-    correct, rare = [], []
+    """The shares of correct tags among all words, and among words without an embedding."""
+    every, rare = ar.metrics.Accuracy(), ar.metrics.Accuracy(ignore_index=-1)
     for first in range(0, len(sentences), 64):
         batch = sentences[first : first + 64]
+        words = [word for sentence in batch for word in sentence]
         with net.batch(gradients=False) as g:
-            scores = g.numpy([tagger(g, sentence) for sentence in batch])
-        for sentence, rows in zip(batch, scores, strict=True):
-            for word, row in zip(sentence, rows, strict=True):
-                correct.append(int(row.argmax()) == NUMBERS[word["tag"]])
-                if not tagger.words[word["word"].lower()]:
-                    rare.append(correct[-1])
-    return {name: sum(x) / max(len(x), 1) for name, x in (("accuracy", correct), ("rare words", rare))}
+            scores = np.stack(g.numpy([row for sentence in batch for row in tagger(g, sentence)]))
+        tags = [NUMBERS[word["tag"]] for word in words]
+        every.update(scores, tags)
+        known = tagger.words.numbers(word["word"].lower() for word in words)
+        rare.update(scores, [-1 if number else tag for number, tag in zip(known, tags, strict=True)])
+    return {**every.figures(), "rare words": rare.figures()["accuracy"]}
 
 
 def main(folder: Path, *, characters: bool = False, epochs: int = 12, seed: int = 0) -> dict[str, float]:
@@ -123,7 +118,6 @@ def main(folder: Path, *, characters: bool = False, epochs: int = 12, seed: int 
         seed=seed,
         evaluate=lambda: accuracy(net, tagger, dev),
         callbacks=[lambda epoch: print(epoch, flush=True)],
-        progress=False,
     )
     figures = accuracy(net, tagger, test)
     print("test: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
@@ -140,14 +134,7 @@ def read(folder: Path, part: str) -> list[Sentence]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--data",
-        dest="folder",
-        type=Path,
-        metavar="DIR",
-        required=True,
-        help="a treebank of Universal Dependencies",
-    )
+    parser.add_argument("--data", dest="folder", type=Path, required=True, help="folder of a treebank")
     parser.add_argument("--characters", action="store_true", help="spell words without an embedding")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)

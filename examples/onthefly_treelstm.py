@@ -1,25 +1,18 @@
-"""A Tree-LSTM on the fly: plain recursion, batched as it runs, beside the same model as a block.
+"""A Tree-LSTM on the fly: plain recursion, batched as it runs.
 
 It classifies the sentiment of every phrase of a sentence (Tai, Socher, Manning, "Improved Semantic
 Representations From Tree-Structured Long Short-Term Memory Networks", ACL 2015, section 3.2 with N = 2).  The
-block is `arrows.models.sentiment`.
+same model as a block is `examples/treelstm.py`.
 
     python examples/onthefly_treelstm.py --data DIR
 
 trains it on the Stanford Sentiment Treebank, which takes about a minute, and prints the accuracy on test.
 DIR holds train.txt, dev.txt and test.txt.
-
-    python examples/onthefly_treelstm.py --data DIR --compare
-
-measures instead how long the loss and its gradients take on the fly and by the block, in turn, for the same
-batches and parameters.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +20,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.data import Tree, read_trees, words
-from arrows.models import accuracies, sentiment
+from arrows.models import accuracies
 from arrows.training import Adagrad, train
 
 CLASSES = 5
@@ -110,42 +103,10 @@ def main(folder: Path, *, epochs: int = 3, size: int = 150, seed: int = 0) -> di
         seed=seed,
         evaluate=lambda: accuracy(net, model, dev),
         callbacks=[lambda epoch: print(epoch, flush=True)],
-        progress=False,
     )
     figures = accuracy(net, model, test)
     print("test: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     return figures
-
-
-def compare(folder: Path, *, size: int = 300, batch_size: int = 64, batches: int = 20) -> float:
-    """Measures gradients on the fly and by the block; returns the ratio of their throughputs."""
-    trees = read(folder, "train")
-    vocabulary = ar.Vocabulary.of(words(trees))
-    trees = trees[: batches * batch_size]
-    block = ar.compile(sentiment(vocabulary, size=size).learn, loss="loss")
-    net = ar.OnTheFly(params=dict(block.params))
-    model = TreeLSTM(vocabulary, size=size, embedding=size)
-    prepared = block.prepare(trees)
-    on_the_fly, as_block = [], []
-    for first in range(0, len(trees), batch_size):
-        start = time.perf_counter()
-        with net.batch() as g:
-            losses = [model.loss(g, tree) for tree in trees[first : first + batch_size]]
-            loss, _ = g.value_and_grad(g.mean(losses))
-        middle = time.perf_counter()
-        same, _ = block.value_and_grad(prepared[first : first + batch_size])
-        end = time.perf_counter()
-        assert np.isclose(float(loss), float(same), rtol=1e-4), "both compute the same"
-        on_the_fly.append(middle - start)
-        as_block.append(end - middle)
-    # The first quarter compiles programs and fills memory.
-    warm = batches // 4
-    ours, blocks = statistics.median(on_the_fly[warm:]), statistics.median(as_block[warm:])
-    print(f"state {size}, batches of {batch_size} trees, loss and gradients:")
-    print(
-        f"on the fly {ours * 1e3:.1f} ms, block {blocks * 1e3:.1f} ms: {blocks / ours:.2f} of its throughput"
-    )
-    return blocks / ours
 
 
 def read(folder: Path, part: str) -> list[Tree]:
@@ -158,14 +119,8 @@ def read(folder: Path, part: str) -> list[Tree]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", required=True, help="the Stanford Sentiment Treebank"
-    )
-    parser.add_argument("--compare", action="store_true", help="measure on the fly against the block")
+    parser.add_argument("--data", type=Path, required=True, help="folder with train.txt, dev.txt, test.txt")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.compare:
-        compare(options.data)
-    else:
-        main(options.data, epochs=options.epochs, seed=options.seed)
+    main(options.data, epochs=options.epochs, seed=options.seed)

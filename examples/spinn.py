@@ -239,7 +239,7 @@ def main(
     net, spinn = ar.OnTheFly(seed=0), Spinn(len(vocabulary), size=size)
     before = evaluate(net, spinn, unseen)
     start = time.perf_counter()
-    train(net.learner(spinn.loss), learn, Adam(rate), epochs=epochs, batch_size=batch, seed=0, progress=False)
+    train(net.learner(spinn.loss), learn, Adam(rate), epochs=epochs, batch_size=batch, seed=0)
     print(f"{epochs} epochs of {len(learn)} sentences: {time.perf_counter() - start:.0f} s")
     after = evaluate(net, spinn, unseen)
     for name in ("transitions", "fine", "binary", "fine_given"):

@@ -205,7 +205,6 @@ def main(
         batch_size=25,
         seed=seed,
         callbacks=[lambda epoch: print(epoch, flush=True)],
-        progress=False,
     )
     shares = []
     for label, hypotheses in (("greedy", 1), (f"beam of {width}", width)):

@@ -92,7 +92,7 @@ def main(examples: int = 400, epochs: int = 12) -> tuple[float, float]:
         return float(losses.mean())
 
     before = error()
-    train(learner, data, Adam(0.005), epochs=epochs, batch_size=20, progress=False)
+    train(learner, data, Adam(0.005), epochs=epochs, batch_size=20)
     after = error()
     print(f"squared error on 100 new molecules: {before:.3f} before training, {after:.3f} after")
     return before, after
