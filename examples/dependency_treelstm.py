@@ -56,12 +56,12 @@ def model(words: ar.Vocabulary, relations: ar.Vocabulary, size: int = 100) -> ar
 def read(folder: Path, part: str) -> list[Any]:
     """The trees of a part of the treebank: a word has "children", which are words with theirs."""
     roots: list[Any] = []
-    for path in sorted(folder.glob(f"*{part}.conllu")):
-        for sentence in read_conllu(path, trees=True):
-            nodes = [{**word, "word": word["word"].lower(), "children": []} for word in sentence]
-            for node in nodes:
-                siblings = nodes[int(node["head"]) - 1]["children"] if node["head"] != "0" else roots
-                siblings.append(node)
+    path = next(folder.glob(f"*{part}.conllu"), folder / f"{part}.conllu")
+    for sentence in read_conllu(path, trees=True):
+        nodes = [{**word, "word": word["word"].lower(), "children": []} for word in sentence]
+        for node in nodes:
+            siblings = nodes[int(node["head"]) - 1]["children"] if node["head"] != "0" else roots
+            siblings.append(node)
     return roots
 
 

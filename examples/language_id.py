@@ -7,7 +7,7 @@ test has no translation of what was learned.
 
     python examples/language_id.py
 
-is right for 0.920 of 3,124 test sentences after 77 s of processor time.
+is right for 0.916 of 3,124 test sentences after 34 s of processor time.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--resume", type=Path, help="keep the state of the run here, and go on from it")
     options = parser.parse_args(arguments)
     learn, dev, test = read(options.data)
+    if not test:
+        raise SystemExit(f"{options.data} has no catalogues (de/LC_MESSAGES/*.mo): --data names their folder")
     scores = model()
     loss = (scores & ar.GetItem("language") >> LANGUAGES.block()) >> ar.SoftmaxCrossEntropy()
     learner = ar.compile(loss, seed=options.seed)
