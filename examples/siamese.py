@@ -1,21 +1,22 @@
-"""Finds records that are the same thing: one network reads both, and their vectors decide.
+"""Finds texts that say the same: one network reads both, and their vectors decide.
 
-Each recipe is noted down twice, by people who leave out a third of the ingredients, mix up their order, and
-swap two letters in a third of the others. Is another list of the same recipe, or of another one of the same
-cuisine? A recipe's vector is the sum of those of its letters in threes, each fixed at random and weighted by
-a number that is learned (Bromley et al., "Signature Verification using a Siamese Time Delay Neural Network",
+A message of a program and a translation of it, from the catalogues of a Linux system (GNU gettext): does it
+say the same, or is it that of another message of about the same length? A text's vector is the mean of those
+of its letters in threes (Bromley et al., "Signature Verification using a Siamese Time Delay Neural Network",
 NIPS 1993, has the idea of the twins).
 
-    python examples/siamese.py --data DIR     (DIR holds recipes_train.jsonl and recipes_test.jsonl)
+    python examples/siamese.py [--data /usr/share/locale] [--language de]
 
-is right for 0.936 of 1,000 pairs of other recipes after 37 s of processor time; the best threshold on the
-share of threes in common (Jaccard) is for 0.927.
+is right for 0.956 of 5,822 test pairs after 22 s of processor time; the best threshold on the share of threes
+in common is for 0.892.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
+import struct
 import zlib
 from pathlib import Path
 from typing import Any
@@ -23,17 +24,15 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.data import read_json_lines
 from arrows.training import Adam, Checkpoint, train
 
 THREES = 8192
 """So many vectors are there for letters in threes, which share them by chance."""
 
 
-def threes(record: Any) -> list[int]:
-    """The numbers of all letters in threes of a record."""
-    texts = (f" {text} ".encode() for text in record)
-    return [zlib.crc32(text[at : at + 3]) % THREES for text in texts for at in range(len(text) - 2)]
+def threes(text: str) -> list[int]:
+    """The numbers of all letters in threes of a text."""
+    return [zlib.crc32(f" {text} "[at : at + 3].encode()) % THREES for at in range(len(text))]
 
 
 def alike(left: Any, right: Any) -> Any:
@@ -41,54 +40,59 @@ def alike(left: Any, right: Any) -> Any:
     return ar.ops.sum(10 * left * right, keepdims=True)
 
 
-def model(size: int = 128) -> ar.Block[Any, Any]:
-    """How much speaks for the same thing, of a pair of records."""
-    vector = ar.Embedding(THREES, size, ar.initializers.normal(1.0), trainable=False, name="vector")
-    weight = ar.Embedding(THREES, 1, ar.initializers.ones, name="weight")
-    three = ar.Scalar("int32") >> (vector & weight) >> ar.Function(lambda v, w: v * w)
-    record = ar.InputTransform(threes) >> ar.Map(three) >> ar.Sum() >> ar.Function(ar.ops.normalize)
+def model(size: int = 64) -> ar.Block[Any, Any]:
+    """How much speaks for the same, of a pair of texts."""
+    three = ar.Scalar("int32") >> ar.Embedding(THREES, size, ar.initializers.normal(0.1), name="threes")
+    text = ar.InputTransform(threes) >> ar.Map(three) >> ar.Mean() >> ar.Function(ar.ops.normalize)
     same: ar.Block[Any, Any] = ar.Function(alike) >> ar.FC([], name="same")
-    return (ar.GetItem("left") >> record & ar.GetItem("right") >> record) >> same
+    return (ar.GetItem("left") >> text & ar.GetItem("right") >> text) >> same
 
 
-def noted(texts: list[str], generator: random.Random) -> list[str]:
-    """The texts as somebody else would note them."""
-    kept = [text for text in texts if generator.random() < 2 / 3]
-    for row, text in enumerate(kept):
-        if generator.random() < 1 / 3:
-            at = generator.randrange(len(text) - 1)
-            kept[row] = text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-    return generator.sample(kept, len(kept))
+def read(folder: Path, language: str) -> list[list[str]]:
+    """Messages of three to fifteen words, each with its translation, the short ones first."""
+    found = {}
+    for path in sorted(folder.glob(f"{language}/LC_MESSAGES/*.mo")):
+        content = path.read_bytes()
+        _, _, count, *tables = struct.unpack_from("<5I", content)
+        for row in range(count):
+            places = (struct.unpack_from("<2I", content, table + 8 * row) for table in tables)
+            texts = (content[at : at + size].decode(errors="ignore") for size, at in places)
+            both = [re.findall(r"[^\W\d_]+", re.sub(r"%\S+|<.*?>", "", text.lower())) for text in texts]
+            if all(3 <= len(words) <= 15 for words in both) and both[0] != both[1]:
+                found[" ".join(both[0])] = " ".join(both[1])
+    return sorted(map(list, found.items()), key=lambda texts: len(texts[0]))
 
 
-def pairs(path: Path, generator: random.Random, times: int) -> list[Any]:
-    """Pairs of each record with itself and with another, noted anew so many times."""
-    records = read_json_lines(path).to_list()
+def pairs(messages: list[list[str]], generator: random.Random) -> list[dict[str, Any]]:
+    """Each message with its translation, and with that of another one."""
     examples = []
-    for record in records * times:
-        alike = [other for other in records if other["cuisine"] == record["cuisine"]]
-        for other in (record, generator.choice(alike)):
-            left, right = (noted(each["ingredients"], generator) for each in (record, other))
-            examples.append({"left": left, "right": right, "same": float(other is record)})
+    for row, (left, right) in enumerate(messages):
+        near = [*range(max(row - 20, 0), row), *range(row + 1, min(row + 21, len(messages)))]
+        examples.append({"left": left, "right": right, "same": 1.0})
+        examples.append({"left": left, "right": messages[generator.choice(near)][1], "same": 0.0})
     return examples
 
 
 def main(arguments: list[str] | None = None) -> float:
-    """Trains the model and returns its accuracy on other records."""
+    """Trains the model and returns its accuracy on test."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of recipes")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--data", type=Path, default=Path("/usr/share/locale"), help="catalogues")
+    parser.add_argument("--language", default="de")
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="of matrix products; default: what is faster")
     parser.add_argument("--resume", type=Path, help="keep the state of the run here, and go on from it")
     options = parser.parse_args(arguments)
-    generator = random.Random(options.seed)
-    learn = pairs(options.data / "recipes_train.jsonl", generator, 8)
-    test = pairs(options.data / "recipes_test.jsonl", generator, 1)
+    messages, generator = read(options.data, options.language), random.Random(options.seed)
+    if not messages:
+        raise SystemExit(
+            f"{options.data} has no {options.language}/LC_MESSAGES/*.mo: --data names its folder"
+        )
+    parts = [[x for x in messages if (zlib.crc32(x[0].encode()) % 10 == 0) is part] for part in (False, True)]
+    learn, test = (pairs(part, generator) for part in parts)
     same = model()
-    learner = ar.compile(
-        (same & ar.GetItem("same") >> ar.Scalar()) >> ar.SigmoidCrossEntropy(), seed=options.seed
-    )
+    loss = (same & ar.GetItem("same") >> ar.Scalar()) >> ar.SigmoidCrossEntropy()
+    learner = ar.compile(loss, seed=options.seed)
     judge = ar.compile(same, params=learner.params)
 
     def accuracy() -> dict[str, float]:
@@ -98,7 +102,7 @@ def main(arguments: list[str] | None = None) -> float:
     history = train(
         learner,
         learn,
-        Adam(0.01),
+        Adam(0.003),
         epochs=options.epochs,
         seed=options.seed,
         threads=options.threads,

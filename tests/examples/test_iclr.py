@@ -1,11 +1,9 @@
-"""The models of both appendices of Looks et al. (ICLR 2017), in no more lines than the paper takes."""
+"""The models of Looks et al. (ICLR 2017), in no more lines than the paper takes."""
 
 from __future__ import annotations
 
-import io
 import random
 import runpy
-import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -16,45 +14,29 @@ import arrows as ar
 from arrows.typesys import types as T
 from tests.compare import close
 
-EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
-LISTINGS = {"feed_forward_attention": 26, "weave": 32}  # lines of the paper's listings
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+COUNT = runpy.run_path(str(ROOT / "docs" / "lines_of_code.py"))
+LISTINGS = {example: fold for _, example, fold, _ in COUNT["TABLE"]}
 
 
 def names(example: str) -> dict[str, Any]:
     return runpy.run_path(str(EXAMPLES / f"{example}.py"))
 
 
-def counted(text: str) -> list[str]:
-    """The lines that count: not blank, no comments, no imports, no text that only describes."""
-    quoted: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.STRING and token.line.strip().startswith(('"""', "'''")):
-            quoted.update(range(token.start[0], token.end[0] + 1))
-    lines = enumerate(text.splitlines(), 1)
-    return [
-        line
-        for number, line in lines
-        if line.strip() and not line.lstrip().startswith(("#", "import ", "from ")) and number not in quoted
-    ]
-
-
-def listing(example: str) -> str:
-    """What stands between the lines that mark the model."""
-    text = (EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
-    _, model, _ = text.split("# " + "-" * 90)
-    assert model.startswith(" the model\n")
-    return model.removeprefix(" the model\n")
-
-
 @pytest.mark.parametrize(("example", "most"), LISTINGS.items())
 def test_no_more_lines_than_the_paper(example: str, most: int) -> None:
-    lines = counted(listing(example))
+    lines = COUNT["listing"](example)
     assert len(lines) <= most, f"{len(lines)} lines:\n" + "\n".join(lines)
     assert max(map(len, lines)) <= 110
     assert not any(";" in line.split("  # ")[0] for line in lines)
 
 
-@pytest.mark.parametrize("example", LISTINGS)
+def test_the_results_have_the_table_as_it_is() -> None:
+    assert COUNT["table"]() in (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", ["feed_forward_attention", "weave"])
 def test_training_helps(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = names(example)["main"](examples=120, epochs=3)
     assert after < before / 2
