@@ -87,22 +87,35 @@ NOT_MADE = {
 }  # fmt: skip
 
 
+# Pages that name much and explain little.
+LISTS = {"benchmarks", "changelog", "contributing", "how-it-works", "index", "primitives", "results"}
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The public names in a part of a page: after `ar.`, imported, and in short."""
+    yield from re.findall(r"\bar\.((?:\w+\.)*\w+)", text)
+    for room, names in re.findall(r"from arrows\.([\w.]+) import ([\w, ]+)", text):
+        yield from (f"{room}.{name}" for name in re.split(", *", names))
+    yield from (
+        SHORT.get(name, "") for name in re.findall(r"(?<![\w.])(?:`(?=\w+[`(])|(?=[A-Z]\w+\())(\w+)", text)
+    )
+
+
 def uses() -> dict[str, list[str]]:
     """For each public name the sections of pages that write it most often, as links of reStructuredText."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in PUBLIC}
     for page in [*DOCS.glob("*.md"), *DOCS.glob("notebooks/*.md")]:
         title, where = "", f"../{page.relative_to(DOCS).with_suffix('.html')}"
         for section in re.split(r"^(?=#+ )", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
-            if not (heading := re.match(r"(#+) (.*)", section)):
+            if page.stem in LISTS or not (heading := re.match(r"(#+) (.*)", section)):
                 continue
             plain = heading[2].replace("`", "")
             title = title or plain
             link = f"`{title} <{where}>`__"
             if heading[1] != "#":
                 link = f"`{title}: {plain} <{where}#{nodes.make_id(plain)}>`__"
-            for dotted, plain in re.findall(r"\bar\.((?:\w+\.)*\w+)|`(\w+)[`(]", section):
-                if (name := dotted or SHORT.get(plain)) in counts:
-                    counts[name][link] += 1
+            for name in counts.keys() & (found := Counter(names_in(section))).keys():
+                counts[name][link] += found[name]
     return {name: [link for link, _ in sections.most_common(3)] for name, sections in counts.items()}
 
 
