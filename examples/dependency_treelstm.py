@@ -45,7 +45,7 @@ def model(words: ar.Vocabulary, relations: ar.Vocabulary, size: int = 100) -> ar
         def node(t: Any) -> Any:
             x, children = word(t), ar.GetItem("children")(t)
             states = ar.Map(me)(children)
-            ar.Void()(ar.ZipWith(arc)(ar.Broadcast()(x), states, ar.Map(answer)(children)))
+            ar.ZipWith(arc)(ar.Broadcast()(x), states, ar.Map(answer)(children))
             return cell(x, states)
 
         return node

@@ -28,7 +28,8 @@ class Composition(Pipe[A, B]):
 
     Raises:
         ArrowTypeError: in the scope, something is connected that is no wire of this scope; the Composition is
-            used before its scope is left; at `compile`, a wire that nobody reads, unless it is Void.
+            used before its scope is left; at `compile`, a wire that nobody reads, unless it is Void or
+            a sequence of it.
         ArrowValueError: the output is wired twice, or not at all (`output.reads()` says that there is none);
             the scope is entered twice.
 

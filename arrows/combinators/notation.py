@@ -144,7 +144,8 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
 
     Raises:
         ArrowTypeError: the body tests, iterates or calculates with a wire, uses a wire of another arrow, or
-            returns something else than wires; at `compile`, a wire that nobody reads, unless it is Void.
+            returns something else than wires; at `compile`, a wire that nobody reads, unless it is Void or
+            a sequence of it.
         ArrowValueError: the body has no parameter.
 
     Source: Paterson, "A new notation for arrows" (2001).

@@ -10,7 +10,7 @@ from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, 
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side
-from arrows.typesys.terms import Cause, Clash, Var, leaf_of, notation, tuple_of
+from arrows.typesys.terms import Cause, Clash, Var, kind_of, leaf_of, notation, parts_of, tuple_of
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -126,9 +126,15 @@ def check_graph(inference: Inference, graph: Occurrence) -> None:
     assert isinstance(form, Graph)
     read = _wires_read(form)
     for j, part in enumerate(graph.parts):
-        needless = isinstance(leaf_of(part.output), T.Void) or isinstance(part.form, Tap)
-        if j + 1 not in read and not needless:
+        if j + 1 not in read and not _carries_nothing(part.output) and not isinstance(part.form, Tap):
             raise _unread(graph, j)
+
+
+def _carries_nothing(output: Var) -> bool:
+    """Whether a value is Void, or a sequence of it, such as a metric at each element gives."""
+    while kind_of(output) == "sequence":
+        (output,) = parts_of(output)
+    return isinstance(leaf_of(output), T.Void)
 
 
 def _wires_read(form: Graph[object, object]) -> set[int]:
