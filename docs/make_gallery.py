@@ -54,17 +54,10 @@ def parsed(example: Any, g: Any, numbers: Any) -> Any:
 
 # What an example reaches, and how long it takes, where its first lines do not say it: see docs/results.md.
 REACHES = {
-    "feed_forward_attention": "A squared error of 0.0025 on new sequences, after 4 s of processor time.",
-    "onthefly_tagger": "Right for 0.946 of the words in English ParTUT's test, after 50 s of processor time.",
-    "onthefly_treelstm": "0.461 fine-grained and 0.849 binary accuracy, after 49 s of processor time.",
     "sentiment": "0.465 fine-grained and 0.853 binary accuracy on test, after a few minutes.",
     "serve": "Answers that are those of the model alone, in batches of the requests that come at one time.",
-    "spinn": "Parses by itself, and has 0.442 fine-grained and 0.820 binary accuracy on test, after 289 s.",
     "tagger": "Right for 0.950 of the words in English ParTUT's test, after about a minute.",
     "tied_language_model": "A perplexity of 147 with 238,294 parameters; 178 if the tables are not tied.",
-    "transition_parser": "Right for 0.853 of the heads in test, 0.819 with labels, in 8 minutes.",
-    "translate": "Right for 0.964 of other numbers, by a beam of 4 for 0.971, after 29 s of processor time.",
-    "weave": "A squared error of 0.29 on new molecules, after 4 s of processor time.",
 }
 
 
