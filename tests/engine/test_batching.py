@@ -57,6 +57,24 @@ def plain(result: Any) -> Any:
     return None if result is None else ar.to_numpy(result)
 
 
+def fits(value: Any, type: T.Type, batched: bool) -> bool:
+    """Whether a value, or the values of a batch, are what a type says: element types, shapes and labels."""
+    match type:
+        case T.Tensor():
+            array = ar.to_numpy(value)
+            return array.dtype.name == type.dtype and array.shape[batched:] == type.shape
+        case T.Tuple():
+            same = isinstance(value, tuple) and getattr(value, "labels", None) == type.labels
+            parts = zip(value, type.items, strict=True)
+            return same and all(fits(part, item, batched) for part, item in parts)
+        case T.Sequence() if isinstance(value, ar.Ragged):
+            return fits(value.values, type.element, True)
+        case T.Sequence():
+            return isinstance(value, list) and all(fits(x, type.element, False) for x in value)
+        case _:
+            return value is None
+
+
 def check(
     case: Case,
     order: list[int],
@@ -80,8 +98,10 @@ def check(
         ]
 
     def as_alone(batch: Any, outcomes: list[ReferenceResult], step: int | None = None) -> None:
-        wanted = collate(model.typed.output, [o.value for o in outcomes])
-        assert close(plain(model(batch, step=step)), plain(wanted), tolerance)
+        wanted, found = collate(model.typed.output, [o.value for o in outcomes]), model(batch, step=step)
+        assert close(plain(found), plain(wanted), tolerance)
+        assert fits(found, model.typed.output, True)
+        assert all(fits(o.value, model.typed.output, False) for o in outcomes)
         check_metrics(model, outcomes, tolerance)
         check_taps(model, outcomes, tolerance)
 
