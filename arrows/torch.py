@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -223,21 +223,16 @@ class Module(TorchModule):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Module:
         """A module of a model of its own, with the same values."""
-        model = self.model
-        memo[id(model)] = Model(
-            model.typed,
-            loss=model.loss,
-            seed=model.seed,
-            schedule=model.schedule,
-            device=model.device,
-            float_type=model.float_type,
-            params=dict(model.params),
-            max_nodes=model.max_nodes,
-            jit=model.executors.jit,
-            precision=model.executors.precision,
-            fingerprint=model.batches.stated,
-            memory_limit=model.memory_limit,
-        )
+        model, names = self.model, "loss seed schedule device float_type max_nodes memory_limit"
+        if id(model) not in memo:
+            memo[id(model)] = Model(
+                model.typed,
+                params=dict(model.params),
+                jit=model.executors.jit,
+                precision=model.executors.precision,
+                fingerprint=model.batches.stated,
+                **{name: getattr(model, name) for name in names.split()},
+            )
         memo[id(self)] = copied = type(self).__new__(type(self))
         state = self.__dict__ | {"_lent": {}, "_arenas": [], "metrics": {}}
         copied.__dict__.update(copy.deepcopy(state, memo))
@@ -276,32 +271,29 @@ class _Batch(Function):
         return None, None, None, None, *ctx.way_back(gradients, ctx.needs_input_grad[4:])
 
 
-@dataclass(eq=False)
-class _WayBack:
-    """What the gradients of a batch's outputs become: those of named inputs, then of parameters.
+def _way_back(
+    model: Model, sparse: bool, runs: Sequence[PartialRun], inputs: Sequence[str]
+) -> Callable[[Sequence[Tensor | None], Sequence[bool]], list[Tensor | None]]:
+    """From the gradients of a batch's results and metrics to those of named inputs, then of parameters.
 
-    Attributes:
+    Args:
         model: whose batch it was.
         sparse: whether tables get sparse gradients.
         runs: the batch, in memory of its own.
-        names: of the inputs.
+        inputs: the names.
     """
+    params, plan, updates = model.params, model.plan, model.params.lock.updates
 
-    model: Model
-    sparse: bool
-    runs: list[PartialRun]
-    names: tuple[str, ...]
-
-    def __call__(self, outputs: Sequence[Tensor | None], needs: Sequence[bool]) -> list[Tensor | None]:
-        params, plan = self.model.params, self.model.plan
+    def way_back(outputs: Sequence[Tensor | None], needs: Sequence[bool]) -> list[Tensor | None]:
         sums: dict[ParameterKey, Gradient] = {}
-        wanted = [name for name, needed in zip(self.names, needs, strict=False) if needed]
-        inputs: dict[str, list[Tensor]] = {name: [] for name in wanted}
+        found: dict[str, list[Tensor]] = {name: [] for name, need in zip(inputs, needs, strict=False) if need}
         with params.lock.mutex:
-            device = self.runs[0].run.executor.device
+            if params.lock.updates != updates:
+                raise RuntimeError("the model's parameters have changed since this batch ran: run it again")
+            device = runs[0].run.executor.device
             arrays = [None if each is None else import_array(device, each.detach()) for each in outputs]
             starts = [0] * len(arrays)
-            for each in self.runs:
+            for each in runs:
                 backward = each.run.start_backward()
                 for number, (slab, rows) in enumerate(_output_rows(plan, each.run.merged)):
                     array, target = arrays[number], backward.gradients[slab]
@@ -310,15 +302,17 @@ class _WayBack:
                         _add_rows(device, target, rows, array[first : starts[number]])
                 for key, gradient in backward.flow().items():
                     sums[key] = add_gradients(device, sums[key], gradient) if key in sums else own(gradient)
-                for name in wanted:
+                for name, pieces in found.items():
                     sites = [site.index for site in read_sites(plan, name)]
-                    inputs[name].append(torch.from_dlpack(backward.input_gradients(each.part, sites)[0]))
-        found = [torch.cat(inputs[name]) if name in inputs else None for name in self.names]
-        for name, needed in zip(params, needs[len(self.names) :], strict=True):
+                    pieces.append(torch.from_dlpack(backward.input_gradients(each.part, sites)[0]))
+        gradients = [torch.cat(found[name]) if name in found else None for name in inputs]
+        for name, need in zip(params, needs[len(inputs) :], strict=True):
             owner, spec = params.owner(name)
-            total = sums.get((id(owner), spec.name)) if needed else None
-            found.append(None if total is None else _gradient(device, total, self.sparse))
-        return found
+            total = sums.get((id(owner), spec.name)) if need else None
+            gradients.append(None if total is None else _gradient(device, total, sparse))
+        return gradients
+
+    return way_back
 
 
 def _output_rows(plan: Plan, merged: Merged) -> list[tuple[int, HostArray]]:
@@ -351,7 +345,7 @@ def _gradient(device: Device, gradient: Gradient, sparse: bool) -> Tensor:
 
 def _run(
     module: Module, examples: Examples, given: Mapping[str, Tensor]
-) -> tuple[Any, Mapping[str, Ragged], _WayBack]:
+) -> tuple[Any, Mapping[str, Ragged], Callable[..., list[Tensor | None]]]:
     """Runs a batch in memory of its own; with its results and metrics, the way back."""
     model = module.model
     plan, names = model.plan, tuple(given)
@@ -374,7 +368,7 @@ def _run(
     result = collect_result(plan, model.device, parts, outputs)
     record = model.runner.record(parts, outputs)
     model.step += module.training
-    way_back = _WayBack(model, module.sparse, runs, names)
+    way_back = _way_back(model, module.sparse, runs, names)
     weakref.finalize(way_back, _give_back, weakref.ref(module), arenas)
     return model.noted(result, record, outputs), record.metrics, way_back
 

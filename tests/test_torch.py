@@ -16,6 +16,7 @@ import arrows.torch as friend
 from arrows.data import format_tree, generate
 from arrows.engine.device import FakeArray
 from arrows.engine.planning import SCHEDULES
+from arrows.training import SGD
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -44,9 +45,9 @@ TREES = [
     {"left": leaf_of(1), "right": leaf_of(1)},
 ]
 READS = 6
-words = ar.Map(ar.Vector(2, name="v") >> ar.FC(1, name="fc"))
+words = ar.Map(ar.Vector(3, name="v") >> ar.FC(1, name="fc"))
 BLOCK = ar.arrow(lambda x: {"tree": (h := tree(x[0])), "again": h, "words": words(x[1])})
-EXAMPLES = list(zip(TREES, ([[1, 2], [3, 4]], [], [[5, 6]]), strict=True))
+EXAMPLES = list(zip(TREES, ([[1, 2, 0], [3, 4, 0]], [], [[5, 6, 0]]), strict=True))
 
 
 def module(block: Any = BLOCK, *, sparse: bool = False, **options: Any) -> Any:
@@ -72,7 +73,7 @@ def lending_fake(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_gradients_of_all_that_a_call_gives(device: str, schedule: str) -> None:
     """Results that are one value twice, sequences, metrics; of parameters and of named inputs."""
     whole = module(device=device, schedule=schedule)
-    x, v = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((READS, 3), (3, 2)))
+    x, v = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((READS, 3), (3, 3)))
 
     def run(x: Any, v: Any, *_: Any) -> tuple[Any, ...]:
         return *tensors(whole(EXAMPLES, x=x, v=v)), whole.metrics["size"].values
@@ -159,6 +160,11 @@ def test_batches_wait_for_their_way_back() -> None:
     torch.optim.SGD(learner.parameters(), lr=0.1).step()
     with pytest.raises(RuntimeError, match="inplace operation"):
         stale.backward()
+    stale = learner.loss(TREES)
+    learner.model.train_step(TREES, SGD(0.1))
+    with pytest.raises(RuntimeError, match="changed since this batch ran"):
+        stale.backward()
+    learner.loss([]).backward()
     (first, *_) = torch.autograd.grad(learner.loss(TREES), list(learner.parameters()), create_graph=True)
     with pytest.raises(RuntimeError, match="does not require grad"):
         first.sum().backward()
