@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from tests.generation import (
     elements,
+    graphs,
     leaves,
     meetings,
     recursion,
@@ -27,7 +28,7 @@ from tests.generation import (
 )
 from tests.generation.build import INNER, LEAVES, Build, Draw, Piece
 
-FAMILIES = (leaves, wiring, sequences, elements, reductions, recursion, repeats, meetings)
+FAMILIES = (leaves, wiring, sequences, elements, graphs, reductions, recursion, repeats, meetings)
 PRODUCTIONS = (*LEAVES, *INNER)
 RESULTS = tuple(results.RESULTS)
 

@@ -62,6 +62,7 @@ from arrows.combinators.inputs import Transform as Transform
 from arrows.combinators.inputs import Unfit as Unfit
 from arrows.combinators.inputs import Vector as Vector
 from arrows.combinators.items import GetItem as GetItem
+from arrows.combinators.items import GroupBy as GroupBy
 from arrows.combinators.items import Item as Item
 from arrows.combinators.items import NoItem as NoItem
 from arrows.combinators.items import Nth as Nth
@@ -74,6 +75,7 @@ from arrows.combinators.items import take_of as take_of
 from arrows.combinators.items import take_or_default as take_or_default
 from arrows.combinators.layer import Layer as Layer
 from arrows.combinators.layer import written_call as written_call
+from arrows.combinators.message_passing import MessagePassing as MessagePassing
 from arrows.combinators.notation import Graph as Graph
 from arrows.combinators.notation import arrow as arrow
 from arrows.combinators.notation import unpack as unpack

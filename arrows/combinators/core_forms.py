@@ -15,7 +15,7 @@ from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
 from arrows.combinators.folds import Loop, Reduce
 from arrows.combinators.inputs import Read, Transform
-from arrows.combinators.items import Item, Nth
+from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
 from arrows.combinators.sequences import Broadcast, Length, Map, Unroll, Zip
@@ -34,6 +34,7 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Broadcast,
     Length,
     Nth,
+    GroupBy,
     Unroll,
     Apply,
     Constant,

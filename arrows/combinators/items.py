@@ -1,4 +1,4 @@
-"""Element access: `GetItem`, `Slice`, `Reverse`, `Nth`, and the rule by which Python objects have items."""
+"""Element access: `GetItem`, `Slice`, `Reverse`, `Nth`, `GroupBy`, and which objects have items."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ class Item(Block[A, B]):
     key: Any
     arity: int | None
     default: Any
+    of_objects = False
+    """Whether it takes items of Python objects alone."""
+    takes = ""
+    """What it takes in words, if that is a tuple of so many items, and no sequence."""
 
     def __init__(
         self,
@@ -196,6 +200,37 @@ class Nth(AnyBlock):
         >>> block = (ar.GetItem("of") >> ar.Map(ar.Scalar()) & ar.GetItem("at")) >> ar.Nth()
         >>> ar.compile(block)([{"of": [1, 2, 3], "at": 1}]).tolist()
         [2.0]
+    """
+
+    from_end = True
+    """Whether a negative place counts from the end; else there is no element at it."""
+
+
+class GroupBy(AnyBlock):
+    """Groups elements by places that the example itself holds.
+
+    From (elements, places, groups) to a sequence of sequences, one for each element of `groups`, of which
+    only the number counts. Element i goes to the group at place i; within a group the order stays, and a
+    group may be empty. Nothing is computed: a `Map` over the groups of a batch runs as one operation.
+
+    Places are Python objects: integers from 0, as many as there are elements. Elements and groups are Python
+    containers, sequences, or tuples whose items have one type.
+
+    Args:
+        name: the name in messages.
+
+    Raises:
+        ArrowTypeError: at `compile`, no such triple, an endless sequence, or places that are tensors.
+        InputError: at evaluation, a place that is no integer, is negative, or is beyond the last group; more
+            or fewer places than elements.
+
+    Example:
+        >>> import arrows as ar
+        >>> mentions = ar.GetItem("mentions") >> ar.Map(ar.Scalar())
+        >>> block = (mentions & ar.GetItem("of") & ar.GetItem("people")) >> ar.GroupBy() >> ar.Map(ar.Sum())
+        >>> people = {"people": ["Ann", "Bob", "Cy"], "mentions": [1, 2, 4], "of": [0, 2, 0]}
+        >>> [float(x) for x in block.eval(people)]
+        [5.0, 0.0, 2.0]
     """
 
 

@@ -82,6 +82,8 @@ class Zip(Block[Any, Sequence[Any]]):
     """
 
     strict: bool
+    uneven = "with strict=False the result ends with the shortest"
+    """The hint if there are different lengths."""
 
     def __init__(self, *, strict: bool = True, name: str | None = None) -> None:
         set_name(self, name)

@@ -51,7 +51,7 @@ def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
     if reason:
         return Misfit(reason, hint)
     given = notation(speaker.input)
-    if isinstance(inner.form, Item):
+    if isinstance(inner.form, Item) and not inner.form.takes:
         return Misfit(f"{speaker.form.kind} goes over the elements of a sequence, and {given} has none")
     reason = getattr(error, "reason", "") or str(error)
     return Misfit(reason.replace(notation(inner.input), given), getattr(error, "hint", ""))
@@ -69,7 +69,7 @@ def misfit_between(speaker: Occurrence, edge: Edge, clash: Clash, told: ArrowTyp
     Returns:
         None if that error names nothing but blocks that the user wrote.
     """
-    if told.details.attempt.startswith("cannot go over"):
+    if told.details.attempt.startswith(("cannot go over", "cannot use")):
         return Misfit(told.details.reason, told.details.hint)
     if told.details.attempt.startswith("cannot compose"):
         left, right, reader = notation(clash.left), notation(clash.right), name_of(first_of(edge.part))

@@ -1,11 +1,11 @@
-"""`GetItem`, `Nth`, `Length` and `Unroll`: access to single elements, and their number."""
+"""`GetItem`, `Nth`, `GroupBy`, `Length` and `Unroll`: access to single elements, and their number."""
 
 from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Fan, Item, Length, NoItem, Unroll
+from arrows.combinators import Fan, Item, Length, NoItem, Nth, Unroll
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, problem
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 def item(inference: Inference, occurrence: Occurrence) -> Rule:
     form = occurrence.form
     assert isinstance(form, Item)
+    if form.of_objects:
+        inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_index))
     if form.arity is None:
         inference.containers.append((occurrence.input, occurrence.output))
     yield occurrence.input, _container_of_item(inference, occurrence)
@@ -55,6 +57,10 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
     if v.con is INPUT:
         inference.gives(occurrence, INPUT)
         return
+    if form.takes and len(items_of(v)) != form.arity:
+        actual = f"a tuple of {len(v.args)}" if kind_of(v) == "tuple" else type_words(v)
+        hint = "put them side by side first: (f & g) >> block"
+        raise Misfit(f"{form.kind} takes {form.takes}, and it gets {actual}", hint)
     if form.default is not NoItem.ERROR:
         raise Misfit(
             f"default= stands for what a Python object does not have, and the input is {type_words(v)}",
@@ -248,11 +254,13 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
     inference.reads_object(pair[1], occurrence, Edge(occurrence, 1, _explain_index))
     yield pair[0], as_sequence(inference, occurrence, pair[0], occurrence.output)
     sequence = find(pair[0])
+    form = occurrence.form
+    assert isinstance(form, Nth)
     if isinstance(sequence.con, T.Type) and sequence.con is not INPUT:
         raise Misfit(
             f"item 0 is {sequence.con}, which has no elements",
             "inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
-            if isinstance(sequence.con, T.Tensor)
+            if isinstance(sequence.con, T.Tensor) and form.from_end
             else "",
         )
     if kind_of(sequence) != "broadcast":
@@ -260,11 +268,58 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
         yield end
         if find(end).con == FINITE:
             return
-    raise Misfit("item 0 is endless, and all its elements are the same", "drop the Broadcast and the Nth")
+    hint = "drop the Broadcast" + (" and the Nth" if form.from_end else "")
+    raise Misfit("item 0 is endless, and all its elements are the same", hint)
+
+
+def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
+    """`GroupBy`: takes elements and groups that end, and gives a sequence of sequences."""
+
+    def decide() -> bool:
+        out = find(occurrence.output)
+        inner = find(parts_of(out)[0]) if kind_of(out) == "sequence" else out
+        if kind_of(inner) != "sequence" or not is_no_object(parts_of(inner)[0]):
+            return False
+        cause = Cause(occurrence, reads=True)
+        triple = [sequence_of(parts_of(inner)[0], cause=cause), Var(INPUT, cause=cause), Var()]
+        inference.solver.unify(occurrence.input, tuple_of(triple, cause=cause))
+        return True
+
+    yield occurrence.input, decide
+    v, kind = find(occurrence.input), occurrence.form.kind
+    triple = items_of(v)
+    if len(triple) != 3:
+        actual = f"a tuple of {len(triple)}" if kind_of(v) == "tuple" else type_words(v)
+        raise Misfit(
+            f"{kind} takes elements, their places and the groups, and it gets {actual}",
+            "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()",
+        )
+    elements, places, groups = triple
+    element, each = Var(), Var()
+    inference.reads_object(places, occurrence, Edge(occurrence, 1, _explain_index))
+    for i, container, item in ((0, elements, element), (2, groups, each)):
+        yield container, as_sequence(inference, occurrence, container, item)
+        container = find(container)
+        if isinstance(container.con, T.Type) and container.con is not INPUT:
+            raise Misfit(f"item {i} is {container.con}, which has no elements")
+        end = Var(FINITE)  # of the groups only the number counts, so items of a tuple may differ
+        if i == 0 or kind_of(container) != "tuple":
+            end = spread(inference, container, item, Edge(occurrence, i, explain_mixed_items))
+        yield end
+        if find(end).con == ENDLESS:
+            raise Misfit(f"item {i} is endless, and {kind} goes over all of it", "drop the Broadcast")
+    inference.gives(occurrence, sequence_of(sequence_of(element), cause=Cause(occurrence)))
 
 
 def _explain_index(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why a value cannot be the index of `Nth`."""
+    """Explains why a value cannot be the index of `Nth`, or hold the places of `GroupBy`."""
+    if not isinstance(edge.owner.form, Nth):
+        return problem(
+            f"cannot use {notation(clash.left)} as the places of {name_of(edge.owner)}",
+            edge.owner,
+            "places must be Python objects, since they are read before any tensor is computed",
+            "leave them as they come from the input, without a Scalar or a Vector that reads them",
+        )
     return problem(
         f"cannot use {notation(clash.left)} as the index of {name_of(edge.owner)}",
         edge.owner,

@@ -33,6 +33,7 @@ RULES: dict[type[AnyBlock], FormRule] = {
     core.Reduce: folds.reduce,
     core.Item: elements.item,
     core.Nth: elements.nth,
+    core.GroupBy: elements.group_by,
     core.Length: elements.length,
     core.Unroll: elements.unroll,
     core.Apply: apply.apply,

@@ -70,6 +70,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "smoothed truth values": lambda b: isinstance(b, ar.SigmoidCrossEntropy) and b.label_smoothing > 0,
     "weights of a hinge": lambda b: isinstance(b, ar.Hinge) and b.weight is not None,
     "a default beyond the ends": lambda b: isinstance(b, ar.Shift) and b.default is not None,
+    "features of edges": lambda b: b.kind == "MessagePassing" and "features=True" in b.spelling.arguments,
     "the scores of a table": lambda b: b.label.endswith(".attend"),
     "random numbers": lambda b: getattr(b, "function", None) in (parts.noisy, parts.noisy_rows),
 } | {

@@ -16,6 +16,9 @@ BOTH = ar.Record((NUMBERS, NUMBERS))
 MULTIPLY = ar.Function(lambda x, y: x * y)
 FIRST = ar.Pipe(ar.GetItem(0), ar.Scalar(), name="first")
 CELL = ar.GRUCell(2)
+GRAPH = ar.GetItem(0) >> NUMBERS & ar.GetItem(1)
+MARKED = GRAPH & ar.GetItem(2) >> NUMBERS
+MARKS = "MessagePassing(GetItem(0), features=True)"
 
 # A block by its name, an example that it does not take, and its words where it has none.
 CASES: list[tuple[Any, Callable[[str | None], Any], Any, str]] = [
@@ -32,6 +35,10 @@ CASES: list[tuple[Any, Callable[[str | None], Any], Any, str]] = [
         {"value": 3},
         "OneOf(lambda, {1: Scalar('float32')}, pre_block=GetItem('value'))",
     ),
+    (ar.MessagePassing, lambda n: GRAPH >> passing(n), ([1, 2], [[0, 2]]), "MessagePassing(GetItem(0))"),
+    (ar.MessagePassing, lambda n: GRAPH >> passing(n), ([1, 2], [0]), "MessagePassing(GetItem(0))"),
+    (ar.MessagePassing, lambda n: GRAPH >> passing(n), ([1, 2], 3), "MessagePassing"),
+    (ar.MessagePassing, lambda n: MARKED >> passing(n, True), ([1], [[0, 0]], []), MARKS),
     (ar.Stack, lambda n: NUMBERS >> ar.Stack(3, name=n), [1, 2], "Stack(3)"),
     (ar.OneHot, lambda n: ar.OneHot(3, name=n), 5, "OneHot(3)"),
     (ar.OneHotFromList, lambda n: ar.OneHotFromList("ab", name=n), "c", "OneHotFromList(['a', 'b'])"),
@@ -44,6 +51,10 @@ CASES: list[tuple[Any, Callable[[str | None], Any], Any, str]] = [
 ]
 
 
+def passing(name: str | None, features: bool = False) -> Any:
+    return ar.MessagePassing(ar.GetItem(0), features=features, name=name)
+
+
 def chosen(name: str | None) -> Any:
     """A choice that says its cases what to read."""
     return ar.OneOf(lambda x: x["kind"], {1: ar.Scalar()}, pre_block=ar.GetItem("value"), name=name)
@@ -54,6 +65,9 @@ TYPES: list[tuple[Any, Callable[[str | None], Any], str]] = [
     (ar.ZipWith, lambda n: ar.Vector(3) >> ar.ZipWith(MULTIPLY, name=n), "ZipWith(Function(lambda))"),
     (ar.ZipWith, lambda n: (NUMBERS & ar.Scalar()) >> ar.ZipWith(MULTIPLY, name=n), "ZipWith(Function(lam"),
     (ar.NGrams, lambda n: ar.Vector(3) >> ar.NGrams(2, name=n), "NGrams(2)"),
+    (ar.MessagePassing, lambda n: NUMBERS >> passing(n), "MessagePassing(GetItem(0))"),
+    (ar.MessagePassing, lambda n: (NUMBERS & NUMBERS) >> passing(n), "MessagePassing(GetItem(0))"),
+    (ar.MessagePassing, lambda n: GRAPH >> passing(n, True), "MessagePassing(...)"),
     (ar.Stack, lambda n: ar.Vector(3) >> ar.Stack(2, name=n), "Stack(2)"),
     (ar.Stack, lambda n: ar.Map(BOTH) >> ar.Stack(2, name=n), "Stack(2)"),
     (ar.OneHot, lambda n: ar.Scalar("int32") >> ar.OneHot(3, name=n), "OneHot(3)"),
@@ -119,6 +133,8 @@ DERIVED: dict[str, Any] = {
     "NGrams": ar.NGrams(2),
     "Window": ar.Window(2),
     "Stack": ar.Stack(2),
+    "MessagePassing": ar.MessagePassing(ar.FC(1), ar.FC(1)),
+    "with features": ar.MessagePassing(ar.Concat(), features=True),
     "ZipWith": ar.ZipWith(MULTIPLY),
     "OneHot": ar.OneHot(3),
     "OneHotFromList": ar.OneHotFromList("ab"),

@@ -24,11 +24,11 @@ from arrows.typesys import types as T
 from tests.agree import plain
 from tests.compare import close, dense, meets_kink
 from tests.generation.build import Build
-from tests.laws import choices, elements, layers, plumbing, reductions, sequences
+from tests.laws import choices, elements, graphs, layers, plumbing, reductions, sequences
 from tests.laws.law import TABLE, Law
 from tests.profile import NIGHTLY, draws
 
-FILES = (plumbing, choices, sequences, elements, reductions, layers)
+FILES = (plumbing, choices, sequences, elements, graphs, reductions, layers)
 
 UNCLAIMED = {
     "Block": "what all blocks are; `>>` and `&` are Pipe and Fan",

@@ -197,6 +197,34 @@ def nth_of_a_tensor(s, f):
     return (FIRST >> s & SECOND) >> ar.Nth(), lambda: (FIRST >> f & SECOND) >> ar.Nth()
 
 
+@mutation("sequence", "places are objects that are read", r"GroupBy|MessagePassing", r"places must be")
+def places_are_tensors(build, s, f):
+    if build.one_of(False, True):
+        groups = ar.GroupBy() >> ar.Map(ar.Sum()) >> ar.Sum()
+        read = SECOND >> ar.Map(ar.Scalar("int32"))
+        return (
+            FIRST >> s & SECOND & FIRST >> s
+        ) >> groups, lambda: (FIRST >> s & read & FIRST >> s) >> groups
+    edge = build.one_of(ar.Vector(2, "int32"), ar.Map(ar.Scalar("int32")))
+    last = ar.MessagePassing(FIRST) >> ar.Sum()
+    return (FIRST >> s & SECOND) >> last, lambda: (FIRST >> s & SECOND >> ar.Map(edge)) >> last
+
+
+@mutation("arity", "message passing takes nodes and edges", r"MessagePassing takes \(nodes, edges")
+def of_a_graph(build, s):
+    right, wrong = (FIRST >> s & SECOND), build.one_of(FIRST >> s & SECOND & FIRST >> s, FIRST >> s)
+    block = ar.MessagePassing(FIRST)
+    return right >> block >> ar.Sum(), lambda: wrong >> block >> ar.Sum()
+
+
+@mutation("state", "a message is no longer than a node", r"longer|Function\(total\)|MessagePassing", *SIZES)
+def of_a_message(s):
+    def made(change: Any) -> Any:
+        return (FIRST >> s & SECOND) >> ar.MessagePassing(FIRST >> change, ADD) >> ar.Sum()
+
+    return made(ar.Identity()), lambda: made(LONGER)
+
+
 @mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old", "3", "4")
 def of_a_start(s):
     return (

@@ -45,6 +45,7 @@ EMITTERS: dict[type[AnyBlock], Emitter] = {
     core.Reduce: sequences.emit_reduce,
     core.Item: sequences.emit_item,
     core.Nth: sequences.emit_nth,
+    core.GroupBy: sequences.emit_group_by,
     core.Length: sequences.emit_length,
     core.Unroll: sequences.emit_unroll,
     core.Apply: apply.emit_apply,

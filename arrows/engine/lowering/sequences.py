@@ -11,6 +11,7 @@ from arrows.combinators import (
     Loop,
     NoDefault,
     NoItem,
+    Nth,
     Unroll,
     Zip,
     take,
@@ -32,7 +33,7 @@ from arrows.engine.lowering.symbols import (
     template,
     viewed,
 )
-from arrows.engine.values import nth
+from arrows.engine.values import grouped, nth, place_from_start
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -219,8 +220,18 @@ def emit_nth(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
         code = items.code
     else:
         code, pattern = elements(writer, items)
-    writer.names["NTH"] = nth
-    return writer.unpacked(writer.assign("e", f"NTH({code}, {writer.pack(place)})"), pattern)
+    assert isinstance(typed.form, Nth)
+    name = "NTH" if typed.form.from_end else "FROM_START"
+    writer.names[name] = nth if typed.form.from_end else place_from_start
+    return writer.unpacked(writer.assign("e", f"{name}({code}, {writer.pack(place)})"), pattern)
+
+
+def emit_group_by(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    assert isinstance(symbol, TupleSymbol)
+    codes, patterns = zip(*(elements(writer, item) for item in symbol.items), strict=True)
+    writer.names["GROUPED"] = grouped
+    groups = writer.assign("l", f"GROUPED({', '.join(codes)})")
+    return ListSymbol(groups, ListSymbol("", bare(patterns[0])))
 
 
 def emit_length(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:

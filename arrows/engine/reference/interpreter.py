@@ -27,6 +27,7 @@ MEANINGS: dict[type[core.AnyBlock], Meaning] = {
     core.Reduce: sequences.reduce,
     core.Item: sequences.item,
     core.Nth: sequences.nth_element,
+    core.GroupBy: sequences.group_by,
     core.Length: sequences.length,
     core.Unroll: sequences.unroll,
     core.Apply: apply.apply,

@@ -11,6 +11,7 @@ from arrows.combinators import (
     Loop,
     NoDefault,
     NoItem,
+    Nth,
     Unfit,
     Unroll,
     Zip,
@@ -29,6 +30,7 @@ from arrows.engine.values import (
     explain_no_item,
     hint_for_item,
     nth,
+    place_from_start,
 )
 from arrows.inference import Typed
 from arrows.typesys import types as T
@@ -49,14 +51,15 @@ def map_elements(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> 
 
 
 def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
-    here = ExamplePath(path.parent, path.step)  # the result has other items than the input
     if isinstance(typed.input, T.Input):
         columns = [
             walk.elements(typed, T.Input(), column, path.child(i), whole=False)
             for i, column in enumerate(walk.elements(typed, typed.input, value, path))
         ]
-        return _rows(walk, typed, columns, path), here
+        rows = _rows(walk, typed, columns, path)
+        return rows, _side_by_side(path, [(path.child(i), True) for i in range(len(columns))])
     assert isinstance(typed.input, T.Tuple)
+    here = _side_by_side(path, [(path.child(i), not isinstance(x, Endless)) for i, x in enumerate(value)])
     if all(isinstance(column, Endless) for column in value):
         return Endless(tuple(column.element for column in value)), here
     columns = [
@@ -66,6 +69,11 @@ def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
         for i, (type, column) in enumerate(zip(typed.input.items, value, strict=True))
     ]
     return _rows(walk, typed, columns, path), here
+
+
+def _side_by_side(path: ExamplePath, columns: list[tuple[ExamplePath, bool]]) -> ExamplePath:
+    """The place of the rows of columns, each of which has the places of its elements."""
+    return ExamplePath(path.parent, path.step, columns=tuple(columns))
 
 
 def _rows(walk: Walk, typed: Typed, columns: list[Iterator[Any]], path: ExamplePath) -> list[tuple[Any, ...]]:
@@ -86,8 +94,7 @@ def _rows(walk: Walk, typed: Typed, columns: list[Iterator[Any]], path: ExampleP
             a, b = (f"item {i if names is None else repr(names[i])}" for i in (first, second))
             count = f"{len(rows)} element{'s' * (len(rows) != 1)}"
             reason = f"the sequences have different lengths: {a} has {count}, and {b} more"
-            hint = "with strict=False the result ends with the shortest"
-            walk.fail(typed, path, reason, None, hint)
+            walk.fail(typed, path, reason, None, typed.form.uneven)
         rows.append(tuple(row))
 
 
@@ -176,11 +183,31 @@ def nth_element(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
         elements, place = value[0], value[1]
     except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
         walk.fail(typed, path, f"expected the pair of a sequence and a place, got {describe(value)}", error)
-    path = path.child(0)
+    assert isinstance(typed.form, Nth)
+    at = nth if typed.form.from_end else place_from_start
     try:
-        return nth(elements, place), path.child(place)
+        return at(elements, place), path.child(0).child(place)
     except Exception as error:  # noqa: BLE001 (as above)
-        walk.fail(typed, path, explain_no_element(elements, place, error), error)
+        where = path.child(0 if typed.form.from_end else 1)
+        walk.fail(typed, where, explain_no_element(elements, place, error), error)
+
+
+def group_by(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+    assert isinstance(typed.input, T.Tuple)
+    elements, places, groups = (
+        list(walk.elements(typed, type, part, path.child(i)))
+        for i, (type, part) in enumerate(zip(typed.input.items, value, strict=True))
+    )
+    if len(elements) != len(places):
+        walk.fail(typed, path, f"there are {len(elements)} elements, and {len(places)} places", None)
+    result: list[list[Any]] = [[] for _ in groups]
+    for i, (element, place) in enumerate(zip(elements, places, strict=True)):
+        try:
+            place_from_start(result, place).append(element)
+        except Exception as error:  # noqa: BLE001 (an object's own __index__ may raise anything)
+            reason = explain_no_element(groups, place, error)
+            walk.fail(typed, path.child(1).child(i), reason, error)
+    return result, ExamplePath(path.parent, path.step)
 
 
 def length(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

@@ -6,7 +6,14 @@
 be deeper than the interpreter's stack.
 """
 
-from arrows.engine.values.containers import REREADABLE, IteratorReplay, iterators_in, nth
+from arrows.engine.values.containers import (
+    REREADABLE,
+    IteratorReplay,
+    grouped,
+    iterators_in,
+    nth,
+    place_from_start,
+)
 from arrows.engine.values.descriptions import (
     ExamplePath,
     describe,
@@ -55,6 +62,7 @@ __all__ = [
     "explain_no_element",
     "explain_no_item",
     "get_row",
+    "grouped",
     "hint_for_item",
     "import_array",
     "iterators_in",
@@ -62,6 +70,7 @@ __all__ = [
     "make_tuple",
     "next_words",
     "nth",
+    "place_from_start",
     "rows_of",
     "to_numpy",
     "trampoline",

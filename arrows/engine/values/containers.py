@@ -1,9 +1,9 @@
-"""Elements of the user's containers: by place for `Nth`, and one after another for `Map` and folds."""
+"""Elements of the user's containers: by place, and one after another for `Map` and folds."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from itertools import count, cycle, repeat, tee
 from operator import index
@@ -118,3 +118,31 @@ def nth(container: Any, place: Any) -> Any:
     if isinstance(container, Mapping):
         raise TypeError  # `container[0]` would look up a key
     return container[index(place)]
+
+
+def place_from_start(container: Any, place: Any) -> Any:
+    """Returns the element at a place of a sequence as `nth` does; no place is negative.
+
+    >>> place_from_start("tree", 1)
+    'r'
+    """
+    if index(place) < 0:
+        raise IndexError
+    return nth(container, place)
+
+
+def grouped(elements: Iterable[Any], places: Iterable[Any], groups: Iterable[Any]) -> list[list[Any]]:
+    """Puts each element into the group at its place; there are as many groups as `groups` has elements.
+
+    Raises:
+        TypeError: a place is no integer.
+        IndexError: there is no group at a place.
+        ValueError: there are more elements than places, or fewer.
+
+    >>> grouped("abc", [2, 0, 2], range(3))
+    [['b'], [], ['a', 'c']]
+    """
+    result: list[list[Any]] = [[] for _ in groups]
+    for element, place in zip(elements, places, strict=True):
+        place_from_start(result, place).append(element)
+    return result

@@ -31,6 +31,8 @@ class ExamplePath:
         parent: the place one step up; None at the root.
         step: the last step: a key, or the name of a block; None at the root.
         items: the places of a tuple's items, if the tuple was put together from several places.
+        columns: the places of sequences whose elements stand side by side in the elements of this one, and
+            for each whether its elements differ.
 
     >>> str(ExamplePath().named("tree").child("right").child(3))
     'tree > right > [3]'
@@ -39,15 +41,19 @@ class ExamplePath:
     parent: ExamplePath | None = None
     step: object = None
     items: tuple[ExamplePath, ...] | None = None
+    columns: tuple[tuple[ExamplePath, bool], ...] = ()
 
     def named(self, name: str) -> ExamplePath:
         """The same place, with the name of a block as the last step."""
         return ExamplePath(self, _Name(name))
 
     def child(self, key: object) -> ExamplePath:
-        """The place of an item; for an item of a tuple that was put together, the place that it came from."""
+        """The place of an item; of a value that was put together, the place that the item came from."""
         if self.items is not None and isinstance(key, int) and -len(self.items) <= key < len(self.items):
             return self.items[key]
+        if self.columns:
+            row = tuple(column.child(key) if differ else column for column, differ in self.columns)
+            return ExamplePath(self.parent, self.step, row)
         return ExamplePath(self, key)
 
     def joined(self, items: tuple[ExamplePath, ...]) -> ExamplePath:
