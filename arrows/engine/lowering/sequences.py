@@ -33,7 +33,7 @@ from arrows.engine.lowering.symbols import (
     template,
     viewed,
 )
-from arrows.engine.values import grouped, nth, place_from_start
+from arrows.engine.values import grouped, nth
 from arrows.inference import Typed
 from arrows.typesys import types as T
 
@@ -215,23 +215,18 @@ def emit_nth(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     else:
         pair = writer.assign("o", writer.pack(symbol))
         items, place = ObjectSymbol(f"{pair}[0]"), ObjectSymbol(f"{pair}[1]")
-    pattern: Symbol = ObjectSymbol("")
-    if isinstance(items, ObjectSymbol):
-        code = items.code
-    else:
-        code, pattern = elements(writer, items)
     assert isinstance(typed.form, Nth)
-    name = "NTH" if typed.form.from_end else "FROM_START"
-    writer.names[name] = nth if typed.form.from_end else place_from_start
-    return writer.unpacked(writer.assign("e", f"{name}({code}, {writer.pack(place)})"), pattern)
+    writer.names["NTH"] = nth
+    code, pattern = (items.code, items) if isinstance(items, ObjectSymbol) else elements(writer, items)
+    taken = writer.assign("e", f"NTH({code}, {writer.pack(place)}, {typed.form.from_end})")
+    return writer.unpacked(taken, bare(pattern))
 
 
 def emit_group_by(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     assert isinstance(symbol, TupleSymbol)
     codes, patterns = zip(*(elements(writer, item) for item in symbol.items), strict=True)
     writer.names["GROUPED"] = grouped
-    groups = writer.assign("l", f"GROUPED({', '.join(codes)})")
-    return ListSymbol(groups, ListSymbol("", bare(patterns[0])))
+    return ListSymbol(writer.assign("l", f"GROUPED({', '.join(codes)})"), ListSymbol("", bare(patterns[0])))
 
 
 def emit_length(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:

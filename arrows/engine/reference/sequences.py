@@ -30,7 +30,6 @@ from arrows.engine.values import (
     explain_no_item,
     hint_for_item,
     nth,
-    place_from_start,
 )
 from arrows.inference import Typed
 from arrows.typesys import types as T
@@ -56,10 +55,10 @@ def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
             walk.elements(typed, T.Input(), column, path.child(i), whole=False)
             for i, column in enumerate(walk.elements(typed, typed.input, value, path))
         ]
-        rows = _rows(walk, typed, columns, path)
-        return rows, _side_by_side(path, [(path.child(i), True) for i in range(len(columns))])
+        return _rows(walk, typed, columns, path), ExamplePath(path.parent, path.step)
     assert isinstance(typed.input, T.Tuple)
-    here = _side_by_side(path, [(path.child(i), not isinstance(x, Endless)) for i, x in enumerate(value)])
+    places = tuple((path.child(i), not isinstance(x, Endless)) for i, x in enumerate(value))
+    here = ExamplePath(path.parent, path.step, columns=places)
     if all(isinstance(column, Endless) for column in value):
         return Endless(tuple(column.element for column in value)), here
     columns = [
@@ -69,11 +68,6 @@ def zip_columns(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
         for i, (type, column) in enumerate(zip(typed.input.items, value, strict=True))
     ]
     return _rows(walk, typed, columns, path), here
-
-
-def _side_by_side(path: ExamplePath, columns: list[tuple[ExamplePath, bool]]) -> ExamplePath:
-    """The place of the rows of columns, each of which has the places of its elements."""
-    return ExamplePath(path.parent, path.step, columns=tuple(columns))
 
 
 def _rows(walk: Walk, typed: Typed, columns: list[Iterator[Any]], path: ExamplePath) -> list[tuple[Any, ...]]:
@@ -184,9 +178,8 @@ def nth_element(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Loca
     except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
         walk.fail(typed, path, f"expected the pair of a sequence and a place, got {describe(value)}", error)
     assert isinstance(typed.form, Nth)
-    at = nth if typed.form.from_end else place_from_start
     try:
-        return at(elements, place), path.child(0).child(place)
+        return nth(elements, place, typed.form.from_end), path.child(0).child(place)
     except Exception as error:  # noqa: BLE001 (as above)
         where = path.child(0 if typed.form.from_end else 1)
         walk.fail(typed, where, explain_no_element(elements, place, error), error)
@@ -203,10 +196,9 @@ def group_by(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located
     result: list[list[Any]] = [[] for _ in groups]
     for i, (element, place) in enumerate(zip(elements, places, strict=True)):
         try:
-            place_from_start(result, place).append(element)
+            nth(result, place, False).append(element)
         except Exception as error:  # noqa: BLE001 (an object's own __index__ may raise anything)
-            reason = explain_no_element(groups, place, error)
-            walk.fail(typed, path.child(1).child(i), reason, error)
+            walk.fail(typed, path.child(1).child(i), explain_no_element(groups, place, error), error)
     return result, ExamplePath(path.parent, path.step)
 
 

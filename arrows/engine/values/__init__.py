@@ -12,7 +12,6 @@ from arrows.engine.values.containers import (
     grouped,
     iterators_in,
     nth,
-    place_from_start,
 )
 from arrows.engine.values.descriptions import (
     ExamplePath,
@@ -70,7 +69,6 @@ __all__ = [
     "make_tuple",
     "next_words",
     "nth",
-    "place_from_start",
     "rows_of",
     "to_numpy",
     "trampoline",

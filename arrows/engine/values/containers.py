@@ -105,30 +105,21 @@ def iterators_in(value: object) -> list[Any]:
     return found
 
 
-def nth(container: Any, place: Any) -> Any:
-    """Returns the element at a place; a negative place counts from the end.
+def nth(container: Any, place: Any, from_end: bool = True) -> Any:
+    """Returns the element at a place; a negative place counts from the end, or is none.
 
     Raises:
         TypeError: the container has no places, or this is none.
-        IndexError: the place is beyond the end.
+        IndexError: there is no element at the place.
 
     >>> nth("tree", -1)
     'e'
     """
     if isinstance(container, Mapping):
         raise TypeError  # `container[0]` would look up a key
-    return container[index(place)]
-
-
-def place_from_start(container: Any, place: Any) -> Any:
-    """Returns the element at a place of a sequence as `nth` does; no place is negative.
-
-    >>> place_from_start("tree", 1)
-    'r'
-    """
-    if index(place) < 0:
+    if (number := index(place)) < 0 and not from_end:
         raise IndexError
-    return nth(container, place)
+    return container[number]
 
 
 def grouped(elements: Iterable[Any], places: Iterable[Any], groups: Iterable[Any]) -> list[list[Any]]:
@@ -144,5 +135,5 @@ def grouped(elements: Iterable[Any], places: Iterable[Any], groups: Iterable[Any
     """
     result: list[list[Any]] = [[] for _ in groups]
     for element, place in zip(elements, places, strict=True):
-        place_from_start(result, place).append(element)
+        nth(result, place, False).append(element)
     return result

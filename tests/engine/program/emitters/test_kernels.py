@@ -21,9 +21,19 @@ from arrows.engine.device import cuda, host_kernels
 from arrows.engine.device.host_compiler import HostLibrary, host_compiler
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program import Program
+from arrows.engine.program.emitters.c import c_kernel
 from arrows.engine.program.emitters.c.lanes import WARP
-from arrows.engine.program.emitters.products import is_launched
-from arrows.engine.program.instructions import Call, RowMap
+from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
+from arrows.engine.program.instructions import (
+    Accumulate,
+    Call,
+    Instruction,
+    LoadKeys,
+    Product,
+    RowMap,
+    SumRows,
+    View,
+)
 from arrows.ops.bind import bind
 from arrows.typesys import types as T
 from tests.ops.table import CASES
@@ -120,6 +130,23 @@ def of_primitives(float_type: str, device: str) -> tuple[ar.Model, list[Any]]:
     rng = np.random.default_rng(0)
     examples = [{number: example(rng) for number, (_, example) in made.items()} for _ in range(4)]
     return ar.compile(block, device=device), examples
+
+
+def is_launched(program: Program, instruction: Instruction) -> bool:
+    """Whether an instruction with rows is a launch, or none, and not a call of the array module.
+
+    Args:
+        program: with memory, for kernels.
+        instruction: of any region but ``once``.
+    """
+    match instruction:
+        case View() | LoadKeys() | Accumulate():
+            return True
+        case Product(equation):
+            return step_product(program, equation) is not None
+        case SumRows():
+            return (summed_rows(program, instruction) or summed_outer(program, instruction)) is not None
+    return c_kernel(program, instruction) is not None
 
 
 @pytest.mark.parametrize("float_type", ["float32", at_night("float64")])
