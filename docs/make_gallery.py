@@ -52,15 +52,6 @@ def parsed(example: Any, g: Any, numbers: Any) -> Any:
     return example.Parser(numbers).parse(g, numbers.sentence(SENTENCE))
 
 
-# What an example reaches, and how long it takes, where its first lines do not say it: see docs/results.md.
-REACHES = {
-    "sentiment": "0.465 fine-grained and 0.853 binary accuracy on test, after a few minutes.",
-    "serve": "Answers that are those of the model alone, in batches of the requests that come at one time.",
-    "tagger": "Right for 0.950 of the words in English ParTUT's test, after about a minute.",
-    "tied_language_model": "A perplexity of 147 with 238,294 parameters; 178 if the tables are not tied.",
-}
-
-
 class Page(str):
     """HTML, which a notebook shows."""
 
@@ -78,17 +69,23 @@ def card(path: Path) -> str:
     """One example."""
     source = path.read_text(encoding="utf-8")
     title, _, text = (ast.get_docstring(ast.parse(source)) or "").partition("\n\n")
-    said = re.search(r"^    python examples.*\n\n((?:.+\n?)*)", text, re.MULTILINE)
-    reaches = REACHES.get(path.stem) or (" ".join(said[1].split()) if said else "")
     code = highlight(source, PythonLexer(), HtmlFormatter(cssclass="highlight"))
     lines = f"<code>examples/{path.name}</code>, {code_lines(path)} lines of code"
     parts = [
         f"<h2>{escape(title.rstrip('.'))}</h2>",
         f'<label class="picture"><input type="checkbox">{picture(path.stem, source)}</label>',
-        f"<p>{escape(reaches[:1].upper() + reaches[1:])}</p>",
+        f"<p>{escape(reaches(text))}</p>",
         f"<details><summary>{lines}</summary>{code}</details>",
     ]
     return f"<section>{''.join(parts)}</section>"
+
+
+def reaches(text: str) -> str:
+    """What a docstring says below the last command: the sentences with figures."""
+    _, _, said = text.rpartition("    python examples/")[2].partition("\n\n")
+    sentences = re.split(r"(?<=[.]) (?=[A-Z])", " ".join(said.partition("\n\n")[0].split()))
+    found = " ".join(each for each in sentences if re.search(r"\d", each))
+    return found[:1].upper() + found[1:]
 
 
 def picture(name: str, source: str) -> str:
