@@ -63,9 +63,8 @@ class Tagger:
         if number or not self.characters:
             return self.word(number)
         letters = [self.letter(number) for number in self.letters.numbers(list(form))]
-        left = states(g, self.spell_forward, letters)
-        right = states(g, self.spell_backward, letters[::-1])
-        return self.spelled(left[-1], right[-1])
+        ends = [states(g, self.spell_forward, letters)[-1], states(g, self.spell_backward, letters[::-1])[-1]]
+        return self.spelled(*ends)
 
     def __call__(self, g: Any, sentence: Sentence) -> list[Any]:
         """The scores of the tags, for every word of a sentence."""
