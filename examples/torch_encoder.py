@@ -5,8 +5,9 @@ both, on the Stanford Sentiment Treebank. It takes `pip install 'arrows[torch]'`
 
     python examples/torch_encoder.py --data DIR
 
-is right for 0.405 of dev's roots after three epochs and 35 s of processor time. DIR holds train.txt and
-dev.txt: trees in brackets, one a line.
+is right for 0.405 of dev's roots after three epochs and 35 s of processor time.
+
+DIR holds train.txt and dev.txt: trees in brackets, one a line.
 """
 
 from __future__ import annotations
