@@ -86,13 +86,15 @@ def is_empty(value, depth):
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(DOCUMENTS, min_size=1, max_size=6), st.sampled_from([1, 2, 3, 12]))
-@example([[LARGEST, -1.7973e308]], 12)  # whose deviation is larger than any float once it is rounded
-@example([{"a": 1}, {"a": {"b": 2}}, {"a": [3]}], 1)
-@example([[1, [2, [3]]], [1, {"a": 2}]], 2)
-def test_any_documents_give_a_block_that_reads_them(examples, depth):
+@given(st.lists(DOCUMENTS, min_size=1, max_size=6), st.sampled_from([1, 2, 3, 12]), st.booleans())
+@example([[LARGEST, -1.7973e308]], 12, True)  # whose deviation is larger than any float once it is rounded
+@example([{"a": 1}, {"a": {"b": 2}}, {"a": [3]}], 1, True)
+@example([[1, [2, [3]]], [1, {"a": 2}]], 2, True)
+@example([None, 3.5, "x"], 2, True)
+@example([None, {"a": [{"a": []}, None]}], 12, True)
+def test_any_documents_give_a_block_that_reads_them(examples, depth, wide):
     try:
-        proposal = ar.infer_block(examples, width=5, depth=depth)
+        proposal = ar.infer_block(examples, width=5, depth=depth, wide=wide)
     except ar.InputError:  # checked below: there is nothing in these
         assert is_empty(examples, depth)
         return
@@ -112,7 +114,13 @@ def test_any_documents_give_a_block_that_reads_them(examples, depth):
         other = ar.compile(block >> ar.FC([], name="head of the test"), seed=3)
         assert list(other.params) == list(model.params)
         assert np.array_equal(ar.to_numpy(other(examples)), together)
-    assert ar.infer_block(examples, width=5, depth=depth).source == proposal.source
+    assert ar.infer_block(examples, width=5, depth=depth, wide=wide).source == proposal.source
+
+    def loss(documents):
+        return float(ar.to_numpy(model(documents)).mean())  # all that is exchanged is read
+
+    losses = ar.documents.field_losses(loss, examples, proposal.decisions)
+    assert losses["$"] == loss(examples) and losses.keys() <= proposal.decisions.keys()
 
 
 def posts(count, seed=0):
