@@ -16,7 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/notebooks").glob("*.md")),
 ]
-BLOCK = re.compile(r"^```(?:\{code-cell\} )?(\w*)\n(?::.*\n)*(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:\{code-cell\} )?(\w*)\n(?::[^\n]*\n)*(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -63,7 +63,8 @@ def test_a_page_runs_in_order_and_shows_what_it_prints(
 
 
 def test_the_blocks_share_names(capsys: pytest.CaptureFixture[str]) -> None:
-    page = "```python\nx = 1\n```\n```pycon\n>>> y = x + 1\n```\n```python\nassert y == 2\n```\n"
+    cell = "```{code-cell} python\n:tags: [remove-cell]\nx = 1\n```\n"
+    page = f"{cell}```pycon\n>>> y = x + 1\n```\n```python\nassert y == 2\n```\n"
     assert run_page(page, "page", capsys) == {"python", "pycon"}
     with pytest.raises(AssertionError, match="Expected:"):
         run_page("```pycon\n>>> 1 + 1\n3\n```\n", "page", capsys)
