@@ -1,74 +1,107 @@
-"""Molecules as graphs: a reader of SMILES by RDKit, and a network that passes messages along the bonds.
+"""Predicts how well molecules dissolve in water: a network that passes messages along their bonds.
+
+Gilmer et al., "Neural Message Passing for Quantum Chemistry", ICML 2017, on the measured solubilities of ESOL
+(Delaney, 2004): 1,128 molecules in SMILES, which RDKit reads; random splits of 80/10/10.
 
     pip install rdkit
-    python examples/molecules.py
+    python examples/molecules.py --data delaney.csv
 
-It learns the number of hydrogens of small molecules from their heavy atoms and bonds, which takes some
-seconds. Of a table of your own, `ar.data.read_csv(path, columns={"smiles": parse_smiles, "y": float})` reads
-the column.
-
-Source: Weininger, "SMILES, a chemical language and information system", 1988; Gilmer et al., "Neural Message
-Passing for Quantum Chemistry", ICML 2017.
+FIGURES
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import random
 from typing import Any
 
-import arrows as ar
+import numpy as np
 
-SMILES = """
-C CC CCC CCCC CO CCO CC(C)O C=C C#C CC=C C=O CC=O CC(=O)O C1CC1 C1CCC1 c1ccccc1 Cc1ccccc1 Oc1ccccc1 N CN CCN
-C#N CC#N NC=O CC(N)=O OCC(O)CO C1CCCCC1 c1ccncc1 CCOCC COC O=C=O OO NN CNC CN(C)C NCCN OCCO
-"""
+import arrows as ar
+from arrows.training import Adam, schedules, train
+
+SOLUBILITY = "measured log solubility in mols per litre"
+
+
+def among(value: object, choices: list[Any]) -> list[float]:
+    return [float(value == choice) for choice in choices]
 
 
 def parse_smiles(smiles: str) -> dict[str, Any]:
-    """A molecule: its atoms, each with its element and those that it is bonded to, and its hydrogens.
-
-    Raises:
-        ValueError: this is no molecule.
-    """
-    chemistry, base = importlib.import_module("rdkit.Chem"), importlib.import_module("rdkit.rdBase")
-    with base.BlockLogs():  # RDKit prints its reasons
-        molecule = chemistry.MolFromSmiles(smiles)
-    if molecule is None or not molecule.GetNumAtoms():
+    """A molecule: features of its atoms, bonds both ways as pairs of atoms, and features of these."""
+    if (molecule := importlib.import_module("rdkit.Chem").MolFromSmiles(smiles.strip())) is None:
         raise ValueError(f"{smiles!r} is no molecule")
-    atoms = [
-        {
-            "element": atom.GetSymbol(),
-            "aromatic": atom.GetIsAromatic(),
-            "bonds": [
-                {"order": bond.GetBondTypeAsDouble(), "to": bond.GetOtherAtomIdx(atom.GetIdx())}
-                for bond in atom.GetBonds()
-            ],
-        }
-        for atom in molecule.GetAtoms()
-    ]
-    return {"atoms": atoms, "hydrogens": sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())}
+    atoms, pairs, bonds = [], [], []
+    for a in molecule.GetAtoms():
+        atom = among(a.GetSymbol(), ["C", "N", "O", "F", "S", "Cl", "Br", "I", "P"])
+        atom += among(a.GetTotalDegree(), [1, 2, 3, 4]) + among(a.GetTotalNumHs(), [0, 1, 2, 3])
+        atom += among(str(a.GetHybridization()), ["SP", "SP2", "SP3"])
+        atoms.append([*atom, a.IsInRing(), a.GetIsAromatic(), a.GetFormalCharge(), a.GetMass() / 100])
+    for b in molecule.GetBonds():
+        ends = b.GetBeginAtomIdx(), b.GetEndAtomIdx()
+        pairs += [ends, ends[::-1]]
+        bonds += 2 * [[*among(b.GetBondTypeAsDouble(), [1, 1.5, 2, 3]), b.GetIsConjugated(), b.IsInRing()]]
+    return {"atoms": atoms, "pairs": pairs, "bonds": bonds}
 
 
-def reads(size: int = 16) -> Any:
-    """A molecule's loss: each atom is its element with the sum over its bonds; the sum over atoms counts."""
-    element = ar.Vocabulary(["C", "N", "O"])
-    bond = ar.GetItem("order") >> ar.Scalar() >> ar.Function(lambda order: order[None]) >> ar.FC(size)
-    bonds = ar.GetItem("bonds") >> ar.Map(bond) >> ar.Sum()
-    atom = ar.GetItem("element") >> element.block() >> ar.Embedding(len(element), size) & bonds
-    vector = ar.Map(atom >> ar.Concat() >> ar.FC(size, activation=ar.ops.tanh)) >> ar.Sum()
-    count = ar.GetItem("atoms") >> vector >> ar.FC([], name="count")
-    return (count & ar.GetItem("hydrogens") >> ar.Scalar()) >> ar.SquaredError()
+def model(size: int = 64, rounds: int = 3) -> ar.Block[Any, Any]:
+    """The solubility of a molecule."""
+    layer = {
+        name: ar.FC(size, activation=ar.ops.relu, name=name) for name in ("atom", "bond", "state", "all")
+    }
+    passing = ar.MessagePassing(ar.Concat() >> layer["bond"], ar.GRUCell(size, name="update"), features=True)
+
+    @ar.arrow
+    def solubility(molecule: Any) -> Any:
+        atoms = ar.Map(ar.Vector(24))(molecule["atoms"])
+        bonds, states = ar.Map(ar.Vector(6))(molecule["bonds"]), ar.Map(layer["atom"])(atoms)
+        for _ in range(rounds):
+            states = passing(states, molecule["pairs"], bonds)
+        states = ar.ZipWith(ar.Concat() >> layer["state"] >> ar.Dropout(0.1))(atoms, states)
+        both = ar.Concat()(ar.Function(lambda x: x * 0.1)(ar.Sum()(states)), ar.Mean()(states))
+        return (layer["all"] >> ar.Dropout(0.1) >> ar.FC([], name="last"))(both)
+
+    return solubility
 
 
-def main(epochs: int = 60) -> tuple[float, float]:
-    """Trains the model and returns its mean squared error before and after."""
-    molecules = [parse_smiles(smiles) for smiles in SMILES.split()]
-    model = ar.compile(reads())
-    before = float(ar.to_numpy(model(molecules)).mean())
-    ar.training.train(model, molecules, ar.training.Adam(0.01), epochs=epochs, batch_size=8, progress=False)
-    after = float(ar.to_numpy(model(molecules)).mean())
-    print(f"{len(molecules)} molecules: squared error {before:.2f} before, {after:.2f} after training")
-    return before, after
+def main(arguments: list[str] | None = None) -> float:
+    """Trains the model and returns its root mean squared error on test."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", required=True, help="the table of ESOL")
+    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="of the split, the first weights, the order")
+    parser.add_argument("--threads", type=int, help="of matrix products; default: what is faster")
+    options = parser.parse_args(arguments)
+    columns: Any = {"smiles": parse_smiles, SOLUBILITY: float}
+    molecules = ar.data.read_csv(options.data, columns=columns).to_list()
+    random.Random(options.seed).shuffle(molecules)
+    first, second = len(molecules) * 8 // 10, len(molecules) * 9 // 10
+    learn, parts = molecules[:first], {"validation": molecules[first:second], "test": molecules[second:]}
+    mean, std = (float(f([each[SOLUBILITY] for each in learn])) for f in (np.mean, np.std))
+    wanted = ar.GetItem(SOLUBILITY) >> ar.Scalar() >> ar.Function(lambda y: (y - mean) / std)
+    predicted = ar.GetItem("smiles") >> model()
+    learner = ar.compile((predicted & wanted) >> ar.SquaredError(), seed=options.seed)
+    judge = ar.compile(predicted, params=learner.params)
+
+    def error(part: list[Any]) -> float:
+        errors = np.asarray(judge.predict(part)) * std + mean - [each[SOLUBILITY] for each in part]
+        return float(np.sqrt(np.mean(errors**2)))
+
+    steps = options.epochs * -(-len(learn) // 32)
+    adam = Adam(schedules.warmup_cosine(0.002, steps // 20, steps), clip_norm=5.0, average=0.99)
+    history = train(
+        learner,
+        learn,
+        adam,
+        epochs=options.epochs,
+        batch_size=32,
+        seed=options.seed,
+        threads=options.threads,
+        evaluate=lambda: {name: error(part) for name, part in parts.items()},
+        callbacks=[print],
+    )
+    return history[-1].figures["test"]
 
 
 if __name__ == "__main__":
