@@ -334,7 +334,8 @@ class Optimizer:
         if parameter is None:
             raise ArrowValueError(f"the model has no parameter {name!r} for the gradient of that name")
         if not device.is_array(numbers_of(gradient)):
-            raise ArrowTypeError(f"the gradient of {name!r} must be an array, not {described(gradient)}")
+            kind = f"an array of the device {device.name!r}"
+            raise ArrowTypeError(f"the gradient of {name!r} must be {kind}, not {described(gradient)}")
         if (gradient.dtype, *gradient.shape) != (parameter.dtype, *parameter.shape):
             raise ArrowValueError(
                 f"parameter {name!r} is {notation(parameter)}, its gradient is {notation(gradient)}"
