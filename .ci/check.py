@@ -13,10 +13,28 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PASSES = "arrows/engine/program/passes"
 MISSING = "tests/test_additions.py::test_{}"
-# Kind -> the scripts that write its pages, and its tests besides `MISSING`.
+ALWAYS = [
+    "tests/docs/test_pages.py",
+    "tests/test_layout.py::test_public_names_have_docstrings",
+    "tests/test_layout.py::test_names_that_users_import_have_an_example",
+]
+# Kind -> the scripts that write its pages, and its tests besides `MISSING` and `ALWAYS`.
 KINDS: dict[str, tuple[list[str], list[str]]] = {
-    "op": (["primitives"], ["tests/ops/test_primitives.py"]),
-    "block": ([], ["tests/generation/test_coverage.py"]),
+    "op": (
+        ["primitives"],
+        [
+            "tests/ops/test_primitives.py",
+            "tests/engine/program/emitters/test_kernels.py::test_every_primitive",
+        ],
+    ),
+    "block": (
+        [],
+        [
+            "tests/generation/test_coverage.py",
+            "tests/laws/test_laws.py::test_every_combinator_claims_a_law_or_says_why_not",
+            "tests/inference/test_derived_blocks.py",
+        ],
+    ),
     "layer": ([], ["tests/generation/test_coverage.py", "tests/layers/test_layers.py"]),
     "form": ([], ["tests/generation/test_coverage.py", "tests/combinators/test_core_forms.py"]),
     "pass": (["program"], [f"tests/{PASSES.removeprefix('arrows/')}/test_passes.py"]),
@@ -40,15 +58,17 @@ def main(kind: str) -> int:
     pages, tests = KINDS[kind]
     new = listed("ls-files --others --exclude-standard")
     files = [name for name in (*new, *listed("diff --name-only HEAD")) if name.startswith("arrows/")]
-    tests = [MISSING.format(kind), *tests, "tests/docs/test_pages.py"]
+    tests = [MISSING.format(kind), *tests, *ALWAYS]
     tests += files + [name for name in new if Path(name).name.startswith("test_")]
     options = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
     commands = [["-m", "ruff", "check", "--quiet", "--output-format", "concise", "."]]
+    commands += [["-m", "ruff", "format", "--quiet", "--check", "."], [".ci/sizes.py"]]
+    commands += [["-m", "mypy", "--strict", "--no-error-summary", *files]] if files else []
     commands += [[f"docs/make_{page}.py"] for page in pages]
     commands += [["-m", "pytest", *options, *dict.fromkeys(tests)]]
     if passes := [Path(name).stem for name in files if name.startswith(PASSES)]:
         # Results must not change where a pass is left out.
-        switched_off = ["tests/engine/test_switched_off.py", "-k", " or ".join(passes)]
+        switched_off = ["tests/engine/test_switched_off.py", "-m", "", "-k", " or ".join(passes)]
         commands.append(["-m", "pytest", *options, *switched_off])
     failed = False
     for command in commands:

@@ -23,6 +23,7 @@ from arrows.inference.forms import RULES
 from tests.engine.program.passes.test_passes import CASES as PASSES
 from tests.layers.test_layers import CASES as LAYERS
 from tests.ops.table import CASES as OPS
+from tests.test_layout import file_of
 from tests.test_metrics import METRICS
 from tests.training.optimizers.papers import CASES as OPTIMIZERS
 
@@ -30,7 +31,10 @@ PACKAGE = Path(ar.__file__).parent
 EXPORTS = "the import and to __all__"
 
 # Public in the file that defines them, and for the package alone.
-INNER_OPS = {"lookup", "matmul_each", "pad_slice", "place", "scatter_row", "sum_to"}
+INNER_OPS = {
+    *("lookup", "matmul_each", "pad_slice", "place", "scatter_row", "sum_to"),
+    *("bind", "dropout_by_key", "parameter", "spread_key"),
+}
 INNER_BLOCKS = re.compile("Attend|Cases.*|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*|Scope.*")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
     *("AndFan", "InferredZeros", "Loss", "NoDefault", "PairItem", "Spelling"),
@@ -58,15 +62,13 @@ def defined(room: ModuleType) -> dict[str, Any]:
     return found
 
 
-def file_of(thing: Any) -> str:
-    return str(Path(inspect.getfile(thing)).relative_to(PACKAGE.parent))
-
-
 def exported(room: ModuleType) -> Iterable[str]:
     """What to do for the blocks of a room that a user cannot reach."""
     door = f"{'/'.join(room.__name__.split('.'))}/__init__.py"
     for name, thing in defined(room).items():
-        if inspect.isclass(thing) and issubclass(thing, ar.Block) and not INNER_BLOCKS.fullmatch(name):
+        # A derived block is a function.
+        block = issubclass(thing, ar.Block) if inspect.isclass(thing) else inspect.isfunction(thing)
+        if block and name[0].isupper() and not INNER_BLOCKS.fullmatch(name):
             if name not in vars(room):
                 yield f"import {name} in {door}"
             if name not in {*ar.__all__, *NOT_FOR_USERS}:
@@ -75,13 +77,11 @@ def exported(room: ModuleType) -> Iterable[str]:
 
 def test_op() -> None:
     functions, there = defined(ops), set(ops.primitives())
-    hidden = there - {*ops.__all__, *INNER_OPS}
+    made = {name for name in functions if inspect.isfunction(functions[name])}
+    tensors = {name for name in made if functions[name].__annotations__.get("return") == "TensorLike"}
+    hidden = (there & made | tensors) - {*ops.__all__, *INNER_OPS}
     told(
-        [
-            f"import {name} in arrows/ops/__init__.py"
-            for name in hidden
-            if inspect.isfunction(functions.get(name))
-        ]
+        [f"import {name} of {file_of(functions[name])} in arrows/ops/__init__.py" for name in hidden]
         + [
             f"add a row for {name!r} to tests/ops/table.py (element-wise of one operand: its name to _UNARY)"
             for name in there - {name for name, _, _ in OPS}

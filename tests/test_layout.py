@@ -91,10 +91,15 @@ def offered(module: ModuleType) -> dict[str, Any]:
     }
 
 
+def file_of(thing: Any) -> str:
+    return str(Path(inspect.getfile(thing)).relative_to(PACKAGE.parent))
+
+
 @pytest.mark.parametrize("name", ["arrows", *(f"arrows.{room}" for room in ROOMS)])
 def test_public_names_have_docstrings(name):
-    silent = [item for item, value in offered(importlib.import_module(name)).items() if not value.__doc__]
-    assert not silent, f"{name}: no docstring for {silent}"
+    items = offered(importlib.import_module(name)).items()
+    silent = [f"{item} in {file_of(value)}" for item, value in items if not value.__doc__]
+    assert not silent, f"add a docstring to {', '.join(silent)}"
 
 
 @pytest.mark.parametrize(
@@ -102,9 +107,9 @@ def test_public_names_have_docstrings(name):
     ["arrows", *(f"arrows.{room}" for room in ROOMS if room not in INNER)],
 )
 def test_names_that_users_import_have_an_example(name):
-    items = offered(importlib.import_module(name))
-    silent = [item for item, value in items.items() if ">>>" not in (value.__doc__ or "")]
-    assert not silent, f"{name}: no example for {silent}"
+    items = offered(importlib.import_module(name)).items()
+    silent = [f"{item} in {file_of(value)}" for item, value in items if ">>>" not in (value.__doc__ or "")]
+    assert not silent, f"add an example (>>>) to the docstring of {', '.join(silent)}"
 
 
 def test_the_package_is_typed():

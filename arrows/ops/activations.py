@@ -195,7 +195,12 @@ def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
 
 _tanh = unary("tanh", lambda g, result, x: (g * (1 - square(result)),))
 
-_sigmoid = unary("sigmoid", lambda g, result, x: (g * (result * (1 - result)),), kernel=_sigmoid_kernel)
+_sigmoid = unary(
+    "sigmoid",
+    lambda g, result, x: (g * (result * (1 - result)),),
+    kernel=_sigmoid_kernel,
+    c="sigmoid{f}({0})",
+)
 
 _relu = unary(
     "relu",
@@ -209,6 +214,7 @@ _softplus = unary(
     "softplus",
     lambda g, result, x: (g * sigmoid(x),),
     kernel=lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
+    c="softplus{f}({0})",
 )
 
 _elu = unary(

@@ -261,8 +261,9 @@ def unary(
 ) -> Primitive:
     """Registers an element-wise primitive of one operand.
 
-    Its kernel is NumPy's function of the name, and C's function of the name too, unless others are given.
+    Its kernel is NumPy's function of the name, and its C is C's function of the name; or both are given.
     """
+    assert kernel is None or c != "", f"give c= for {name!r}, too: its C, or None where it has none"
     rule, kernel, c = one_operand(name, check), kernel or ufunc(name), f"{name}{{f}}({{0}})" if c == "" else c
     return register(Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, c=c))
 
@@ -347,5 +348,8 @@ _sin = unary("sin", lambda g, result, x: (g * cos(x),))
 _cos = unary("cos", lambda g, result, x: (negative(g * sin(x)),))
 
 _erf = unary(
-    "erf", lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),), kernel=erf_kernel
+    "erf",
+    lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),),
+    kernel=erf_kernel,
+    c="erf{f}({0})",
 )

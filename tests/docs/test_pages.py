@@ -53,7 +53,9 @@ def test_the_reference_lists_every_public_name_once() -> None:
         for name in room.__all__
         if not isinstance(getattr(room, name), ModuleType) and name != "__version__"
     ]
-    assert not {*listed} ^ {*names}, "add a directive to docs/reference, or remove one"
+    missing, gone = sorted({*names} - {*listed}), sorted({*listed} - {*names})
+    assert not missing, f"add a directive for {missing} to a file of docs/reference"
+    assert not gone, f"remove the directive of {gone} from docs/reference"
     assert len(listed) == len(names)
 
 

@@ -105,7 +105,9 @@ def test_every_derived_block_stands_here() -> None:
     here = {kind.__name__ for kind, *_ in [*CASES, *TYPES]}
     sources = [path.read_text() for path in Path(ar.__file__).parent.rglob("*.py")]
     made = re.findall(r'(?:derived|spell|_one_hot)\((?:self, )?"(\w+)"', "".join(sources))
-    assert here == set(made)
+    missing = sorted({*made} - here)
+    assert not missing, f"add a row for {missing} to CASES or TYPES of tests/inference/test_derived_blocks.py"
+    assert here <= {*made}
 
 
 INPUTS: dict[str, Any] = {
