@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[list[str], list[str]]] = {
     "layer": ([], ["tests/generation/test_coverage.py", "tests/layers/test_layers.py"]),
     "form": ([], ["tests/generation/test_coverage.py", "tests/combinators/test_core_forms.py"]),
     "pass": (["program"], [f"tests/{PASSES.removeprefix('arrows/')}/test_passes.py"]),
-    "schedule": ([], ["tests/engine/scheduling"]),
+    "schedule": ([], ["--maxfail", "3", "tests/engine/scheduling"]),
     "metric": ([], ["tests/test_metrics.py"]),
     "optimizer": ([], ["tests/training/optimizers/test_optimizers.py"]),
 }

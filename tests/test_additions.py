@@ -21,6 +21,7 @@ from arrows.engine.program.pipeline import OPTIONAL
 from arrows.engine.reference.interpreter import MEANINGS
 from arrows.inference.forms import RULES
 from tests.engine.program.passes.test_passes import CASES as PASSES
+from tests.engine.scheduling.test_merge import EXAMPLES, tree
 from tests.layers.test_layers import CASES as LAYERS
 from tests.ops.table import CASES as OPS
 from tests.test_layout import file_of
@@ -121,6 +122,14 @@ def test_pass() -> None:
     lists = "arrows/engine/program/pipeline.py"
     for path in folder.glob("[!_]*.py"):
         module = importlib.import_module(f"arrows.engine.program.passes.{path.stem}")
+        takes = {
+            name
+            for name, thing in vars(module).items()
+            if getattr(thing, "__module__", "") == module.__name__ and inspect.isfunction(thing)
+            if name[0] != "_" and thing.__annotations__ == {"program": "Program", "return": "Program"}
+        }
+        if takes and path.stem not in {*takes, "tidy"}:
+            told([f"name the function of {path.relative_to(PACKAGE.parent)} {path.stem}, not {min(takes)}"])
         if path.stem not in {*OPTIONAL, "allocate", "differentiate"} and hasattr(module, path.stem):
             told([f"add {path.stem} to FORWARD, BACKWARD, LAST or KERNELS in {lists}"])
     tests = PACKAGE.parent / "tests" / "engine" / "program" / "passes"
@@ -138,6 +147,21 @@ def test_schedule() -> None:
         for schedule in SCHEDULES
         if f'"{schedule}"' not in str(thing.__doc__)
     )
+    page = (PACKAGE.parent / "docs" / "batching.md").read_text(encoding="utf-8")
+    told(
+        f"add a row for {name!r} to the table of docs/batching.md"
+        for name in SCHEDULES
+        if f'| `"{name}"' not in page
+    )
+    lines = {
+        name: str(ar.compile(tree, schedule=name).timeline(EXAMPLES)).partition(":")[2] for name in SCHEDULES
+    }
+    told(
+        f"{name!r} runs as 'depth' does: give its rule in make_plan of arrows/engine/planning/plan.py, or in "
+        "merge of arrows/engine/scheduling/merge.py"
+        for name in SCHEDULES
+        if name != "depth" and lines[name] == lines["depth"]
+    )
     # So that a new schedule is tested wherever the others are.
     every = re.compile(r"[\[(]\s*" + r",\s*".join(f'"{name}"' for name in SCHEDULES[:4]))
     told(
@@ -148,6 +172,12 @@ def test_schedule() -> None:
 
 
 def test_metric() -> None:
+    told(
+        f"add {name} to __all__ of arrows/metrics.py"
+        for name, thing in vars(metrics).items()
+        if inspect.isclass(thing) and issubclass(thing, ar.metrics.StreamingMetric)
+        if name not in metrics.__all__
+    )
     told(
         f"add {name} to METRICS in tests/test_metrics.py, and hold it to its definition there"
         for name in set(metrics.__all__) - {"StreamingMetric"} - METRICS.keys()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import get_device
-from arrows.ops import INVARIANT, Segments, Trace, Var
-from arrows.ops.arrays import Array
+from arrows.ops import INVARIANT, Equation, Segments, Trace, Var
+from arrows.ops.arrays import Array, ArrayModule
 
 
 def run_lifted(
@@ -36,13 +36,20 @@ def run_lifted(
     values |= {var: on.to_device(np.asarray(array)) for array, var in trace.constants}
     values |= {var: (parameters or {})[owner, spec.name] for owner, spec, var in trace.parameters}
     for equation in trace.equations:
-        has_rows = tuple(var.rows != INVARIANT for var in equation.operands)
-        types = tuple(var.type for var in equation.operands)
-        attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
-        run = equation.primitive.kernel(on.xp, **attributes)
-        extra = {}
-        if equation.primitive.segmented:
-            domain = max(var.rows for var in (*equation.operands, equation.result))
-            extra["segments"] = (segments or {})[domain]
-        values[equation.result] = run(*(values[var] for var in equation.operands), **extra)
+        run_equation(equation, values, on.xp, segments or {})
     return [values[var] for var in trace.results]
+
+
+def run_equation(
+    equation: Equation, values: dict[Var, Array], xp: ArrayModule, segments: Mapping[int, Segments]
+) -> None:
+    """Adds what an equation gives to the values, which have their rows in front."""
+    has_rows = tuple(var.rows != INVARIANT for var in equation.operands)
+    types = tuple(var.type for var in equation.operands)
+    attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
+    run = equation.primitive.kernel(xp, **attributes)
+    extra = {}
+    if equation.primitive.segmented:
+        domain = max(var.rows for var in (*equation.operands, equation.result))
+        extra["segments"] = segments[domain]
+    values[equation.result] = run(*(values[var] for var in equation.operands), **extra)

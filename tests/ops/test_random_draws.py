@@ -9,6 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.planning import SCHEDULES
 from arrows.ops import ShapeError
 from tests.compare import close
 
@@ -28,7 +29,7 @@ def tree(me: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("device", "schedule"),
-    [("cpu", "strata"), ("cpu", "depth"), ("cpu", "agenda"), ("cpu", "none"), ("fake-kernels", "strata")],
+    [*(("cpu", schedule) for schedule in SCHEDULES), ("fake-kernels", "strata")],
 )
 def test_a_batch_draws_what_the_reference_draws(device: str, schedule: str) -> None:
     """As random blocks do too; in a recursion here, in another order, at another step."""

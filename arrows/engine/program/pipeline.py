@@ -39,7 +39,9 @@ Pass = Callable[[Program], Program]
 ProgramTick = Callable[[Program, str, int], None]
 """Called with a program, a region and the position of the instruction in it that has just run."""
 
-# Each list in the order in which its passes run; `differentiate` runs between the first two.
+# Each list in the order in which its passes run; `differentiate` runs between the first two. FORWARD sees the
+# regions `once` and `step`, after `split` also `early`; BACKWARD those of gradients too, where there are any.
+# LAST (arrays) or KERNELS (C) see the whole program; only `allocate` comes after.
 FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
 BACKWARD: tuple[Pass, ...] = (join_slices, push_sums, defer, place)
 LAST: tuple[Pass, ...] = (deduplicate, fuse)

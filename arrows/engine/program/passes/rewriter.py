@@ -33,7 +33,8 @@ class Rewriter:
     """
 
     def __init__(self, program: Program) -> None:
-        assert program.regions.keys() <= {"once", "step"}
+        allowed = program.regions.keys() <= {"once", "step"}
+        assert allowed, "a pass that records anew stands before split in FORWARD of pipeline.py"
         self.program, self.recorder = program, TraceRecorder()
         self.new: dict[Var, Tracer] = {}
         self.equations: list[Equation] = []
