@@ -34,8 +34,20 @@ sentences = st.lists(
 )
 
 
-def columns(rows: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    return [row[0] for row in rows], [row[1] for row in rows]
+# A model's scores, where it gives no classes.
+scored = st.lists(
+    st.tuples(
+        st.lists(st.floats(-9, 9), min_size=CLASSES, max_size=CLASSES).map(np.array),
+        st.integers(0, CLASSES - 1),
+    ),
+    max_size=12,
+)
+
+
+def columns(rows: list[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
+    """Predictions and answers; predictions that are arrays are the rows of one array."""
+    first, second = [row[0] for row in rows], [row[1] for row in rows]
+    return (np.stack(first) if first and isinstance(first[0], np.ndarray) else first), second
 
 
 def same(left: dict[str, float], right: dict[str, float]) -> bool:
@@ -47,6 +59,7 @@ def same(left: dict[str, float], right: dict[str, float]) -> bool:
 # By name: what makes a metric, and the rows that it counts.
 METRICS: dict[str, tuple[Callable[[], StreamingMetric], Any]] = {
     "Accuracy": (Accuracy, pairs),
+    "Accuracy of scores": (Accuracy, scored),
     "AttachmentScores": (AttachmentScores, pairs),
     "ConfusionMatrix": (lambda: ConfusionMatrix(CLASSES), pairs),
     "MeanAbsoluteError": (MeanAbsoluteError, reals),

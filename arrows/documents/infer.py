@@ -11,6 +11,7 @@ from arrows.combinators import AnyBlock
 from arrows.documents.build import LEFT_OUT, build, read_as
 from arrows.documents.decide import counted, decide
 from arrows.documents.schema import ROOT, Schema
+from arrows.engine.scheduling import as_stream
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import printable, quoted, shortened
 
@@ -74,7 +75,8 @@ def infer_block(
     unknown category has a vector of its own, and other fields are passed over.
 
     Args:
-        examples: documents of the kind that the block is to read, as `json.loads` gives them.
+        examples: documents of the kind that the block is to read, as `json.loads` gives them, or a table of
+            pandas, Polars or PyArrow, whose rows are documents.
         width: length of the vectors within the block and of its result.
         wide: for a layer that predicts from the result: it has the vectors of the document's fields, too, so
             that what is linear in them need not go through a layer of `width` (Cheng et al., "Wide & Deep
@@ -109,7 +111,7 @@ def infer_block(
     if isinstance(examples, (str, bytes, Mapping)) or not isinstance(examples, Iterable):
         kind = type(examples).__name__
         raise ArrowTypeError(f"infer_block: examples should be a list of documents, not {kind}")
-    documents = list(examples)
+    documents = list(as_stream(examples, "infer a block"))
     if not documents:
         raise InputError("infer_block: there are no examples to read")
     for name, value in (("width", width), ("depth", depth)):

@@ -493,3 +493,9 @@ def test_a_field_is_exchanged_among_all_objects_of_its_path():
                 assert values == before[name]
     assert changed[0]["by"] != before["by"] and changed[2]["map"] != before["map"]
     assert changed[4]["mixed.x"] != before["mixed.x"]
+
+
+def test_the_rows_of_a_frame_are_documents():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    rows = [{"age": 3, "name": "Ann"}, {"age": 4, "name": "Bob"}]
+    assert ar.infer_block(pandas.DataFrame(rows)).decisions == ar.infer_block(rows).decisions

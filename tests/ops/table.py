@@ -38,7 +38,10 @@ def d(*shape: int) -> np.ndarray[Any, Any]:
 
 Case = tuple[str, tuple[np.ndarray[Any, Any], ...], dict[str, Any]]
 
-_UNARY = ("floor", "round", "negative", "abs", "sign", "square", "exp", "tanh", "sigmoid", "relu", "softplus")
+_UNARY = (
+    *("floor", "round", "negative", "abs", "sign", "square", "exp"),
+    *("tanh", "sigmoid", "relu", "softplus"),
+)
 _SMOOTH = ("expm1", "sin", "cos", "erf")
 _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "greater_equal", "equal")
 
