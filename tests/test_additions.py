@@ -182,6 +182,14 @@ def test_metric() -> None:
         f"add {name} to METRICS in tests/test_metrics.py, and hold it to its definition there"
         for name in set(metrics.__all__) - {"StreamingMetric"} - METRICS.keys()
     )
+    tests = (
+        (PACKAGE.parent / "tests" / "test_metrics.py").read_text(encoding="utf-8").split("METRICS[name]")[1]
+    )
+    told(
+        f"hold {name} to its definition in a test of tests/test_metrics.py"
+        for name in set(metrics.__all__) - {"StreamingMetric"}
+        if f"{name}(" not in tests
+    )
 
 
 def test_optimizer() -> None:
