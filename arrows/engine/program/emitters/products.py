@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from arrows.engine.program.emitters.c import c_kernel
 from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix
-from arrows.engine.program.instructions import Accumulate, Instruction, LoadKeys, Product, SumRows, View
+from arrows.engine.program.instructions import SumRows
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation
 
@@ -67,23 +66,6 @@ def summed_rows(program: Program, instruction: SumRows) -> RowMatrix | None:
         return None
     rows = row_matrix(program, instruction.operand)
     return None if rows is None else flat(rows, instruction.operand.type.size)
-
-
-def is_launched(program: Program, instruction: Instruction) -> bool:
-    """Whether an instruction with rows is a launch, or none, and not a call of the array module.
-
-    Args:
-        program: with memory, for kernels.
-        instruction: of any region but ``once``.
-    """
-    match instruction:
-        case View() | LoadKeys() | Accumulate():
-            return True
-        case Product(equation):
-            return step_product(program, equation) is not None
-        case SumRows():
-            return (summed_rows(program, instruction) or summed_outer(program, instruction)) is not None
-    return c_kernel(program, instruction) is not None
 
 
 def _as_matrix(rows: RowMatrix, height: int, width: int) -> RowMatrix | None:
