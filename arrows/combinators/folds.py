@@ -57,7 +57,8 @@ class Loop(Block[A, B]):
                 "initial_state is given, and initial_state_from_input says that the input gives it",
                 hint="drop one of them",
             )
-        if initial_state is None and not from_input and self.cell_word == "step":
+        starts_from_zeros = self.by_state and not self.folds  # of what the cell gives, where nothing is given
+        if initial_state is None and not from_input and not starts_from_zeros:
             hint = f"ar.{self.kind}(step, ar.Zeros(type)), or initial_state_from_input=True"
             raise wrong_argument(kind, "there is no initial state", hint=hint)
         if initial_state is None:
