@@ -288,7 +288,8 @@ class Groups:
 
     def leave(self, group: list[Token]) -> None:
         """Closes the group that was opened last."""
-        assert self._open.pop() is group
+        last = self._open.pop()  # not within the assertion, which `python -O` leaves out
+        assert last is group
         if self._by_component:
             del self._by_component[self._component(group)]
 
