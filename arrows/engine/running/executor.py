@@ -22,16 +22,15 @@ from arrows.engine.planning import (
 )
 from arrows.engine.program import Clock, ProgramTick, make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
-from arrows.engine.reading import computed_indices, lengths_of
+from arrows.engine.reading import computed_indices
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind_forward
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.run import Run, rows_of_output
-from arrows.engine.scheduling import DropoutSeed, Merged, OperationRows, WiredBatch, dropout_keys, merge
+from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
-from arrows.ops.sums import FEW_TRANSPOSED
 from arrows.typesys import ArrowValueError
 
 Carry = Callable[[Array, HostArray], None]
@@ -300,20 +299,18 @@ class Executor:
             operation,
             arrays,
             memory=self.memory.operations[o],
-            once=self._values_without_rows(operation.code, operation.rows),
+            once=self._values_without_rows(operation.code),
             results=results,
             keys=None if keys is None else arrays.uploaded.get(keys),
         )
 
-    def _values_without_rows(self, code: OperationCode, rows: OperationRows) -> tuple[Array, ...]:
-        """What an operation computes of constants and parameters alone; the first batch after `refresh` says
-        how many rows its steps have."""
+    def _values_without_rows(self, code: OperationCode) -> tuple[Array, ...]:
+        """What an operation computes of constants and parameters alone, the first time after `refresh`."""
         o = code.operation.index
         if o not in self._once:
             parameters = [self.parameter(load.owner, load.spec) for load in code.parameters]
             try:
-                steps = int((lengths_of(rows.bounds) > FEW_TRANSPOSED).sum())
-                values = code.code.once.compute(self._program_constants[o], parameters, steps)
+                values = code.code.once.compute(self._program_constants[o], parameters)
             except (IndexOutOfRange, ArrowValueError) as error:
                 raise OperationRefused(o, None) from error
             self._once[o] = tuple(

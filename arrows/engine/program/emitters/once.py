@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.contiguous_transpose import ContiguousTranspose
 from arrows.engine.program.emitters.kernels import Kernels
-from arrows.engine.program.instructions import Compute, LoadConstant, LoadParameter, Product, RowMap
+from arrows.engine.program.instructions import Compute, LoadConstant, LoadParameter, RowMap
 from arrows.engine.program.program import Program
-from arrows.ops import Var
 from arrows.ops.arrays import Array, HostArray
 
 
@@ -20,8 +18,7 @@ class OnceCode:
     """The region ``once`` as a function.
 
     Attributes:
-        compute: ``compute(constants, parameters, steps)`` gives all values of the region, in order; ``steps``
-            counts the steps of more than a few rows (`ContiguousTranspose`).
+        compute: ``compute(constants, parameters)`` gives all values of the region, in order.
         constants: what to hand to it.
     """
 
@@ -34,8 +31,7 @@ def emit_once(program: Program, device: Device) -> OnceCode:
     kernels = Kernels(device.xp)
     constants: list[HostArray] = []
     parameters = 0
-    lines = ["def compute(constants, parameters, steps):"]
-    factors = _factors(program)
+    lines = ["def compute(constants, parameters):"]
     for instruction in program.region("once"):
         (var,) = instruction.writes
         match instruction:
@@ -45,9 +41,6 @@ def emit_once(program: Program, device: Device) -> OnceCode:
             case LoadParameter():
                 value = f"parameters[{parameters}]"
                 parameters += 1
-            case Compute(equation) if equation.primitive.name == "transpose" and var in factors:
-                copy = kernels.add(ContiguousTranspose(kernels.kernel(equation)), "copy_transpose")
-                value = f"{copy}(v{equation.operands[0].id}, steps)"
             case Compute(equation) | RowMap((equation,)):
                 value = kernels.call(equation, [f"v{operand.id}" for operand in equation.operands])
             case _:
@@ -58,16 +51,3 @@ def emit_once(program: Program, device: Device) -> OnceCode:
     namespace: dict[str, Any] = {**kernels.namespace, "to_numpy": device.to_numpy}
     exec(compile("\n".join(lines), f"<arrows once of {program.name}>", "exec"), namespace)
     return OnceCode(namespace["compute"], tuple(constants))
-
-
-def _factors(program: Program) -> set[Var]:
-    """What products in steps read; nothing where all operands are early: a component has one step then."""
-    if all(operand.early for operand in program.operands):
-        return set()
-    return {
-        var
-        for name in ("step", "step_back")
-        for instruction in program.region(name)
-        if isinstance(instruction, Product)
-        for var in instruction.reads
-    }
