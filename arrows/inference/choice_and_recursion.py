@@ -19,7 +19,7 @@ from arrows.combinators import (
     Reference,
     Zip,
 )
-from arrows.inference.occurrences import Edge, Leave, Occurrence
+from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import SELECT, last_of, meet, name_of, problem
 from arrows.inference.typed import case_names
 from arrows.inference.wiring import explain_input
@@ -153,7 +153,7 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     reference.knot = inference.knots[id(token)] = reference
     path = reference.path
     path.word = f"{path.word} > {token.name}" if path.word else token.name
-    group = inference.groups.of(token)
+    component = inference.component(token.definition)
     input = Var()  # what the entrance and the references have in common
     if token.input is not None:
         declared = inference.floats(token.input)
@@ -164,11 +164,12 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
-    if group is None:
-        inference.todo.append(Leave(inference.groups.enter(token)))
-    else:
-        group.append(token)
+    group = inference.groups.setdefault(component, [])
+    if group:
         inference.inner.add(id(reference))
+    else:
+        inference.todo.append(component)
+    group.append(token)
 
 
 def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:

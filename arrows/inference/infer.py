@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Set as AbstractSet
 
-from arrows.combinators import AnyBlock, Layer, as_block, core_form
+from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
 from arrows.inference.apply import ParametersDiffer, check_parameters, settle_place
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
@@ -26,12 +26,10 @@ from arrows.inference.occurrences import (
     ASSUMED,
     Contradiction,
     Edge,
-    Groups,
-    Leave,
     Occurrence,
     blocks_with,
     build_typed,
-    count_places,
+    components,
     outermost_first,
 )
 from arrows.inference.traces import Traces
@@ -44,8 +42,6 @@ from arrows.typesys.unify import Rule, Solver
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000
-# Giving each place an occurrence of its own may lengthen an expression with random operations so many times.
-_MOST_REPETITION = 4
 
 
 def infer(block: object, input_type: object = None, *, float_type: str | None = None) -> Typed:
@@ -91,13 +87,9 @@ def infer(block: object, input_type: object = None, *, float_type: str | None = 
         random = inference.random_blocks()
         if not (inference.repeats and random):
             return typed
-        # The mask of a random operation depends on the numbers of sites and nodes. So these are numbered with
-        # an occurrence at each place. If that would make the expression far longer, only random blocks and
-        # the blocks around them get one at each place.
-        places = count_places(inference.occurrences)
-        apart = random if places > _MOST_REPETITION * len(inference.occurrences) else None
+        # Each place of a random block draws numbers of its own, so it has an occurrence of its own.
         share = inference.layers_share_types
-        return Inference(root, float_type, apart, inference.traces, share).infer(assumed)
+        return Inference(root, float_type, random, inference.traces, share).infer(assumed)
 
 
 def _path(parent: Occurrence | None, form: AnyBlock, word: str) -> Path:
@@ -112,8 +104,7 @@ class Inference:
     Args:
         root: the block.
         float_type: see `infer`.
-        apart: identities of blocks that get an occurrence at each place, besides those with an effect; None
-            stands for all blocks.
+        apart: identities of blocks that get an occurrence at each place, besides those with an effect.
         traces: the traces of an earlier run.
         layers_share_types: whether all places of a layer have one type.
 
@@ -121,7 +112,8 @@ class Inference:
         occurrences: all occurrences, each before its parts.
         repeats: whether any occurrence stands at several places.
         knots: for the token of each recursive block that is being walked, its occurrence.
-        groups: the tokens of recursive blocks that are being walked, by component.
+        todo: the occurrences to walk, and the components to leave in between.
+        groups: the tokens of the recursive blocks that are being walked, by component.
         inner: the identities of knots that nothing outside of their component enters.
         layers: for the identity of each layer, its occurrences.
         layer_inputs: for the identity of a layer with several occurrences, the type that all of them take.
@@ -134,7 +126,7 @@ class Inference:
         self,
         root: AnyBlock,
         float_type: str | None,
-        apart: AbstractSet[int] | None = frozenset(),
+        apart: AbstractSet[int] = frozenset(),
         traces: Traces | None = None,
         layers_share_types: bool = True,
     ) -> None:
@@ -145,9 +137,9 @@ class Inference:
         self.repeats = False
         self.solver = Solver()
         self.occurrences: list[Occurrence] = []
-        self.todo: list[Occurrence | Leave] = []
+        self.todo: list[Occurrence | int] = []
         self.knots: dict[int, Occurrence] = {}
-        self.groups = Groups()
+        self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
         self.layers: dict[int, list[Occurrence]] = {}
         self.layer_inputs: dict[int, Var] = {}
@@ -158,6 +150,7 @@ class Inference:
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
         self._tuples: dict[tuple[int, ...], Var] = {}
         self._effects: set[int] | None = None
+        self._components: dict[int, int] = {}
 
     def infer(self, input: T.Type | None) -> Typed:
         """Runs the three passes and returns the typed tree; see the function `infer`."""
@@ -178,10 +171,9 @@ class Inference:
             root.edge = Edge(root, 0, explain.explain_assumed_input)
         while todo:
             occurrence = todo.pop()
-            if isinstance(occurrence, Leave):
-                for token in occurrence.tokens:
+            if isinstance(occurrence, int):  # here the walk leaves a component
+                for token in self.groups.pop(occurrence):
                     del self.knots[id(token)]
-                self.groups.leave(occurrence.tokens)
                 continue
             if occurrence.entered:
                 continue
@@ -284,12 +276,15 @@ class Inference:
 
     def _stands_alone(self, form: AnyBlock) -> bool:
         """Whether a block gets an occurrence of its own at each place."""
-        apart = self.apart
-        if apart is None:
-            return True
         if self._effects is None:  # computed late: most expressions repeat no block, and never need it
-            self._effects = blocks_with(self.root, lambda block: block.effect or id(block) in apart)
+            self._effects = blocks_with(self.root, lambda block: block.effect or id(block) in self.apart)
         return id(form) in self._effects
+
+    def component(self, definition: AnyBlock) -> int:
+        """The component of a recursive block: definitions that refer to one another have one."""
+        if not self._components:  # computed late: most expressions have no recursion
+            self._components = components(self.root)
+        return self._components[id(definition)]
 
     def random_blocks(self) -> set[int]:
         """Returns the identities of the blocks that draw random numbers."""

@@ -16,9 +16,7 @@ from arrows.combinators import (
     Choice,
     Pipe,
     Read,
-    Reference,
     Shared,
-    Token,
     Transform,
     parts_first,
 )
@@ -81,17 +79,6 @@ class Occurrence:
         self.first: Occurrence | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Leave:
-    """An entry of the worklist: here the walk leaves a recursive block, or a group of them.
-
-    Attributes:
-        tokens: the tokens of these blocks.
-    """
-
-    tokens: list[Token]
-
-
 # Not frozen: a frozen one takes four times as long to make, and there is one for nearly each occurrence.
 @dataclass(slots=True, eq=False)
 class Edge:
@@ -152,21 +139,65 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
         (True, True, False)
     """
     blocks = parts_first(root)
-    outer: dict[int, list[int]] = {}
-    for block in blocks:
-        inside = list(block.parts)
-        if isinstance(block, Reference):
-            inside += [block.definition] if block.definition is not None else []
-        for part in inside:
-            outer.setdefault(id(part), []).append(id(block))
-    todo = [id(block) for block in blocks if wanted(block)]
+    outer = _outer(blocks)
+    todo = [block for block in blocks if wanted(block)]
     identities: set[int] = set()
     while todo:
-        identity = todo.pop()
-        if identity not in identities:
-            identities.add(identity)
-            todo.extend(outer.get(identity, ()))
+        block = todo.pop()
+        if id(block) not in identities:
+            identities.add(id(block))
+            todo.extend(outer.get(id(block), ()))
     return identities
+
+
+def _inside(block: AnyBlock) -> tuple[AnyBlock, ...]:
+    """The parts of a block, and the definition of a reference."""
+    return block.parts if block.definition is None else (*block.parts, block.definition)
+
+
+def _outer(blocks: Sequence[AnyBlock]) -> dict[int, list[AnyBlock]]:
+    """The blocks that each one stands directly inside."""
+    outer: dict[int, list[AnyBlock]] = {}
+    for block in blocks:
+        for part in _inside(block):
+            outer.setdefault(id(part), []).append(block)
+    return outer
+
+
+def components(root: AnyBlock) -> dict[int, int]:
+    """Returns a number for the identity of every block: those of one component have the same.
+
+    A component is strongly connected in the graph in which a block leads to its parts, and a reference to its
+    definition (Sharir 1981: a search forward, and one backward from those that the first left last).
+
+    Example:
+        >>> import arrows as ar
+        >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.GetItem(1) >> a))
+        >>> of = components(ar.Map(a))
+        >>> of[id(a.definition)] == of[id(b.definition)] == of[id(a)]
+        True
+    """
+    left: list[AnyBlock] = []
+    entered: set[int] = set()
+    todo = [(root, False)]
+    while todo:
+        block, ready = todo.pop()
+        if ready:
+            left.append(block)
+        elif id(block) not in entered:
+            entered.add(id(block))
+            todo.append((block, True))
+            todo.extend((part, False) for part in _inside(block))
+    outer = _outer(left)
+    component: dict[int, int] = {}
+    for number, first in enumerate(reversed(left)):
+        around = [first]
+        while around:
+            block = around.pop()
+            if id(block) not in component:
+                component[id(block)] = number
+                around += outer.get(id(block), ())
+    return component
 
 
 def outermost_first(root: Occurrence) -> list[Occurrence]:
@@ -183,120 +214,6 @@ def outermost_first(root: Occurrence) -> list[Occurrence]:
             todo.append((occurrence, True))
             todo.extend((part, False) for part in occurrence.parts)
     return order[::-1]
-
-
-def count_places(occurrences: Sequence[Occurrence]) -> int:
-    """Counts the occurrences that there would be if each place had its own; each comes before its parts."""
-    counts: dict[int, int] = {}
-    for occurrence in reversed(occurrences):
-        counts[id(occurrence)] = 1 + sum(counts[id(part)] for part in occurrence.parts)
-    return counts[id(occurrences[0])]
-
-
-# Definitions that refer to one another
-
-
-class Components:
-    """Strongly connected components of the graph in which a block leads to its parts, and a reference to its
-    definition.
-
-    The search runs when a component is first asked for. It uses an explicit stack (Tarjan 1972), since an
-    expression may be deeper than Python's own stack.
-
-    Example:
-        >>> import arrows as ar
-        >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.GetItem(1) >> a))
-        >>> components = Components()
-        >>> components.of(a.definition) == components.of(b.definition) == components.of(a)
-        True
-        >>> components.of(ar.Map(a)) == components.of(a)
-        False
-    """
-
-    def __init__(self) -> None:
-        self._component: dict[int, int] = {}
-        self._visited: dict[int, int] = {}
-        self._kept: list[AnyBlock] = []  # keeps the blocks alive, so that no other object gets their `id`
-
-    def of(self, block: AnyBlock) -> int:
-        """The number of a block's component."""
-        if id(block) not in self._component:
-            self._search(block)
-        return self._component[id(block)]
-
-    def _search(self, root: AnyBlock) -> None:
-        visited: dict[int, int] = self._visited
-        low: dict[int, int] = {}
-        path: list[AnyBlock] = []
-        todo: list[tuple[AnyBlock, list[AnyBlock]]] = []
-
-        def enter(block: AnyBlock) -> None:
-            visited[id(block)] = low[id(block)] = len(visited)
-            self._kept.append(block)
-            path.append(block)
-            definition = block.definition
-            todo.append((block, [*block.parts, *([definition] if definition is not None else [])]))
-
-        enter(root)
-        while todo:
-            block, rest = todo[-1]
-            number = id(block)
-            if rest:
-                other = rest.pop()
-                if id(other) not in visited:
-                    enter(other)
-                elif id(other) not in self._component:  # it is on the path
-                    low[number] = min(low[number], visited[id(other)])
-                continue
-            todo.pop()
-            if todo:
-                above = id(todo[-1][0])
-                low[above] = min(low[above], low[number])
-            if low[number] == visited[number]:
-                while True:
-                    member = path.pop()
-                    self._component[id(member)] = visited[number]
-                    if member is block:
-                        break
-
-
-class Groups:
-    """The tokens of the recursive blocks that are being walked, those of one component together.
-
-    Most expressions have one recursive block, whose component nobody need know.
-    """
-
-    def __init__(self) -> None:
-        self._open: list[list[Token]] = []  # those entered last come last
-        self._by_component: dict[int, list[Token]] = {}
-        self._components = Components()
-
-    def of(self, token: Token) -> list[Token] | None:
-        """The group that a new token belongs to, if it is open."""
-        if not self._open:
-            return None
-        if not self._by_component:
-            self._by_component[self._component(self._open[0])] = self._open[0]
-        return self._by_component.get(self._component([token]))
-
-    def enter(self, token: Token) -> list[Token]:
-        """Opens the group of a token."""
-        self._open.append([token])
-        if len(self._open) > 1:
-            self._by_component[self._component([token])] = self._open[-1]
-        return self._open[-1]
-
-    def leave(self, group: list[Token]) -> None:
-        """Closes the group that was opened last."""
-        last = self._open.pop()  # not within the assertion, which `python -O` leaves out
-        assert last is group
-        if self._by_component:
-            del self._by_component[self._component(group)]
-
-    def _component(self, group: list[Token]) -> int:
-        definition = group[0].definition
-        assert definition is not None
-        return self._components.of(definition)
 
 
 # The typed tree
