@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from arrows.combinators import AnyBlock, Item, Pipe
 from arrows.inference.hints import network_result
 from arrows.inference.occurrences import Edge, Occurrence
@@ -13,26 +11,18 @@ from arrows.typesys import ArrowTypeError
 from arrows.typesys.terms import Clash, notation
 
 
-def spokesman(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Occurrence:
-    """The occurrence of the block that the user wrote: this one, or the derived block whose inside it is.
-
-    Args:
-        occurrences: all there are.
-        occurrence: of what went wrong.
-    """
-    outer_of: dict[int, Occurrence] = {}
-    for outer in occurrences:
-        for part in outer.parts:
-            outer_of.setdefault(id(part), outer)
-    speaker = walk = occurrence
+def spokesman(occurrence: Occurrence) -> Occurrence:
+    """The occurrence of the block that the user wrote: this one, or the derived block whose inside it is."""
+    speaker = occurrence
     inside = {id(occurrence.form)}  # the blocks between the speaker and where the walk is
-    while (above := outer_of.get(id(walk))) is not None:
-        walk = above
-        if _is_derived(walk.form):
-            if inside & _given(walk.form):
+    outer = occurrence.outer
+    while outer is not None:
+        if _is_derived(outer.form):
+            if inside & _given(outer.form):
                 return speaker
-            speaker, inside = walk, set()
-        inside.add(id(walk.form))
+            speaker, inside = outer, set()
+        inside.add(id(outer.form))
+        outer = outer.outer
     return speaker
 
 

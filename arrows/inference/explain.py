@@ -66,7 +66,6 @@ FEW = 4
 
 def failure(inference: Inference, context: object, error: Exception) -> ArrowTypeError:
     """Makes the error for what cannot hold: a rule of an occurrence, what it says, or an edge."""
-    occurrences = inference.occurrences
     occurrence = context.owner if isinstance(context, Edge) else context
     if isinstance(context, Contradiction):
         occurrence = context.occurrence
@@ -80,10 +79,10 @@ def failure(inference: Inference, context: object, error: Exception) -> ArrowTyp
         if edge is None:
             return _own(context, clash)
         told = edge.explain(edge, clash)
-        speaker = spokesman(occurrences, edge.owner)
+        speaker = spokesman(edge.owner)
         between = None if speaker is edge.owner else misfit_between(speaker, edge, clash, told)
         return told if between is None else refused(speaker, between)
-    speaker = spokesman(occurrences, occurrence)
+    speaker = spokesman(occurrence)
     if speaker is not occurrence:
         return refused(speaker, misfit(speaker, occurrence, error))
     if isinstance(occurrence.form, Reference) and occurrence.knot is None:

@@ -8,7 +8,7 @@ occurrences.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.combinators import (
@@ -29,7 +29,6 @@ from arrows.combinators import (
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import SELECT, first_of, name_of, origin_of
 from arrows.inference.traces import Traces
-from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.terms import Var, ground, labels_of
 
@@ -42,63 +41,29 @@ Guess: TypeAlias = tuple[str, str]
 NOTHING: Guess = ("", "")
 
 
-class Enclosing(list[tuple[Occurrence, int]]):
-    """The occurrences around another, from the inside out, each with the index of the part that leads to it.
-
-    Attributes:
-        traces: what the functions of the expression compute.
-    """
-
-    traces: Traces
-
-    def takes(self, form: Apply[object, object], t: T.Type) -> bool:
-        """Whether a layer or function would take this type."""
-        try:
-            if form.check(t) is not None:
-                return False
-            self.traces.of(form, t)
-        except (ArrowTypeError, ArrowValueError):
-            return False
-        return True
-
-
 def guess(inference: Inference, occurrence: Occurrence) -> Guess:
     """Guesses what the user meant at this occurrence; returns empty texts where nothing is certain."""
     t = ground(occurrence.input)
-    around = _around(inference.occurrences, occurrence)
-    around.traces = inference.traces
-    guesses = (look(occurrence, t, around) for look in _CONFUSIONS)
+    guesses = (look(occurrence, t, inference.traces) for look in _CONFUSIONS)
     return next((reason_and_hint for reason_and_hint in guesses if reason_and_hint != NOTHING), NOTHING)
 
 
-def _around(occurrences: Sequence[Occurrence], occurrence: Occurrence) -> Enclosing:
-    outer_of: dict[int, tuple[Occurrence, int]] = {}
-    for outer in occurrences:
-        for i, part in enumerate(outer.parts):
-            outer_of.setdefault(id(part), (outer, i))
-    around = Enclosing()
-    while id(occurrence) in outer_of:
-        around.append(outer_of[id(occurrence)])
-        occurrence = around[-1][0]
-    return around
-
-
-def _owner(occurrence: Occurrence, around: Enclosing) -> Occurrence | None:
+def _owner(occurrence: Occurrence) -> Occurrence | None:
     """Returns the occurrence around all the chains that begin with this one."""
-    for outer, place in around:
-        if not (isinstance(outer.form, Pipe) and place == 0):
-            return outer
-    return None
+    inner, outer = occurrence, occurrence.outer
+    while outer is not None and isinstance(outer.form, Pipe) and outer.parts[0] is inner:
+        inner, outer = outer, outer.outer
+    return outer
 
 
-def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that a pair is in the wrong order: for a cell in a `Fold`, or a loss of (label, scores)."""
     form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
-    if T.holds(t, T.Input) or not around.takes(form, T.Tuple((t.items[1], t.items[0]))):
+    if T.holds(t, T.Input) or not traces.takes(form, T.Tuple((t.items[1], t.items[0]))):
         return NOTHING
-    name, owner = name_of(occurrence), _owner(occurrence, around)
+    name, owner = name_of(occurrence), _owner(occurrence)
     if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is occurrence:
         swapped = f"(ar.GetItem(1) & ar.GetItem(0)) >> {name}"
         return (
@@ -116,7 +81,7 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -
     )
 
 
-def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that `AllOf({...})` stands for the record itself."""
     if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(occurrence.input) is not None:
         return NOTHING
@@ -135,7 +100,7 @@ def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, around: Enclosing
     )
 
 
-def _argument_count(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that a function takes another number of tensors than it gets."""
     form = occurrence.form
     if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
@@ -174,11 +139,11 @@ def _number(count: int) -> str:
     return "one tensor" if count == 1 else f"{count} tensors"
 
 
-def _network_result(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _network_result(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that one tensor of a network's result was meant, not the whole result or the last state."""
     if not isinstance(occurrence.form, Apply):
         return NOTHING
-    owner = _owner(occurrence, around)
+    owner = _owner(occurrence)
     if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
         return network_result(owner.input)  # the Map goes over the pair, as over any tuple
     return network_result(occurrence.input)
@@ -208,7 +173,7 @@ def network_result(v: Var) -> Guess:
     return f"the state of {kind} is the pair (h, c)", "take h with ar.GetItem(0)"
 
 
-def _after_metric(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _after_metric(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     origin = origin_of(occurrence.input)
     before = origin.form if origin is not None else None
     if isinstance(t, T.Void) and isinstance(before, Metric) and not isinstance(occurrence.form, Metric):
@@ -220,7 +185,7 @@ def _after_metric(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -
     return NOTHING
 
 
-def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that a recurrent cell over a sequence lacks the network around it."""
     state = getattr(occurrence.form, "state", None)
     if (
@@ -229,22 +194,22 @@ def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, around: Enclos
         or not isinstance(state, T.Type)
     ):
         return NOTHING
-    if not around.takes(occurrence.form, T.Tuple((t.element, state))):
+    if not traces.takes(occurrence.form, T.Tuple((t.element, state))):
         return NOTHING
     name = name_of(occurrence)
     return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
 
 
-def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that `f & g` should be `f >> g`, because `g` takes what `f` gives."""
-    if not isinstance(t, T.Input) or not isinstance(occurrence.form, Apply) or not around:
+    if not isinstance(t, T.Input) or not isinstance(occurrence.form, Apply):
         return NOTHING
-    outer, place = around[0]
-    if not isinstance(outer.form, AndFan) or place == 0:
+    outer = occurrence.outer
+    if outer is None or not isinstance(outer.form, AndFan) or outer.parts[0] is occurrence:
         return NOTHING
-    before = outer.parts[place - 1]
+    before = outer.parts[outer.parts.index(occurrence) - 1]
     result = ground(before.output)
-    if result is None or T.holds(result, T.Input) or not around.takes(occurrence.form, result):
+    if result is None or T.holds(result, T.Input) or not traces.takes(occurrence.form, result):
         return NOTHING
     name, other = name_of(occurrence), name_of(before)
     return (
@@ -253,12 +218,12 @@ def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
     )
 
 
-def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _unread_object(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses which block should read a Python object into a tensor, and where it should stand."""
     form = occurrence.form
     if not isinstance(form, Apply) or t is None or not T.holds(t, T.Input):
         return NOTHING
-    owner, name = _owner(occurrence, around), name_of(occurrence)
+    owner, name = _owner(occurrence), name_of(occurrence)
     if owner is not None and isinstance(owner.form, Loop) and isinstance(t, T.Tuple) and len(t.items) == 2:
         over = t.items[1] if owner.form.folds else t.items[0]
         if isinstance(over, T.Input) and first_of(owner.parts[0]) is occurrence:
@@ -268,7 +233,7 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
             )
     if not isinstance(t, T.Input) or not isinstance(form, Layer):
         return NOTHING
-    reader = next((text for kind, text in _READERS if around.takes(form, kind)), "")
+    reader = next((text for kind, text in _READERS if traces.takes(form, kind)), "")
     if not reader:
         return NOTHING
     if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
@@ -282,11 +247,11 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, around: Enclosing) 
     )
 
 
-def _key_function(occurrence: Occurrence, t: T.Type | None, around: Enclosing) -> Guess:
+def _key_function(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that the key of a choice should be a plain function: `Function` computes on tensors."""
     if not isinstance(occurrence.form, Function) or not isinstance(t, T.Input):
         return NOTHING
-    owner = _owner(occurrence, around)
+    owner = _owner(occurrence)
     if owner is None or not isinstance(owner.form, Choice) or owner.form.key is not None:
         return NOTHING
     if first_of(owner.parts[0]) is not occurrence:
@@ -303,7 +268,7 @@ _READERS: list[tuple[T.Type, str]] = [
     (T.Tensor(()), "ar.Scalar()"),
 ]
 
-_CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Enclosing], Guess], ...] = (
+_CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Traces], Guess], ...] = (
     _swapped_pair,
     _record_in_tuple,
     _network_result,

@@ -41,3 +41,10 @@ class Traces:
         if not isinstance(known, Trace):
             raise known
         return known
+
+    def takes(self, form: Apply[object, object], t: T.Type) -> bool:
+        """Whether a layer or function would take this type."""
+        try:
+            return form.check(t) is None and self.of(form, t) is not None
+        except (ArrowTypeError, ArrowValueError):
+            return False
