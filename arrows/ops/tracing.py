@@ -13,7 +13,7 @@ from arrows.ops.context import Entered, Parameter
 from arrows.ops.errors import FunctionError, ShapeError
 from arrows.ops.innermost import in_own_context
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
-from arrows.ops.random_guard import RandomStateWatch, where_defined
+from arrows.ops.random_guard import global_states, names_a_source, where_defined
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
@@ -22,7 +22,7 @@ from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.errors import is_inside
 
-_MOST_AGAIN = 16  # traces that look for a difference, where other threads draw random numbers too
+_MOST_AGAIN = 16  # traces that look for a difference: a function may make little of its draws, as a coin does
 
 
 class Tracer(TensorLike):
@@ -224,22 +224,17 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
     """
     if float_type is not None:
         input = T.with_float(input, float_type)
-    watch = RandomStateWatch(function)
+    before = global_states()
     traced = _traced(function, input, float_type)
-    generator = watch.drawn()
-    if generator is not None and (watch.alone or _differs(traced, function, input, float_type)):
-        raise ShapeError(
-            f"{where_defined(function)} draws from {generator} while it is traced: the numbers would be "
-            "drawn once, and be the same for every example and every batch",
-            hint="draw them by ops.normal or ops.uniform, which draw anew at each visit and step; use "
-            "ar.Dropout; or draw them before, outside of the function, if they are constants",
-        )
-    if watch.maker is not None and _numbers(_traced(function, input, float_type)) != _numbers(traced):
-        raise ShapeError(
-            f"{where_defined(function)} gives other numbers when it is traced again, perhaps by "
-            f"{watch.maker}: those of the first time would be the same for every example and every batch",
-            hint="draw numbers by ops.normal or ops.uniform; or make them before, outside of the function",
-        )
+    may_draw = global_states() != before or names_a_source(function)
+    for _ in range(_MOST_AGAIN if may_draw else 0):
+        if _numbers(_traced(function, input, float_type)) != _numbers(traced):
+            raise ShapeError(
+                f"{where_defined(function)} gives other numbers when it is traced again: those of the first "
+                "time would be the same for every example and every batch",
+                hint="draw random numbers by ops.normal or ops.uniform, which draw anew at each visit and "
+                "step; use ar.Dropout; or make them before, outside of the function, if they are constants",
+            )
     return traced
 
 
@@ -264,25 +259,6 @@ def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None)
     finished = recorder.finish(tuple([leaf.var for leaf in leaves]), output)
     recorder.forget()
     return finished
-
-
-def _differs(first: Trace, function: Callable[..., Any], input: T.Type, float_type: str | None) -> bool:
-    """Whether a function beside which a generator was drawn from gives another trace when it runs again.
-
-    A trace beside which nothing was drawn ends the search: the function does not draw. A function that makes
-    little of its draws, such as a coin, is found because it runs several times.
-    """
-    for _ in range(_MOST_AGAIN):
-        watch = RandomStateWatch(function)
-        try:
-            again = _traced(function, input, float_type)
-        except (ArrowTypeError, ArrowValueError):
-            return True
-        if _numbers(again) != _numbers(first):
-            return True
-        if watch.drawn() is None:
-            return False
-    return False
 
 
 def _numbers(traced: Trace) -> tuple[str, list[bytes]]:
