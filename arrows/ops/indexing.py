@@ -186,24 +186,13 @@ def _concat_rule(*types: Tensor, axis: int) -> Tensor:
 
 
 def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> Run:
-    if all(rows):
-        return lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)
-
     def run(*arrays: Array, out: Array | None = None) -> Array:
         # Parts without rows (parameters, constants) are copied into each row.
         n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
-        if out is None:
-            shape = list(arrays[rows.index(True)].shape)
-            shape[axis] = sum(array.shape[axis] for array in arrays)
-            out = xp.empty((n, *shape[1:]), arrays[0].dtype)
-        start = 0
-        for array in arrays:
-            stop = start + array.shape[axis]
-            out[(..., slice(start, stop), *(slice(None),) * (-1 - axis))] = array
-            start = stop
-        return out
+        parts = [x if has else xp.broadcast_to(x, (n, *x.shape)) for x, has in zip(arrays, rows, strict=True)]
+        return xp.concatenate(parts, axis=axis, out=out)
 
-    return run
+    return (lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)) if all(rows) else run
 
 
 def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -> Gradients:

@@ -6,6 +6,7 @@ Axes are counted from the end, so that a kernel reduces the same axes whether or
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -203,7 +204,7 @@ def _place_of(name: str) -> Primitive:
 
 
 def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
-    turned = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
+    turned: Any = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
 
     def total(x: Array) -> Array:
         # Numbers are added one after the other, so float64 is needed to keep the digits of float32.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, Function, HostArray, put, take
+from arrows.ops.arrays import Array, ArrayModule, Function, HostArray, on_host, put, take
 from arrows.ops.sums import sum_rows
 from arrows.typesys import ArrowValueError
 from arrows.typesys.runtime import cached_property
@@ -57,7 +57,7 @@ class Segments:
             ArrowValueError: the offsets lie on a device and `total` is missing, or do not rise from 0.
         """
         count = len(offsets) - 1
-        if isinstance(offsets, np.ndarray):
+        if on_host(offsets):
             lengths = np.diff(offsets)
             if count < 0 or offsets[0] != 0 or (count and lengths.min() < 0):
                 raise ArrowValueError(f"offsets must rise from 0, got {offsets.tolist()[:8]}")
@@ -117,7 +117,7 @@ def reduce_segments(
     [3, 0, 3]
     """
     if segments.total and segments.count:
-        if isinstance(values, np.ndarray):
+        if on_host(values):
             return _on_host(getattr(np, combine), values, segments, fill, out, order)
         if order is not None:
             values = take(xp, values, order, 0, None)

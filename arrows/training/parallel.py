@@ -172,7 +172,7 @@ class _SummedStep:
 
     def step(self, model: Learner, gradients: Mapping[str, Gradient]) -> None:
         assert self.loss is not None
-        loss = np.asarray(self.loss) if isinstance(self.loss, np.generic) else self.loss
+        loss = np.asarray(self.loss) if np.isscalar(self.loss) else self.loss
         sums = summed(self._comm, model.device, {**gradients, "": loss}, self._share)
         self.loss = sums.pop("")
         if self._check is not None:

@@ -19,8 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from arrows.ops.arrays import Array
-
 VERSIONS = (13, 14)
 RECORDS = Path(__file__).parent / "cupy"
 # What `arrows.engine.device.cuda` uses beside the array module and arrays.
@@ -64,8 +62,9 @@ CUDA = [
 
 
 def array_names() -> list[str]:
-    """The attributes of an `Array`."""
-    return sorted(name for name in vars(Array) if not name.startswith("_"))
+    """The attributes of an array that arrows uses, as recorded; a new one is added to each record."""
+    recorded = (name.removeprefix("ndarray.") for name in record(VERSIONS[-1]) if name.startswith("ndarray."))
+    return sorted(name for name in recorded if f"ndarray.{name}" not in CUDA)
 
 
 def module_names() -> list[str]:

@@ -208,7 +208,7 @@ def _row_stride(matrix: Array) -> int | None:
     height, width = matrix.shape
     down, right = matrix.strides
     if (right == matrix.itemsize or width <= 1) and (down >= width * matrix.itemsize or height <= 1):
-        return max(down // matrix.itemsize, width, 1)
+        return int(max(down // matrix.itemsize, width, 1))
     return None
 
 
