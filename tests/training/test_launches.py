@@ -91,7 +91,6 @@ def test_a_cell_that_joins_rows_of_several_layers_is_six_launches() -> None:
     ("size", "rule", "clip_norm"), [(6, Adagrad, None), (6, Adagrad, 1.0), (6, Adam, None), (150, Adam, 1.0)]
 )
 def test_a_step_of_64_trees(size: int, rule: Any, clip_norm: float | None) -> None:
-    """A state beyond a short row takes a launch more."""
     rng = np.random.default_rng(0)
     model = tree_model(size)
     # The deepest tree of the treebank has 29 steps; of 64 trees (20 epochs) the median is 20, and nine in ten

@@ -90,19 +90,6 @@ def floor(x):
 def rint(x):
     return F(np.rint(x))
 
-
-@njit(inline="always")
-def mod(x, y):
-    r = F(np.fmod(x, y))
-    return r + y if r != F(0) and (r < F(0)) != (y < F(0)) else r
-
-
-@njit(inline="always")
-def floor_divide(x, y):
-    r = F(np.fmod(x, y))
-    q = (x - r) / y - F(r != F(0) and (r < F(0)) != (y < F(0)))
-    return x / y if y == F(0) else F(np.rint(q))
-
 """
 # `tanh` is an odd quotient of polynomials of degrees 9 and 8, up to where it is 1 but for 8e-8.
 # `sigmoid` is e / (1 + e), with e = exp(x): so it is as exact where it is small as where it is not. The

@@ -35,8 +35,6 @@ FUNCTIONS = {
     "sign": "sign({0})",
     "floor": "floor({0})",
     "round": "rint({0})",
-    "mod": "mod({0}, {1})",
-    "floor_divide": "floor_divide({0}, {1})",
 }
 """How each primitive is written, with the operands as {0}, {1}, ..."""
 

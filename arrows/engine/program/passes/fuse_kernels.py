@@ -9,8 +9,7 @@
 
 A launch costs some microseconds, whatever it computes.  So equations of one level join as soon as none of
 them waits for a product, or for another level, that the others do not wait for: element-wise equations,
-slices, joins, look-ups, what a sequence gives; and reductions over a row, where the rows of all are so short
-that a thread keeps them to itself, or where each reduces all of a row, whose numbers the lanes of a warp then
+slices, joins, look-ups, what a sequence gives; and reductions over a row, whose numbers the lanes of a warp
 share.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows what it
 hands over.  Views that are only handed over are written where they go by one kernel, which the gradients of
 a join's parts are.
@@ -26,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from arrows.engine.program.emitters.c import in_c, in_columns, is_reduction, is_shared, is_short
+from arrows.engine.program.emitters.c import in_c, is_reduction
 from arrows.engine.program.instructions import Instruction, Join, Scatter, Store, SumRows, equations_of
 from arrows.engine.program.passes.fuse import fused
 from arrows.engine.program.program import Program
@@ -35,7 +34,7 @@ from arrows.typesys import types as T
 
 # A kernel of more equations takes its compiler long, and a thread more registers than it has.
 _MOST = 200
-_MOST_SHARED = 8
+_MOST_REDUCTIONS = 8  # for each of which what it reads is computed anew
 MOST_VALUES = 120
 """So many values a kernel reads and makes at most: each takes up to 4 words of 8 bytes."""
 
@@ -97,11 +96,7 @@ class _Neighbours:
             return False
         if len(values_of(together)) > MOST_VALUES:
             return False
-        reductions = [each for each in together if is_reduction(each)]
-        if not reductions or all(map(is_short, together)):
-            return True
-        # Lanes compute what they read anew for each reduction.
-        return all(map(is_shared, reductions)) and len(reductions) <= _MOST_SHARED
+        return sum(map(is_reduction, together)) <= _MOST_REDUCTIONS
 
     def add(self, instruction: Instruction, equation: Equation) -> None:
         """Lets an equation join."""
@@ -119,12 +114,7 @@ def _joins(instruction: Instruction) -> Equation | None:
     equations = equations_of(instruction)
     if len(equations) != 1 or isinstance(instruction, SumRows) or not in_c(equations[0]):
         return None
-    (equation,) = equations
-    if in_columns(equation):
-        return equation
-    has_rows = any(var.rows == equation.result.rows for var in equation.operands)
-    fits = is_reduction(equation) and (is_short(equation) or is_shared(equation))
-    return equation if fits and has_rows else None
+    return equations[0]
 
 
 def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:

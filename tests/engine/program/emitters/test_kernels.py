@@ -22,7 +22,7 @@ from arrows.engine.device.host_compiler import HostLibrary, host_compiler
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program import Program
 from arrows.engine.program.emitters.c import c_kernel
-from arrows.engine.program.emitters.c.lanes import WARP
+from arrows.engine.program.emitters.c.reductions import WARP
 from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -33,6 +33,7 @@ from arrows.engine.program.instructions import (
     RowMap,
     SumRows,
     View,
+    equations_of,
 )
 from arrows.ops.bind import bind
 from arrows.typesys import types as T
@@ -149,6 +150,13 @@ def is_launched(program: Program, instruction: Instruction) -> bool:
     return c_kernel(program, instruction) is not None
 
 
+LEFT_TO_THE_ARRAY_MODULE = {
+    "argmax", "argmin", "argsort", "cumsum", "floor_divide", "matmul_each", "mod", "normal", "scatter_row",
+    "uniform",
+}  # fmt: skip
+"""And products of matrices that both have rows, and reductions of whole numbers."""
+
+
 @pytest.mark.parametrize("float_type", ["float32", at_night("float64")])
 def test_every_primitive(float_type: str) -> None:
     (kernels, examples), (cpu, _) = (of_primitives(float_type, device) for device in ("fake-kernels", "cpu"))
@@ -159,8 +167,11 @@ def test_every_primitive(float_type: str) -> None:
             raise AssertionError(f"{row[0]} {row[2]}") from error
     for program in programs(kernels):
         for each in program.region("step"):
-            if isinstance(each, (Call, RowMap)) and all(var.type.size for var in each.writes):
-                assert is_launched(program, each), f"left to the array module:\n{program}"
+            if isinstance(each, (Call, RowMap)) and all(var.type.size for var in each.writes + each.reads):
+                names = {equation.primitive.name for equation in equations_of(each)}
+                left = names & LEFT_TO_THE_ARRAY_MODULE or (each.writes[0].type.ndim and "matmul" in names)
+                whole = names & {"sum", "max", "min"} and not each.writes[0].type.floating
+                assert is_launched(program, each) == (not left and not whole), f"{names} in\n{program}"
 
 
 # -------------------------------------------------------------------------------------------------- layers

@@ -54,8 +54,8 @@ class CodeBlock:
         Of a block in such a loop it is the block: what it computes may be there under its condition alone.
         """
         scope = self
-        # A place that names nothing of the loop; "j" is the thread's own.
-        outside = set(re.findall(r"[a-z]\w*", at.moving)) <= {"j"}
+        # A place that names nothing of the loop; the items of threads and of reductions are outside of it.
+        outside = set(re.findall(r"[a-z]\w*", at.moving)) <= {"j", "k", "m"}
         while scope.elements is not None and scope.elements[1] == row and outside:
             assert scope.outer is not None
             scope = scope.outer

@@ -49,31 +49,6 @@ FUNCTION long long whole_power(long long x, long long n) {
   for (; n > 0; --n) result *= x;
   return result;
 }
-FUNCTION long long whole_mod(long long a, long long b) {
-  long long rest = b == 0 || b == -1 ? 0 : a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-FUNCTION float real_modf(float a, float b) {
-  float rest = fmodf(a, b);
-  return rest != 0 ? ((rest < 0) != (b < 0) ? rest + b : rest) : copysignf(0.0f, b);
-}
-FUNCTION double real_mod(double a, double b) {
-  double rest = fmod(a, b);
-  return rest != 0 ? ((rest < 0) != (b < 0) ? rest + b : rest) : copysign(0.0, b);
-}
-FUNCTION long long whole_floor_divide(long long a, long long b) {
-  if (b == 0) return 0;
-  if (b == -1) return (long long)(0ULL - (unsigned long long)a);
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-FUNCTION float real_floor_dividef(float a, float b) {
-  float rest = fmodf(a, b);
-  return b == 0 ? a / b : rintf((a - rest) / b - (rest != 0 && (rest < 0) != (b < 0)));
-}
-FUNCTION double real_floor_divide(double a, double b) {
-  double rest = fmod(a, b);
-  return b == 0 ? a / b : rint((a - rest) / b - (rest != 0 && (rest < 0) != (b < 0)));
-}
 FUNCTION unsigned long long finalise(unsigned long long x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -81,20 +56,6 @@ FUNCTION unsigned long long finalise(unsigned long long x) {
 }
 FUNCTION unsigned long long hashed(unsigned long long key, long long place) {
   return finalise(finalise(key + GOLDENULL) + (unsigned long long)(place + 1) * GOLDENULL);
-}
-FUNCTION float uniformf(unsigned long long key, long long place) {
-  return (float)(hashed(key, place) >> 40) * 5.9604644775390625e-8f;
-}
-FUNCTION double uniform(unsigned long long key, long long place) {
-  return (double)(hashed(key, place) >> 11) * 1.1102230246251565e-16;
-}
-FUNCTION float normalf(unsigned long long key, long long place) {
-  float radius = sqrtf(-2.0f * logf(1.0f - uniformf(key, 2 * place)));
-  return radius * cosf(6.28318530717958648f * uniformf(key, 2 * place + 1));
-}
-FUNCTION double normal(unsigned long long key, long long place) {
-  double radius = sqrt(-2.0 * log(1.0 - uniform(key, 2 * place)));
-  return radius * cos(6.28318530717958648 * uniform(key, 2 * place + 1));
 }
 FUNCTION long long clipped(long long index, long long size) {
   return index < 0 ? 0 : index < size ? index : size - 1;
@@ -150,20 +111,6 @@ def _power(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     return _library("pow")([operands[0], number(exponent, dtype)], dtype, attributes)
 
 
-def _mod(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    if dtype in ("float32", "float64"):
-        return _library("real_mod")(operands, dtype, attributes)
-    a, b = operands
-    return f"({b} ? {a} % {b} : 0)" if dtype.startswith("u") else f"whole_mod({a}, {b})"
-
-
-def _floor_divide(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    if dtype in ("float32", "float64"):
-        return _library("real_floor_divide")(operands, dtype, attributes)
-    a, b = operands
-    return f"({b} ? {a} / {b} : 0)" if dtype.startswith("u") else f"whole_floor_divide({a}, {b})"
-
-
 def _clip(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
     value = operands[0]
     if attributes["low"] is not None:
@@ -196,8 +143,6 @@ _BY_TYPE: Mapping[str, Writer] = {
     "elu": _elu,
     "leaky_relu": _leaky_relu,
     "power": _power,
-    "mod": _mod,
-    "floor_divide": _floor_divide,
     "clip": _clip,
     "cast": _cast,
 }

@@ -77,7 +77,7 @@ def write_shift(
         scope: where the code goes.
         equation: a `segment_shift`.
         at: the number's place.
-        write: ``write(scope, place, name)`` writes a number of the result.
+        write: ``write(scope, place, value, row)`` writes a number of the result, of row ``r`` or another.
     """
     (x,) = equation.operands
     offsets, rows = _offsets(writer, x), writer.word(SegmentRows(x.rows), "const int*")
@@ -90,31 +90,21 @@ def write_shift(
     write(scope, place, moved)
 
 
-def softmaxed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
-    """A number of a softmax over a column of a sequence, in C.
-
-    Args:
-        writer: of the kernel.
-        scope: where the code goes.
-        equation: a `segment_softmax`.
-        row: the element.
-        at: the number's place.
-    """
+def write_softmax(
+    writer: KernelWriter, scope: CodeBlock, equation: Equation, at: str, write: Callable[..., None]
+) -> None:
+    """Writes a column of the `segment_softmax` of sequence ``r``; arguments as of `write_shift`."""
     (x,), type = equation.operands, c_type(equation.result)
     if x.rows < 0:
         raise NotInC("the sequence is the same for all rows")
-    exp = "expf" if x.type.dtype == "float32" else "exp"
-    owner = writer.row_of(scope, row, x.rows)
-    around = scope.before_elements(owner, at)
-    names = around.names
-    greatest, sum = ((equation.result, f"{part} of {owner}", at) for part in ("greatest", "sum"))
-    if around.find(greatest) is None:
-        top = names[greatest] = around.name(type, "-INFINITY")
-        _over(writer, around, x, owner, at, f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
-        total = names[sum] = around.name("double", "0")
-        _over(writer, around, x, owner, at, f"{total} += {exp}({{x}} - {top});")
-    value = writer.value(scope, x, row, at)
-    return f"{exp}({value} - {around.find(greatest)}) / ({type}){around.find(sum)}"
+    exp, place = "expf" if x.type.dtype == "float32" else "exp", column(at, x.type.size)
+    top = scope.name(type, "-INFINITY")
+    _over(writer, scope, x, "r", place, f"if ({{x}} > {top} || {{x}} != {{x}}) {top} = {{x}};")
+    total = scope.name("double", "0")
+    _over(writer, scope, x, "r", place, f"{total} += {exp}({{x}} - {top});")
+    block, e = elements_of(writer, scope, x.rows, "r")
+    write(block, place, f"{exp}({writer.value(block, x, e, place)} - {top}) / ({type}){total}", e)
+    scope.close(block)
 
 
 def _offsets(writer: KernelWriter, x: Var) -> str:

@@ -2,8 +2,7 @@
 
 A kernel loads what it reads (`writer`): rows of a slab by their index, gradients from where readers have
 left them, ranges of wider values.  So gathers, slices and joins cost no launch of their own.  A `RowMap` is
-one launch of a thread for each number; where it reduces rows, of a thread for each short row, or of the lanes
-of a warp for each long one.
+one launch of a thread for each number; where it reduces rows, of the lanes of a warp for each row.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from arrows.engine.program.emitters.c.attention import ATTENTION, attention_item
 from arrows.engine.program.emitters.c.blocks import CodeBlock
 from arrows.engine.program.emitters.c.cuts import cuts_of
 from arrows.engine.program.emitters.c.functions import FUNCTIONS, TYPES, NotInC, c_type, is_in_c
-from arrows.engine.program.emitters.c.lanes import WARP, is_shared, over_lanes, write_shared
 from arrows.engine.program.emitters.c.places import RowPlace, column, place
-from arrows.engine.program.emitters.c.rows import is_reduction, items, write_item
-from arrows.engine.program.emitters.c.segments import COLLAPSING, elements_of, write_shift
+from arrows.engine.program.emitters.c.reductions import WARP, is_reduction, over_lanes, write_reduction
+from arrows.engine.program.emitters.c.segments import COLLAPSING, write_shift, write_softmax
 from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter
 from arrows.engine.program.instructions import (
     Compute,
@@ -42,9 +40,6 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Var
-
-SHORT_ROW = 64
-"""So many numbers of a row a thread keeps to itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +65,6 @@ def in_c(equation: Equation) -> bool:
     return written and equation.result.rows != INVARIANT and all(type.dtype in TYPES for type in types)
 
 
-def is_short(equation: Equation) -> bool:
-    """Whether a thread can keep what an equation reads and makes to itself."""
-    return all(var.type.size <= SHORT_ROW for var in (equation.result, *equation.operands))
-
-
 def in_columns(equation: Equation) -> bool:
     """Whether a kernel can compute an equation number by number, fused with others."""
     return in_c(equation) and not is_reduction(equation)
@@ -92,20 +82,16 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
             return None  # there is nothing to do
         match instruction:
             case RowMap(equations, results):
-                if any(is_reduction(equation) for equation in equations):
-                    make = _row_kernel if all(map(is_short, equations)) else _lane_kernel
-                    return make(program, equations, results)
-                return _column_kernel(program, equations, results)
+                make = _lane_kernel if any(map(is_reduction, equations)) else _column_kernel
+                return make(program, equations, results)
             case Compute(equation) if equation.primitive.name == "segment_softmax":
-                return _sequence_kernel(program, equation)
+                return _item_kernel(program, equation, equation.result.type.size, write_softmax, ROW)
             case Compute(equation) if equation.primitive.name in ATTENTION:
                 return _item_kernel(program, equation, attention_items(equation), write_attention)
             case Compute(equation) if equation.primitive.name == "segment_shift":
                 return _item_kernel(program, equation, equation.result.type.size, write_shift)
-            case Compute(equation) if is_shared(equation) and not is_short(equation):
-                return _lane_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if is_reduction(equation):
-                return _item_kernel(program, equation, items(equation), write_item)
+                return _lane_kernel(program, (equation,), (equation.result,))
             case Compute(equation) if in_columns(equation):
                 return _column_kernel(program, (equation,), (equation.result,))
             case Gather(var):
@@ -166,7 +152,7 @@ def _write_pieces(
 
 def _lane_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
     """The lanes of a warp for each row: element-wise equations, and reductions of whole rows."""
-    if not all(is_shared(each) if is_reduction(each) else in_columns(each) for each in equations):
+    if not all(in_c(each) for each in equations):
         raise NotInC
     writer = KernelWriter(program, {each.result: each for each in equations if not is_reduction(each)})
     rows = writer.word(RowCount(results[0].rows), "const long long")
@@ -174,74 +160,29 @@ def _lane_kernel(program: Program, equations: Sequence[Equation], results: Seque
     scope.lines.append("if (j >= LANES) continue;")
     for equation in equations:
         if is_reduction(equation):
-            write_shared(writer, scope, equation)
+            write_reduction(writer, scope, equation)
     for length, starts in _pieces(equations, results).items():
         over_lanes(scope, length, partial(_write_pieces, writer, starts))
     return _kernel(writer, rows, [(WARP, scope)])
 
 
-def _row_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
-    """A thread for each row, which keeps the row's values to itself."""
-    if not all(in_columns(equation) or is_reduction(equation) for equation in equations):
-        raise NotInC
-    looked_through = {
-        equation.result: equation for equation in equations if equation.primitive.name in ("index", "reshape")
-    }
-    writer = KernelWriter(program, looked_through)
-    rows = writer.word(RowCount(results[0].rows), "const long long")
-    scope = CodeBlock(writer.fresh)
-    for equation in equations:
-        var = equation.result
-        if var in looked_through:
-            continue
-        name = writer.fresh()
-        scope.lines.append(f"{c_type(var)} {name}[{max(var.type.size, 1)}];")
-
-        def keep(block: CodeBlock, at: RowPlace, value: str, name: str = name) -> None:
-            block.lines.append(f"{name}[{at}] = {value};")
-
-        count = items(equation) if is_reduction(equation) else var.type.size
-        block = scope.inner(f"for (int j = 0; j < {count}; ++j)")
-        if is_reduction(equation):
-            write_item(writer, block, equation, "j", keep)
-        else:
-            at = column("j", count)
-            keep(block, at, block.name(c_type(var), writer.compute(block, equation, "r", at)))
-        scope.close(block)
-        writer.local[var] = name
-    for var in results:
-        block = scope.inner(f"for (int j = 0; j < {var.type.size}; ++j)")
-        at = column("j", var.type.size)
-        _write(writer, block, var, "r", at, writer.value(block, var, "r", at))
-        scope.close(block)
-    return _kernel(writer, rows, [(1, scope)])
-
-
 def _item_kernel(
-    program: Program, equation: Equation, count: int, write_item: Callable[..., None]
+    program: Program,
+    equation: Equation,
+    count: int,
+    write_item: Callable[..., None],
+    level: int | None = None,
 ) -> CKernel:
-    """A thread for each of so many items of a row, such as numbers or lines of a reduction's result."""
+    """A thread for each of so many items of a row; of the result's rows, or of those of another level."""
     writer = KernelWriter(program, {})
-    rows = writer.word(RowCount(equation.result.rows), "const long long")
+    rows = writer.word(RowCount(equation.result.rows if level is None else level), "const long long")
     scope = CodeBlock(writer.fresh)
 
-    def write(block: CodeBlock, at: RowPlace, value: str) -> None:
-        _write(writer, block, equation.result, "r", at, value)
+    def write(block: CodeBlock, at: RowPlace, value: str, row: str = "r") -> None:
+        _write(writer, block, equation.result, row, at, value)
 
     write_item(writer, scope, equation, "j", write)
     return _kernel(writer, rows, [(count, scope)])
-
-
-def _sequence_kernel(program: Program, equation: Equation) -> CKernel:
-    """A thread for each column of a sequence, which goes over its elements."""
-    writer, var = KernelWriter(program, {equation.result: equation}), equation.result
-    rows = writer.word(RowCount(ROW), "const long long")
-    scope = CodeBlock(writer.fresh)
-    block, element = elements_of(writer, scope, var.rows, "r")
-    at = column("j", var.type.size)
-    _write(writer, block, var, element, at, writer.value(block, var, element, at))
-    scope.close(block)
-    return _kernel(writer, rows, [(var.type.size, scope)])
 
 
 def _copy_kernel(

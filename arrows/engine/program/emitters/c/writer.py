@@ -37,16 +37,14 @@ from arrows.engine.program.emitters.c.places import (
     split,
     spread,
 )
-from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed, softmaxed
+from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Var
-from arrows.ops.random_draws import key_offset
 
 INDEXING = {
     "index", "reshape", "transpose", "broadcast_to", "concat", "pad_slice", "lookup", "pick", "place",
     "one_hot", "outer", "dropout", "segment_broadcast", "segment_position", "stop_gradient",
-    "normal", "uniform",
 }  # fmt: skip
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
 
@@ -211,8 +209,6 @@ class KernelWriter:
         x = operands[0]
         if name in COLLAPSING and x.rows >= 0:
             return collapsed(self, scope, equation, row, at)
-        if name == "segment_softmax":
-            return softmaxed(self, scope, equation, row, at)
         if name not in INDEXING:
             raise NotInC(name)
         match name:
@@ -243,10 +239,6 @@ class KernelWriter:
                 dropped = f"(hashed({operand(operands[1], RowPlace('', 0, 1))}, {at}) < {least})"
                 scale = number(1 / (1 - attributes["rate"]), x.type.dtype)
                 return f"{operand(x, at)} * ({c_type(x)})(!{dropped}) * {scale}"
-            case "normal" | "uniform":
-                function = name + ("f" if attributes["dtype"] == "float32" else "")
-                key = f"{operand(x, RowPlace('', 0, 1))} + {key_offset(attributes['number'])}ULL"
-                return f"{function}({key}, {at})"
             case "lookup":
                 size = prod(x.type.shape[1:])
                 index = operand(operands[1], quotient(at, size, prod(shape) // max(size, 1)))

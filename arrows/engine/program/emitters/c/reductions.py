@@ -1,0 +1,233 @@
+"""Reductions over rows in C: the threads of a warp, the lanes, share the numbers of a row.
+
+A reduction makes one number of a whole row, or one of each item: of a matrix, say, of each line along an
+axis.  Number k of an item belongs to lane ``k % LANES``.  A reduction is a loop of each lane over its part,
+and an exchange of what the lanes have found, in an order that is always the same; element-wise values are
+computed anew in each loop that reads them.  Afterwards each lane knows the numbers of all items.  On the
+host there is one lane.
+
+All lanes of a warp work on one row, since a device's blocks are made of whole warps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+from arrows.engine.program.emitters.c.blocks import CodeBlock
+from arrows.engine.program.emitters.c.functions import c_type, number
+from arrows.engine.program.emitters.c.places import RowPlace, column, join, split
+from arrows.engine.program.emitters.c.writer import KernelWriter
+from arrows.ops import Equation, Var
+
+WARP = 32
+_MOST_ITEMS = 64  # each lane keeps what is found of every item
+
+Body = Callable[[CodeBlock, RowPlace], None]
+Number = Callable[[CodeBlock, RowPlace], str]
+"""``number(scope, place)`` is what a number of the operand adds to what is found, as an expression."""
+
+
+def is_reduction(equation: Equation) -> bool:
+    """Whether lanes compute an equation together: each number of its result is made of many of a row."""
+    name, x, result = equation.primitive.name, equation.operands[0], equation.result
+    if name not in REDUCTIONS or not x.type.size or not result.type.floating:
+        return False
+    if name == "matmul":  # the product of two vectors
+        return all(var.type.ndim == 1 and var.rows == result.rows for var in equation.operands)
+    return _Items(equation).count <= _MOST_ITEMS
+
+
+def over_lanes(scope: CodeBlock, count: int, body: Body) -> None:
+    """Writes a loop of each lane over its part of so many numbers."""
+    if count == 1:
+        block = scope.inner("if (j == 0)")
+        body(block, RowPlace("", 0, 1))
+    else:
+        block = scope.inner(f"for (int k = j; k < {count}; k += LANES)")
+        body(block, RowPlace("k", 0, count))
+    scope.close(block)
+
+
+def write_reduction(writer: KernelWriter, scope: CodeBlock, equation: Equation) -> None:
+    """Writes a reduction; from then on the writer has its result."""
+    name, items, type = equation.primitive.name, _Items(equation), c_type(equation.result)
+    block = scope.inner(f"for (int m = 0; m < {items.count}; ++m)")
+    kept = []
+    for value in REDUCTIONS[name](_Lanes(writer, block, items), equation):
+        kept.append(writer.fresh())
+        scope.lines.append(f"{type} {kept[-1]}[{items.count}];")
+        block.lines.append(f"{kept[-1]}[m] = {value};")
+    scope.close(block)
+    if name not in ("softmax", "log_softmax"):
+        (writer.local[equation.result],) = kept
+        return
+    top, total = kept
+
+    def normalised(block: CodeBlock, at: RowPlace) -> str:
+        x, item = writer.value(block, items.x, "r", at), items.item(at)
+        if name == "softmax":
+            return f"{_exp(items.x)}({x} - {top}[{item}]) / {total}[{item}]"
+        return f"({x} - {top}[{item}]) - {total}[{item}]"
+
+    writer.formulas[equation.result] = normalised
+
+
+class _Items:
+    """The items of a reduction's first operand, which are along the axes that it goes over.
+
+    Attributes:
+        x: the operand.
+        count: how many items there are.
+        length: how many numbers an item has.
+    """
+
+    def __init__(self, equation: Equation) -> None:
+        self.x = equation.operands[0]
+        shape, attributes = self.x.type.shape, dict[str, Any](equation.attributes)
+        if equation.primitive.name == "matmul":
+            axes = {0}
+        elif equation.primitive.name == "sum_to":
+            axes = {axis for axis, size in enumerate(attributes["shape"]) if size == 1}
+        else:
+            named = attributes["axes"] if "axes" in attributes else (attributes["axis"],)
+            axes = {axis % len(shape) for axis in named}
+        self._inside = [axis in axes for axis in range(len(shape))]
+        self._kept = [size for size, inside in zip(shape, self._inside, strict=True) if not inside]
+        self._along = [size for size, inside in zip(shape, self._inside, strict=True) if inside]
+        self.count, self.length = prod(self._kept), prod(self._along)
+
+    def place(self, item: RowPlace, k: RowPlace) -> RowPlace:
+        """The place in the row of number k of an item."""
+        if self.count == 1:
+            return k
+        kept, along = iter(split(item, self._kept)), iter(split(k, self._along))
+        return join([next(along if inside else kept) for inside in self._inside], self.x.type.shape)
+
+    def item(self, at: RowPlace) -> RowPlace:
+        """The number of the item that a place of the row belongs to."""
+        places = split(at, self.x.type.shape)
+        kept = [place for place, inside in zip(places, self._inside, strict=True) if not inside]
+        return join(kept, self._kept)
+
+
+class _Lanes:
+    """What lanes find of item ``m``.
+
+    Args:
+        writer: of the kernel.
+        scope: where the code goes.
+        items: those of the operand.
+    """
+
+    def __init__(self, writer: KernelWriter, scope: CodeBlock, items: _Items) -> None:
+        self.writer, self.scope, self.items, self.x = writer, scope, items, items.x
+
+    def value(self, block: CodeBlock, at: RowPlace) -> str:
+        """A number of the operand."""
+        return self.writer.value(block, self.x, "r", at)
+
+    def found(self, type: str, start: str, combine: str, each: Number) -> str:
+        """The name of what all lanes find.
+
+        Args:
+            type: in C.
+            start: what is found of no numbers.
+            combine: of ``{a}``, what is found so far, and ``{b}``.
+            each: what a number adds.
+        """
+        total = self.scope.name(type, start)
+
+        def add(block: CodeBlock, k: RowPlace) -> None:
+            at = self.items.place(column("m", self.items.count), k)
+            name = block.name(f"const {type}", each(block, at))
+            block.lines.append(f"{total} = {combine.format(a=total, b=name)};")
+
+        over_lanes(self.scope, self.items.length, add)
+        exchange = self.scope.inner("for (int s = LANES / 2; s; s >>= 1)")
+        other = exchange.name(f"const {type}", f"LANE_SWAP({total}, s)")
+        exchange.lines.append(f"{total} = {combine.format(a=total, b=other)};")
+        self.scope.close(exchange)
+        return total
+
+    def total(self, each: Number) -> str:
+        """The sum of what each number adds: in float64, as NumPy's sums by pairs are about as exact."""
+        return self.found("double", "0", "{a} + {b}", each)
+
+    def extreme(self, sign: str) -> str:
+        """The greatest number (``>``) or the least (``<``); not-a-number where there is one."""
+        start = "-INFINITY" if sign == ">" else "INFINITY"
+        combine = f"({{b}} {sign} {{a}} || {{b}} != {{b}} ? {{b}} : {{a}})"
+        return self.found(c_type(self.x), start, combine, self.value)
+
+    def exponentials(self) -> tuple[str, str]:
+        """The greatest number, and the sum of exponentials of all numbers less it."""
+        top = self.extreme(">")
+        return top, self.total(lambda block, at: f"{_exp(self.x)}({self.value(block, at)} - {top})")
+
+
+def _exp(x: Var) -> str:
+    return "expf" if x.type.dtype == "float32" else "exp"
+
+
+def _sum(lanes: _Lanes, equation: Equation) -> list[str]:
+    return [lanes.total(lanes.value)]
+
+
+def _dot(lanes: _Lanes, equation: Equation) -> list[str]:
+    b = equation.operands[1]
+
+    def product(block: CodeBlock, at: RowPlace) -> str:
+        return f"(double){lanes.value(block, at)} * {lanes.writer.value(block, b, 'r', at)}"
+
+    return [lanes.total(product)]
+
+
+def _logsumexp(lanes: _Lanes, equation: Equation) -> list[str]:
+    top, total = lanes.exponentials()
+    return [f"({c_type(equation.result)})log({total}) + {top}"]
+
+
+def _softmax(lanes: _Lanes, equation: Equation) -> list[str]:
+    top, total = lanes.exponentials()
+    return [top, total if equation.primitive.name == "softmax" else f"log({total})"]
+
+
+def _norm(lanes: _Lanes, equation: Equation) -> list[str]:
+    attributes: dict[str, Any] = dict(equation.attributes)
+    count, epsilon = attributes.get("count", 1), attributes.get("epsilon", 0)
+    unit = "1"
+    if lanes.x.type.dtype != "float32":  # whose squares all fit into float64
+        # In units of the largest number no square is too large or too small.
+        top = lanes.found(
+            "double",
+            "0",
+            "({b} > {a} || {b} != {b} ? {b} : {a})",
+            lambda block, at: f"fabs({lanes.value(block, at)})",
+        )
+        unit = lanes.scope.name("const double", f"{top} > 0 && {top} < INFINITY ? {top} : 1")
+
+    def square(block: CodeBlock, at: RowPlace) -> str:
+        part = block.name("const double", f"(double){lanes.value(block, at)} / {unit}")
+        return f"{part} * {part}"
+
+    length = f"{unit} * sqrt({lanes.total(square)} / {count})"
+    if epsilon:
+        length = f"hypot({length}, {number(float(epsilon) ** 0.5, 'float64')})"
+    return [length]
+
+
+REDUCTIONS: Mapping[str, Callable[[_Lanes, Equation], list[str]]] = {
+    "sum": _sum,
+    "sum_to": _sum,
+    "max": lambda lanes, equation: [lanes.extreme(">")],
+    "min": lambda lanes, equation: [lanes.extreme("<")],
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "log_softmax": _softmax,
+    "norm": _norm,
+    "matmul": _dot,
+}
+"""What lanes find of an item, as expressions; of softmaxes the greatest number and the divisor, from which
+each number is computed where it is read."""
