@@ -18,7 +18,6 @@ from arrows.combinators.base.block import Block as Block
 from arrows.combinators.base.convert import NotYetABlock as NotYetABlock
 from arrows.combinators.base.convert import as_block as as_block
 from arrows.combinators.base.recorder import Source as Source
-from arrows.combinators.base.recorder import lazy_context_of as lazy_context_of
 from arrows.combinators.base.traversal import has_effects as has_effects
 from arrows.combinators.base.traversal import parts_first as parts_first
 from arrows.combinators.base.wires import Wire as Wire

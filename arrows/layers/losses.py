@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Apply, lazy_context_of, set_name, spread_items, written_call
+from arrows.combinators import Apply, set_name, spread_items, written_call
 from arrows.layers.arguments import class_weights, positive, smoothing_of
 from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
@@ -48,11 +48,9 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
     def function(self) -> Callable[..., Any]:
         return self.loss
 
-    def __call__(self, *args: Any) -> Any:
+    def compute(self, args: tuple[Any, ...]) -> Any:
         items = spread_items(args)
-        if items and lazy_context_of(items) is None and all(isinstance(x, TensorLike) for x in items):
-            return self.loss(*items)  # inside a Function
-        return super().__call__(*args)
+        return self.loss(*items) if all(isinstance(x, TensorLike) for x in items) else super().compute(args)
 
 
 def floating_pair(layer: str, prediction: TensorLike, target: TensorLike) -> None:

@@ -20,7 +20,7 @@ from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops import miscalls
 from arrows.ops.arrays import Array, HostArray
-from arrows.ops.innermost import enter_lazy, leave_lazy
+from arrows.ops.innermost import enter, leave
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
@@ -70,11 +70,11 @@ class LazyBatch(LazyCalls):
         self.net.refresh(always=True)
         self.net.growth.batches += 1
         self.entered = True
-        enter_lazy(self)
+        enter(self)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        leave_lazy(self)
+        leave(self)
         self._runs.release()
         if isinstance(error, TypeError) and (refusal := miscalls.explained(error)) is not None:
             attempt = f"cannot compute at {miscalls.line_of(error)}"

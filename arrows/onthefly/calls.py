@@ -27,7 +27,7 @@ from arrows.onthefly.results import build
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyTensor
 from arrows.onthefly.values import LazyValues
 from arrows.ops import Primitive, ShapeError, TensorLike, bind
-from arrows.ops.bind import constant
+from arrows.ops.function_context import constant
 from arrows.ops.primitive import Attributes
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
@@ -112,14 +112,26 @@ class LazyCalls(LazyValues):
                 site = self._calls[key] = self._call_sites.add_typed(typed, constants, SourceLine.here())
         return self._visit(site, taken.ids, taken.sequences)
 
-    def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
+    def attempt(self, line: SourceLine) -> str:
+        return f"cannot compute at {line}"
+
+    def refuse_mixture(self, primitive: Primitive) -> None:
+        raise ShapeError(
+            f"{primitive.name}: its operands belong to different batches, or one of them to a Function",
+            hint="compute with tensors of one `with net.batch()`; bring the value of another by x.numpy(); "
+            "give a Function its tensors as arguments",
+        )
+
+    def dropout(self, x: TensorLike, rate: float) -> TensorLike:
         dropouts = self.net.dropouts
         if rate not in dropouts:
             dropouts[rate] = core.Function(lambda x: ops.dropout(x, rate), name="dropout")
         result: TensorLike = self.call_block(dropouts[rate], (x,))
         return result
 
-    def call_draw(self, name: str, like: TensorLike) -> TensorLike:
+    def draw(self, name: str, like: TensorLike | None) -> TensorLike | None:
+        if like is None:
+            return None
         block = _DRAWS[name]
         result: TensorLike = self.call_block(block, (like,))
         return result
@@ -190,9 +202,16 @@ class LazyCalls(LazyValues):
     # ------------------------------------------------------------------------------------------------------
     # operations
 
-    def call_primitive(
-        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
+    def apply(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: Attributes,
+        like: TensorLike | None,
     ) -> TensorLike:
+        for x in operands:
+            if isinstance(x, TensorLike) and x.context is not self:
+                self.refuse_mixture(primitive)
         where = self._where(sys._getframe(2))
         written = repr(attributes) if attributes else ""  # by text: 0.0 equals -0.0, but has other results
         taken = Arguments(self, [], [])

@@ -12,7 +12,7 @@ from arrows.onthefly.recording import Recording
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
-from arrows.ops.context import LazyContext
+from arrows.ops.context import Context
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.dtypes import masked_elements
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
-class LazyValues(LazyContext):
+class LazyValues(Context):
     """The part of a batch that reads data and constants; `LazyCalls` records calls on them.
 
     Attributes:
@@ -35,7 +35,7 @@ class LazyValues(LazyContext):
         self.net = net
         self.float_type = net.float_type
         self.recording = Recording()
-        self.entered = False
+        self.entered = self.open = False
         self._call_sites = net.call_sites
         # Site and ids of operands -> the result of the call; (-1, number) -> the tensor of a whole number.
         self._made: dict[tuple[int, ...], Any] = {}

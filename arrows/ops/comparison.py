@@ -6,9 +6,10 @@ Shapes broadcast as in NumPy.  No gradient passes a truth value.
 from __future__ import annotations
 
 from arrows.ops.arrays import Array, ArrayModule, put, ufunc
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.elementwise import binary
 from arrows.ops.errors import ShapeError
+from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
 from arrows.ops.shape_rules import arithmetic, broadcast, same_dtype, two_operands
 from arrows.ops.shaping import cast, sum_to

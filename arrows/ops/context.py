@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import Token
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arrows.ops.arrays import HostArray
 from arrows.ops.errors import ShapeError
-from arrows.ops.innermost import current_context
+from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Attributes, Primitive
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
-    from arrows.ops.tensorlike import TensorLike
+    from arrows.ops.tensorlike import Operand, TensorLike
 
 Initializer = Callable[[np.random.Generator, tuple[int, ...], str], HostArray]
 """`initializer(generator, shape, dtype) -> array`; see `arrows.layers.initializers`."""
@@ -129,74 +128,66 @@ def same_content(a: object, b: object) -> bool:
     return True
 
 
-class Context(Protocol):
-    """The interface that `TraceRecorder` and `EagerEvaluation` share."""
-
-    float_type: str | None
-
-    def constant(self, array: HostArray) -> TensorLike: ...
-
-    def parameter(self, owner: object, spec: Parameter) -> TensorLike: ...
-
-    def emit(
-        self,
-        primitive: Primitive,
-        operands: tuple[Any, ...],  # each context takes its own class of tensors
-        attributes: Attributes,
-        type: T.Tensor,
-        rows: int,
-        like: Any,
-    ) -> TensorLike: ...
-
-
-class LazyContext:
-    """Base of contexts that record the operations and blocks that are called on their tensors, to run them
-    later in batches.  The only such context is in `arrows.onthefly`.
+class Context:
+    """What the operations on its tensors go into: a Function that is traced or computed, or a batch.
 
     Attributes:
         float_type: the element type that every float gets; None leaves them as they are.
         open: whether it has been entered and not left.
-        outer: the context that was the innermost when this one was entered.
+        in_function: whether a Function runs in it, so that parameters and random numbers have a meaning.
+        outer: the context that was the innermost when this one was entered; None where leaving sets it back.
     """
 
     float_type: str | None
-    open: bool = False
-    outer: LazyContext | None = None
+    open: bool = True
+    in_function: bool = False
+    outer: Context | None = None
 
     def constant(self, array: HostArray) -> TensorLike:
         """A constant as a tensor of this context."""
         raise NotImplementedError
 
-    def call_primitive(
-        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
+    def parameter(self, owner: object, spec: Parameter) -> TensorLike:
+        """A parameter of a layer; the same tensor each time."""
+        raise NotImplementedError
+
+    def apply(
+        self,
+        primitive: Primitive,
+        operands: tuple[Operand, ...],
+        attributes: Attributes,
+        like: TensorLike | None,
     ) -> TensorLike:
-        """Records one operation, at least one of whose operands is a tensor of this context."""
+        """Applies an operation, one of whose operands at least is a tensor of this context: see `bind`."""
         raise NotImplementedError
 
-    def call_dropout(self, x: TensorLike, rate: float) -> TensorLike:
-        """Records dropout."""
-        raise NotImplementedError
-
-    def call_draw(self, name: str, like: TensorLike) -> TensorLike:
-        """Records a draw, `"normal"` or `"uniform"`, of a tensor's type."""
+    def refuse_mixture(self, primitive: Primitive) -> None:
+        """Raises the error for an operation that gets a tensor of this context and one of another."""
         raise NotImplementedError
 
     def call_block(self, block: Any, arguments: tuple[Any, ...]) -> Any:
-        """Records a block on tensors of this context, plain values, and tuples and lists of these."""
+        """Calls a block on tensors of this context, plain values, and tuples and lists of these."""
         raise NotImplementedError
 
+    def dropout(self, x: TensorLike, rate: float) -> TensorLike:
+        """Dropout, where this context trains."""
+        return x
 
-class Entered:
-    """Mixin of the two contexts: `with context:` makes it the current one.  It may be entered twice."""
+    def draw(self, name: str, like: TensorLike | None) -> TensorLike | None:
+        """A draw of random numbers as one call; None: the caller computes it, from `draw_key`."""
+        return None
 
-    _tokens: list[Token[Context | None]]
+    def draw_key(self) -> TensorLike:
+        """The key of random numbers, uint64."""
+        raise NotImplementedError
 
-    def __enter__(self) -> Self:
-        self._tokens.append(current_context.set(self))  # type: ignore[arg-type]
-        return self
+    def next_draw(self) -> int:
+        """The number of the function's next draw."""
+        raise NotImplementedError
 
-    def __exit__(self, *error: object) -> None:
-        current_context.reset(self._tokens.pop())
+    def attempt(self, line: SourceLine) -> str:
+        """What errors of operations on plain arguments begin with, if a line of the user's is the culprit."""
+        return ""
 
 
 def parameter(owner: object, spec: Parameter) -> TensorLike:
@@ -213,8 +204,8 @@ def parameter(owner: object, spec: Parameter) -> TensorLike:
     ...
     arrows.ops.errors.ShapeError: parameter 'bias' is used outside of any function; ...
     """
-    context = current_context.get()
-    if context is None:
+    context = innermost()
+    if context is None or not context.in_function:
         raise ShapeError(
             f"parameter {spec.name!r} is used outside of any function; "
             "call layers inside a Function, or put them into a block"

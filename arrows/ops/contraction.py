@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from arrows.ops.bind import constant
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import ShapeError
+from arrows.ops.function_context import constant
 from arrows.ops.linear import matmul, outer
 from arrows.ops.primitive import INVARIANT
 from arrows.ops.reductions import sum as sum_along

@@ -13,7 +13,6 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
-from arrows.ops.context import LazyContext
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, Types, get, register
 from arrows.ops.segment_ops import segment_broadcast, segment_position
@@ -21,7 +20,6 @@ from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import GOLDEN, finalise
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.ops.tracing import TraceRecorder
 from arrows.typesys.types import Tensor
 
 TensorOrOther = TypeVar("TensorOrOther")
@@ -91,14 +89,7 @@ def dropout(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     >>> sorted(set(model([[1, 1, 1, 1]] * 9, training=True).ravel().tolist()))
     [0.0, 2.0]
     """
-    if isinstance(x, TensorLike) and isinstance(x.context, LazyContext):
-        return x.context.call_dropout(x, rate)
-    if not isinstance(x, TensorLike) or not isinstance(x.context, TraceRecorder):
-        return x
-    key: TensorLike = x.context.dropout_key_input()
-    number = sum(equation.primitive.name == "dropout" for equation in x.context.equations)
-    # Each dropout of one function gets its own key, so that their masks differ.
-    return dropout_by_key(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
+    return x.context.dropout(x, rate) if isinstance(x, TensorLike) else x
 
 
 def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:

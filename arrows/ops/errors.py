@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.ops.innermost import innermost_lazy
+from arrows.ops.innermost import innermost
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import Message, message
 
@@ -17,8 +17,8 @@ class ShapeError(ArrowTypeError):
     Attributes:
         reason: as given; `str` holds it too.
         hint: as given; `str` holds it too.
-        site: the line outside of the library that called the operation. In a batch on the fly that is the
-            line of the mistake, and `str` holds it too.
+        site: the line outside of the library that called the operation; `str` holds it too where the
+            innermost context says so.
 
     >>> error = ShapeError("add: float32[3] and int32[3] differ in element type", hint="cast one of them")
     >>> error.hint
@@ -29,8 +29,9 @@ class ShapeError(ArrowTypeError):
         self.reason = reason
         self.hint = hint = hint or ""
         self.site: SourceLine | None = SourceLine.here()
-        if innermost_lazy() is not None:
-            super().__init__(message(f"cannot compute at {self.site}", reason=reason, hint=hint))
+        context = innermost()
+        if context is not None and (attempt := context.attempt(self.site)):
+            super().__init__(message(attempt, reason=reason, hint=hint))
         else:
             text = f"{reason}\n  hint  {hint}" if hint else reason
             super().__init__(Message.of(text, reason=reason, hint=hint))

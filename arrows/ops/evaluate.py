@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.ops.arrays import HostArray, quiet
-from arrows.ops.context import Entered, Parameter
+from arrows.ops.context import Parameter
 from arrows.ops.errors import ShapeError
+from arrows.ops.function_context import FunctionContext
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
@@ -81,7 +82,7 @@ class _Split:
     results: list[Value]
 
 
-class EagerEvaluation(Entered):
+class EagerEvaluation(FunctionContext):
     """Computes functions on tensors of one example: `with evaluation: function(*values)`.
 
     Args:

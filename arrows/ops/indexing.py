@@ -9,8 +9,9 @@ from typing import SupportsIndex, TypeAlias
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
+from arrows.ops.function_context import constant
 from arrows.ops.lookup import lookup
 from arrows.ops.primitive import Gradients, Primitive, Run, lift_each, lift_rows, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype

@@ -8,15 +8,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from arrows.ops.context import Context, LazyContext
+    from arrows.ops.context import Context
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 current_context: ContextVar[Context | None] = ContextVar("arrows_ops_context", default=None)
-"""The recording or evaluation of the Function that the code runs in, if any."""
-
-_innermost: ContextVar[LazyContext | None] = ContextVar("arrows_lazy_context", default=None)
+"""The context that was entered last; `innermost` tells whether it is still open."""
 
 
 def in_own_context(function: Callable[P, R]) -> Callable[P, R]:
@@ -38,26 +36,22 @@ def in_own_context(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def innermost_lazy() -> LazyContext | None:
-    """The lazy context that records calls on plain values; None if there is none, and inside a Function."""
-    return _innermost_open() if current_context.get() is None else None
-
-
-def enter_lazy(context: LazyContext) -> None:
-    """Makes a lazy context the innermost one."""
-    context.outer, context.open = _innermost_open(), True
-    _innermost.set(context)
-
-
-def leave_lazy(context: LazyContext) -> None:
-    """Ends the use of a lazy context.  Contexts need not end in the opposite order of entering: a generator
-    may leave its context late, and in another thread."""
-    context.open = False
-    _innermost.set(_innermost_open())
-
-
-def _innermost_open() -> LazyContext | None:
-    context = _innermost.get()
+def innermost() -> Context | None:
+    """The innermost open context that the code runs in, if any: of a Function, or of a batch on the fly."""
+    context = current_context.get()
     while context is not None and not context.open:
         context = context.outer
     return context
+
+
+def enter(context: Context) -> None:
+    """Makes a context the innermost one."""
+    context.outer, context.open = innermost(), True
+    current_context.set(context)
+
+
+def leave(context: Context) -> None:
+    """Ends the use of a context that `enter` began.  Contexts need not end in the opposite order of entering:
+    a generator may leave its context late, and in another thread."""
+    context.open = False
+    current_context.set(innermost())

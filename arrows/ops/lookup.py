@@ -14,8 +14,9 @@ from math import prod
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put, take
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.errors import IndexOutOfRange, ShapeError
+from arrows.ops.function_context import constant
 from arrows.ops.primitive import (
     Attributes,
     HasRows,

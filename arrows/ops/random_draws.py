@@ -13,18 +13,15 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
-from arrows.ops.context import LazyContext
 from arrows.ops.dropout import spread_key
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.evaluate import EagerEvaluation
-from arrows.ops.innermost import current_context
+from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Primitive, Run, ShapeRule, lift_rows, register
 from arrows.ops.shape_rules import sizes
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import GOLDEN, finalise
 from arrows.ops.tensorlike import TensorLike
-from arrows.ops.tracing import TraceRecorder
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.types import Tensor
@@ -120,10 +117,11 @@ def _between(x: TensorLike, low: float, high: float) -> TensorLike:
 
 
 def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike | None) -> TensorLike:
-    if like is not None and isinstance(like.context, LazyContext):
-        return like.context.call_draw(name, like)
-    context = current_context.get()
-    if not isinstance(context, (TraceRecorder, EagerEvaluation)):
+    context = innermost() if like is None else like.context
+    drawn_at_once = None if context is None else context.draw(name, like)
+    if drawn_at_once is not None:
+        return drawn_at_once
+    if context is None or not context.in_function:
         raise ShapeError(
             f"{name} is called outside of any function, where no example says which numbers to draw",
             hint=f"call it in an ar.Function; in a batch on the fly: ops.{name}_like(x)",

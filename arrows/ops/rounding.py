@@ -7,8 +7,9 @@ from typing import cast
 import numpy as np
 
 from arrows.ops.arrays import Array, put, ufunc
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.elementwise import binary, multiply, negative, unary
+from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Primitive, register
 from arrows.ops.shape_rules import floating, one_operand
 from arrows.ops.shaping import sum_to

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, HostArray, take
-from arrows.ops.bind import bind, constant
+from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, where
 from arrows.ops.errors import IndexOutOfRange, ShapeError
+from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Primitive, Run, lift_each, register
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.segments import Segments

@@ -8,8 +8,9 @@ from math import prod
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind, refuse_wire
+from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
+from arrows.ops.function_context import refuse_wire
 from arrows.ops.primitive import Primitive, Run, lift_rows, register
 from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
 from arrows.ops.sums import sum_axes

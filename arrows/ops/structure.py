@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.bind import constant
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
+from arrows.ops.function_context import constant
 from arrows.ops.primitive import ROW
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T

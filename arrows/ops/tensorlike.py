@@ -14,7 +14,7 @@ from arrows.ops.errors import ShapeError
 from arrows.typesys.types import Tensor as TensorType
 
 if TYPE_CHECKING:
-    from arrows.ops.context import Context, LazyContext
+    from arrows.ops.context import Context
 
 Operand = Union["TensorLike", HostArray, np.generic, float, int, bool]
 """An argument of an operation: a tensor of the function, a NumPy constant or a Python number."""
@@ -58,7 +58,7 @@ class TensorLike:
         def rows(self) -> int: ...
 
         @property
-        def context(self) -> Context | LazyContext: ...
+        def context(self) -> Context: ...
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -8,12 +8,15 @@ from typing import Any
 
 from arrows.ops import miscalls
 from arrows.ops.arrays import HostArray
-from arrows.ops.bind import bind, constant
-from arrows.ops.context import Entered, Parameter
+from arrows.ops.bind import bind
+from arrows.ops.context import Parameter
+from arrows.ops.dropout import dropout_by_key
 from arrows.ops.errors import FunctionError, ShapeError
+from arrows.ops.function_context import FunctionContext, constant
 from arrows.ops.innermost import in_own_context
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.random_guard import global_states, names_a_source, where_defined
+from arrows.ops.splitmix import GOLDEN
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
@@ -55,7 +58,7 @@ class Tracer(TensorLike):
         return f"Tracer({self.var})"
 
 
-class TraceRecorder(Entered):
+class TraceRecorder(FunctionContext):
     """Records the operations on its tracers.  Equal equations are recorded once.
 
     Args:
@@ -139,6 +142,12 @@ class TraceRecorder(Entered):
         if self.dropout_key is None:
             self.dropout_key = self._new(T.Tensor((), "uint64"), ROW).var
         return Tracer(self, self.dropout_key)
+
+    def dropout(self, x: TensorLike, rate: float) -> TensorLike:
+        """Records dropout; each dropout of one function gets its own key, so that their masks differ."""
+        key: TensorLike = self.dropout_key_input()
+        number = sum(equation.primitive.name == "dropout" for equation in self.equations)
+        return dropout_by_key(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
 
     def draw_key(self) -> Tracer:
         """The key of random numbers, which is that of dropout."""

@@ -16,7 +16,7 @@ from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Precedence, Spelling, call, expression
-from arrows.combinators.base.recorder import call_on_wires, connect, holds_tensors, lazy_context_of
+from arrows.combinators.base.recorder import call_on_wires, connect, context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
@@ -165,10 +165,8 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
     @overload
     def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
     def __call__(self, *args: object) -> Any:
-        batch = lazy_context_of(args)
-        if batch is not None:
-            return batch.call_block(self, args)
-        return self.compute(args) if holds_tensors(args) else call_on_wires(self, args)
+        context = context_of(args)
+        return call_on_wires(self, args) if context is None else context.call_block(self, args)
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         """Computes on the tensors of a `Function` that calls the block, if it is of a kind that can."""

@@ -16,8 +16,8 @@ from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
-from arrows.ops.context import LazyContext
-from arrows.ops.innermost import innermost_lazy
+from arrows.ops.context import Context
+from arrows.ops.innermost import innermost
 from arrows.typesys import ArrowTypeError, SourceLine
 
 if TYPE_CHECKING:
@@ -263,38 +263,24 @@ def recorder_of(args: tuple[object, ...]) -> Recorder | None:
     return None
 
 
-def lazy_context_of(args: tuple[object, ...]) -> LazyContext | None:
-    """The batch on the fly that a call belongs to: that of a tensor among nested arguments.
+def context_of(args: tuple[object, ...]) -> Context | None:
+    """The `Function` or the batch that a call belongs to: that of the first tensor among nested arguments.
 
-    Plain values alone belong to the innermost batch; None where there is a wire, or nothing lazy at all.
+    Plain values alone belong to the innermost one; None where a wire comes first, or nothing computes.
     """
     for x in args:  # most calls have a tensor in plain sight
         if isinstance(x, TensorLike):
-            context = x.context
-            return context if isinstance(context, LazyContext) else None
+            return x.context
     todo: list[object] = list(reversed(args))
     while todo:
         x = todo.pop()
         if isinstance(x, TensorLike):
-            return x.context if isinstance(x.context, LazyContext) else None
+            return x.context
         if isinstance(x, (tuple, list)):
             todo.extend(reversed(x))
         elif isinstance(x, Wire):
             return None
-    return None if current_recorder() is not None else innermost_lazy()
-
-
-def holds_tensors(args: tuple[object, ...]) -> bool:
-    """Whether there is a tensor of a `Function` among nested arguments, and no wire."""
-    todo, tensors = list(args), False
-    while todo:
-        x = todo.pop()
-        if isinstance(x, Wire):
-            return False
-        tensors = tensors or isinstance(x, TensorLike)
-        if isinstance(x, tuple):
-            todo.extend(x)
-    return tensors
+    return None if current_recorder() is not None else innermost()
 
 
 def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
