@@ -146,7 +146,7 @@ class Wirer:
             sources=_column(ids),
             counts=_column(selection.counts),
             raw=tuple(raw),
-            outputs=Outputs((_column(np.arange(first, constants + count) << shift),), (), (), ()),
+            outputs=Outputs((_column(np.arange(first, constants + count) << shift),)),
         )
 
     def set_state(self, selection: NodeSelection, state: int) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from arrows.engine.reading import ReaderRecipe
-from arrows.engine.scheduling import BatchReader, Examples, Preparation, Prepared
+from arrows.engine.scheduling import BatchReader, Examples, Prepared
 from arrows.inference import Typed
 from arrows.storage import require_path
 
@@ -75,5 +75,4 @@ class Preparing(Protocol):
         """
         recipe = ReaderRecipe(self.typed.form, self.float_type, self.schedule, self.max_nodes)
         path = None if cache is None else require_path("prepare: cache", cache)
-        wanted = Preparation(recipe=recipe, processes=processes, executor=executor, cache=path, data=data)
-        return self.batches.prepare(examples, wanted)
+        return self.batches.prepare(examples, recipe, processes, executor, path, data)

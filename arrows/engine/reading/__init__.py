@@ -11,7 +11,6 @@ from __future__ import annotations
 from arrows.engine.reading.content_digest import ExampleDigest, Unhashable, digests
 from arrows.engine.reading.example_reader import ExampleReader, joined_chunks
 from arrows.engine.reading.example_streams import Chunk, ReadNotes
-from arrows.engine.reading.executor_chunks import ReaderRecipe, checked_executor, read_by_executor
 from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
 from arrows.engine.reading.index_arrays import (
     index_type,
@@ -31,9 +30,15 @@ from arrows.engine.reading.index_bounds import (
     index_sites,
     indices_out_of_range,
 )
-from arrows.engine.reading.process_pool import checked_processes
 from arrows.engine.reading.structural_hash import classify, unique_hashes
-from arrows.engine.reading.wiring import Column, Outputs, Selection, Visits, Wirings, source_layout
+from arrows.engine.reading.wiring import Column, Outputs, Selection, Wirings, source_layout
+from arrows.engine.reading.workers import (
+    ReaderRecipe,
+    checked_executor,
+    checked_processes,
+    read_by_executor,
+    read_by_processes,
+)
 
 __all__ = [
     "Chunk",
@@ -47,7 +52,6 @@ __all__ = [
     "ReaderRecipe",
     "Selection",
     "Unhashable",
-    "Visits",
     "Wirings",
     "checked_executor",
     "checked_processes",
@@ -66,6 +70,7 @@ __all__ = [
     "range_of",
     "ranges_of",
     "read_by_executor",
+    "read_by_processes",
     "source_layout",
     "stable_order",
     "starts_of_runs",

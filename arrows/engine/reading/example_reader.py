@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,7 +15,6 @@ from arrows.engine.reading.example_streams import Chunk, ExampleStreams, Explain
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
 from arrows.engine.reading.index_bounds import index_sites
-from arrows.engine.reading.process_pool import chunk_size, map_chunks
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
 from arrows.ops import IndexOutOfRange
@@ -24,8 +22,8 @@ from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
 from arrows.typesys.runtime import cached_property
 
-# The most examples that become arrays at once; bounds the Python lists that the generated code fills.
-_CHUNK = 1024
+# The examples that become arrays at once; bounds the Python lists that the generated code fills.
+CHUNK = 1024
 
 
 class ExampleReader:
@@ -57,66 +55,42 @@ class ExampleReader:
         """A hash of how the block reads, without its functions' code and content."""
         return described(self.plan, self.indices, self.source)
 
-    def read_all(
-        self,
-        examples: Sequence[object],
-        processes: int = 1,
-        *,
-        first: int = 0,
-        notes: ReadNotes | None = None,
-    ) -> Wirings:
-        """Reads examples, in so many processes; in messages, they count from ``first``.
+    def read_all(self, examples: Iterable[object], first: int = 0, notes: ReadNotes | None = None) -> Wirings:
+        """Reads examples; arguments and errors are those of `read_chunk`.
+
+        Of examples that are collected because they do not fit, there are no wirings.
+        """
+        return joined_chunks(list(self.read_chunks(examples, first, notes)))
+
+    def read_chunks(
+        self, examples: Iterable[object], first: int = 0, notes: ReadNotes | None = None
+    ) -> Iterator[Chunk]:
+        """As `read_all`, chunk by chunk; memory holds one."""
+        for block in blocks(examples, CHUNK):
+            yield self.read_chunk(block, first, notes)
+            first += len(block)
+
+    def read_chunk(self, examples: Sequence[object], first: int, notes: ReadNotes | None = None) -> Chunk:
+        """Reads some examples of a set.
 
         Args:
             examples: the examples.
-            processes: how many share the work.
             first: what the first example is called in messages.
-            notes: takes what is noted, if this process reads alone; if it collects errors, the wirings are
-                those of the other examples.
+            notes: takes what is noted.
 
         Raises:
-            InputError: an example is not what the block expects; it says which, where and why.
+            InputError: an example is not what the block expects, and ``notes`` collect no errors; it says
+                which, where and why.
         """
-        with self._reading() as streams:
-            return joined_chunks(
-                map_chunks(
-                    partial(_read_part, streams, examples, first, notes), len(examples), _CHUNK, processes
-                )
-            )
-
-    def read_chunk(self, examples: Sequence[object], first: int) -> Chunk:
-        """Reads some examples of a set; in messages, they count from ``first``."""
-        with self._reading() as streams:
-            return streams.read(examples, first, ReadNotes())
-
-    def read_stream(self, examples: Iterable[object], processes: int = 1) -> Iterator[Chunk]:
-        """Reads a set of any size, in so many processes, and yields it chunk by chunk.
-
-        The chunks are those that `read_all` makes; memory holds a few of them.
-
-        Raises:
-            InputError: as `read_all`.
-        """
-        first, size = 0, None
-        for block in blocks(examples, _CHUNK if processes == 1 else 4 * processes * _CHUNK):
-            size = size or chunk_size(len(block), _CHUNK, processes)
-            with self._reading() as streams:
-                yield from map_chunks(
-                    partial(_read_part, streams, block, first, None), len(block), _CHUNK, processes, size
-                )
-            first += len(block)
-
-    @contextmanager
-    def _reading(self) -> Iterator[ExampleStreams]:
-        """A context with streams to read with."""
         try:
             streams = self._idle.pop()
         except IndexError:
             streams = ExampleStreams(
                 self.plan, self.code, indices=self.indices, max_nodes=self.max_nodes, explain=self.explain
             )
-        yield streams
+        chunk = streams.read(examples, first, ReadNotes() if notes is None else notes)
         self._idle.append(streams)
+        return chunk
 
     @contextmanager
     def hinting(self, examples: object) -> Iterator[None]:
@@ -162,16 +136,6 @@ class ExampleReader:
         return True
 
 
-def _read_part(
-    streams: ExampleStreams,
-    block: Sequence[object],
-    first: int,
-    notes: ReadNotes | None,
-    part: slice,
-) -> Chunk:
-    return streams.read(block[part], first + part.start, ReadNotes() if notes is None else notes)
-
-
 def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
     """Lists of so many examples; a rest of less than half joins the list before.
 
@@ -207,16 +171,16 @@ def joined_chunks(chunks: Sequence[Chunk]) -> Wirings:
 def _is_small(examples: Sequence[object] | HostArray) -> bool:
     """Whether a batch holds little, of the kinds that people write: to look at it closely takes no time."""
     todo: list[Any] = [examples]
-    for _ in range(10 * _CHUNK):
+    for _ in range(10 * CHUNK):
         if not todo:
             return True
         x = todo.pop()
         if isinstance(x, (list, tuple, dict)):
-            if len(x) > _CHUNK:
+            if len(x) > CHUNK:
                 return False
             todo.extend(x.values() if isinstance(x, dict) else x)
         elif isinstance(x, np.ndarray):
-            if x.size > _CHUNK:
+            if x.size > CHUNK:
                 return False
         elif not (x is None or isinstance(x, (int, float, str, np.generic))):
             return False

@@ -18,7 +18,7 @@ from arrows.engine.reading.generated_code import TooManyNodes, bounded, drive, e
 from arrows.engine.reading.index_arrays import index_type
 from arrows.engine.reading.index_bounds import IndexSite, Misfit, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
-from arrows.engine.reading.wiring import Column, Outputs, Visits, Wirings
+from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.reference import too_many_nodes
 from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many, iterators_in
 from arrows.ops.arrays import HostArray
@@ -55,68 +55,44 @@ class ReadNotes:
 
 
 class ExampleStreams:
-    """The lists that the generated code appends to, and the code bound to them."""
+    """The lists that the generated code appends to, and the code bound to them.
+
+    Attributes:
+        streams: the lists, by the names that they have in the code.
+    """
 
     def __init__(
         self, plan: Plan, code: CodeType, *, indices: list[IndexSite], max_nodes: int, explain: Explain
     ) -> None:
         self.plan, self.indices, self.max_nodes, self.explain = plan, indices, max_nodes, explain
-        lowered = plan.lowered
+        lowered, streams = plan.lowered, plan.lowered.streams
         constant_sites = {
             site.constant: site.index for site in lowered.sites if isinstance(site, ConstantSite)
         }
         self.prefix_sites = [constant_sites[number] for number in range(len(lowered.constants))]
-        self.site: list[int] = []
-        self.key: list[int] = []
-        self.sources: list[int] = []
-        self.counts: list[int] = []
-        self.raw: list[list[Any]] = [[] for _ in lowered.streams.reads]
-        self.results: list[list[int]] = [[] for _ in lowered.streams.leaves]
-        self.levels: list[list[int]] = [[] for _ in range(lowered.streams.levels)]
-        self.metrics: list[list[int]] = [[] for _ in lowered.streams.metrics]
-        self.labels: list[list[Any]] = [[] for _ in lowered.streams.metrics]
-        self.visits: list[int] = []
-        self.objects: list[list[Any]] = [
-            [] for tap in lowered.streams.taps.streams if isinstance(tap, ObjectTap)
-        ]
-        # `_columns` takes them in this order.
-        self.streams: list[list[Any]] = [
-            self.site,
-            self.sources,
-            self.counts,
-            *self.raw,
-            *self.results,
-            *self.levels,
-            *self.metrics,
-            *self.labels,
-            self.visits,
-            *self.objects,
-        ]
+        families = {
+            "RAW": range(len(streams.reads)),
+            "RES": range(len(streams.leaves)),
+            "LEN": range(streams.levels),
+            "MET": range(len(streams.metrics)),
+            "LAB": [number for number, metric in enumerate(streams.metrics) if metric.labelled],
+            "OBJ": [tap.stream for tap in streams.taps.streams if isinstance(tap, ObjectTap)],
+        }
+        numbered = [f"{family}{number}" for family, numbers in families.items() for number in numbers]
+        visits = ["VISIT"] if streams.taps.streams else []
+        self.streams: dict[str, list[Any]] = {
+            name: [] for name in ("S", "K", "SRC", "CNT", *numbered, *visits)
+        }
         names: dict[str, Any] = dict(lowered.source.names)
         self.replay = replay = IteratorReplay()
         self.memos: list[dict[int, object] | IteratorReplay] = [replay]
         for name in [name for name in names if name.startswith("MEMO")]:
             names[name] = {}
             self.memos.append(names[name])
-        names |= {
-            "S": self.site,
-            "K": self.key,
-            "CNT_append": self.counts.append,
-            "VISIT": self.visits.append,
-        }
-        for name, stream in (("S", self.site), ("K", self.key), ("SRC", self.sources)):
+        for name, stream in self.streams.items():
             names |= {f"{name}_append": stream.append, f"{name}_extend": stream.extend}
-        for letter, streams in (
-            ("RAW", self.raw),
-            ("RES", self.results),
-            ("LEN", self.levels),
-            ("MET", self.metrics),
-            ("LAB", self.labels),
-            ("OBJ", self.objects),
-        ):
-            for number, stream in enumerate(streams):
-                names[f"{letter}{number}"] = stream.append
-        for number, leaf in enumerate(lowered.streams.reads):
+            names[name] = stream if name in ("S", "K") else stream.append
+        for number, leaf in enumerate(streams.reads):
             names[f"CONVERT{number}"] = partial(convert, tensor=leaf)
         names["ITEMS"] = bounded(max_nodes, replay)
         names["EVEN"] = even(max_nodes, replay)
@@ -141,7 +117,7 @@ class ExampleStreams:
         return chunk
 
     def _clear(self) -> None:
-        for stream in (*self.streams, self.key):
+        for stream in self.streams.values():
             stream.clear()
         for memo in self.memos:
             memo.clear()
@@ -149,29 +125,31 @@ class ExampleStreams:
     def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
         main, most = self.main, self.max_nodes
         yields = self.plan.lowered.source.main_yields
-        self.site.extend(self.prefix_sites)
-        self.key.extend([-1] * len(self.prefix_sites))
-        bounds = [tuple(map(len, self.streams))]
+        streams = list(self.streams.values())
+        nodes = self.streams["S"]
+        nodes.extend(self.prefix_sites)
+        self.streams["K"].extend([-1] * len(self.prefix_sites))
+        bounds = [tuple(map(len, streams))]
         for number, example in enumerate(examples, first):
             try:
                 if yields:
                     drive(main(example), most)
                 else:
                     main(example)
-                if len(self.site) - bounds[-1][0] > most:
+                if len(nodes) - bounds[-1][0] > most:
                     raise TooManyNodes
             except Exception as error:  # noqa: BLE001 (user code: all is reported with its example)
                 reason = f"{type(error).__name__}: {error}"
                 if isinstance(error, TooManyNodes):  # `explain` counts fewer nodes and may pass
                     reason = too_many_nodes(most)
                 notes.refuse(number, self._refusal(example, number, self.replay.taken(), reason, error))
-                for stream, end in zip((*self.streams, self.key), (*bounds[-1], bounds[-1][0]), strict=True):
+                for stream, end in zip(streams, bounds[-1], strict=True):
                     del stream[end:]
             if self.replay:
                 notes.replays[number] = self.replay.taken()
             for memo in self.memos:
                 memo.clear()
-            bounds.append(tuple(map(len, self.streams)))
+            bounds.append(tuple(map(len, streams)))
         chunk = self._columns(np.array(bounds, np.int64).T, examples, first, notes)
         if not notes.refused:
             return chunk
@@ -199,25 +177,25 @@ class ExampleStreams:
 
     def _columns(self, bounds: HostArray, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
         """The streams as arrays; ``bounds``: for each stream, where each example's part starts."""
-        plan, streams = self.plan, self.plan.lowered.streams
-        offsets = iter(bounds)  # in the order of `self.streams`
-        nodes = next(offsets)
+        plan = self.plan
+        offsets = dict(zip(self.streams, bounds, strict=True))
+        nodes = offsets["S"]
         start = int(nodes[0])
         # The nodes of the constants come first; the wirings leave them out.
-        all_sites, all_keys = _array(self.site, np.int32), _array(self.key, np.int64)
+        all_sites, all_keys = _array(self.streams["S"], np.int32), _array(self.streams["K"], np.int64)
         site = all_sites[start:]
         depth = (all_keys[start:] - plan.sites.base[site]).astype(np.int32)
-        relative = nodes - start
         id_type = index_type(len(all_sites) << plan.shift)
 
-        def ids(values: list[int]) -> Column:
-            return Column(_array(values, id_type), next(offsets))
+        def columns(family: str, dtype: npt.DTypeLike = id_type) -> tuple[Column, ...]:
+            """Those of the streams of a family, such as ``RES0`` and ``RES1``."""
+            names = [name for name in self.streams if name.rstrip("0123456789") == family]
+            return tuple(Column(_array(self.streams[name], dtype), offsets[name]) for name in names)
 
-        sources = ids(self.sources)
-        counts = ids(self.counts)
+        (sources,), (counts,) = columns("SRC"), columns("CNT")
         raw = []
-        for leaves, leaf in zip(self.raw, streams.reads, strict=True):
-            ends = next(offsets)
+        for number, leaf in enumerate(plan.lowered.streams.reads):
+            leaves, ends = self.streams[f"RAW{number}"], offsets[f"RAW{number}"]
             try:
                 raw.append(Column(convert_many(leaves, leaf), ends))
             except LeafError:
@@ -232,28 +210,20 @@ class ExampleStreams:
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
             hashes = None if hashes is None else hashes[:, start:]
-        results = tuple(map(ids, self.results))
-        levels = tuple(map(ids, self.levels))
-        metrics = tuple(map(ids, self.metrics))
-        labels = []
-        for metric, stream in zip(streams.metrics, self.labels, strict=True):
-            ends = next(offsets)
-            labels.append(_by_example(stream, ends) if metric.labelled else None)
-        visits = ids(self.visits)
-        objects = tuple(_by_example(stream, next(offsets)) for stream in self.objects)
         wirings = Wirings(
             base=nodes[:-1],
-            site=Column(site, relative),
-            depth=Column(depth, relative),
+            site=Column(site, nodes - start),
+            depth=Column(depth, nodes - start),
             sources=sources,
             counts=counts,
             raw=tuple(raw),
             outputs=Outputs(
-                results=results,
-                levels=levels,
-                metrics=metrics,
-                labels=tuple(labels),
-                visits=Visits(visits, objects) if streams.taps.streams else None,
+                results=columns("RES"),
+                levels=columns("LEN"),
+                metrics=columns("MET"),
+                labels=columns("LAB", object),
+                visits=columns("VISIT"),
+                objects=columns("OBJ", object),
             ),
         )
         return wirings, hashes
@@ -302,11 +272,6 @@ def _fitting(chunk: Chunk, fits: list[bool]) -> Chunk:
     return wirings.select(np.flatnonzero(fits)), hashes
 
 
-def _array(numbers: list[int], dtype: npt.DTypeLike) -> HostArray:
-    """An array of integers, in half the time of `np.array`, which looks at each first."""
-    return np.fromiter(numbers, dtype, len(numbers))
-
-
-def _by_example(stream: list[Any], ends: HostArray) -> tuple[list[Any], ...]:
-    """A stream cut where each example ends."""
-    return tuple(stream[start:stop] for start, stop in pairwise(ends.tolist()))
+def _array(values: list[Any], dtype: npt.DTypeLike) -> HostArray:
+    """An array of numbers, in half the time of `np.array`, which looks at each first; or of objects."""
+    return np.fromiter(values, dtype, len(values))

@@ -7,10 +7,10 @@ object for each node, so it is cheap to keep, to pickle and to send between proc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class Column:
 
     values: HostArray
     offsets: HostArray
+
+    def lists(self) -> list[list[Any]]:
+        """For each example, the list of its values."""
+        return [self.values[a:b].tolist() for a, b in pairwise(self.offsets.tolist())]
 
     def select(self, indices: HostArray) -> Column:
         """Returns the values of the examples ``indices``, in that order."""
@@ -86,95 +90,41 @@ class Selection:
         return Column(np.concatenate([values[a:b] for a, b in self.bounds]), self.offsets)
 
 
-@dataclass(frozen=True, slots=True)
-class Visits:
-    """The visits of taps.
+class Outputs(NamedTuple):
+    """The outputs of several examples; each group has a column for each of its streams.
 
     Attributes:
-        sites: the number of the place of each visit, in the order of the visits.
-        objects: for each stream of Python objects, what was tapped, by example.
-    """
-
-    sites: Column
-    objects: tuple[tuple[list[Any], ...], ...]
-
-    def select(self, indices: HostArray) -> Visits:
-        """Returns the visits of the examples ``indices``, in that order."""
-        objects = tuple(tuple(stream[i] for i in indices.tolist()) for stream in self.objects)
-        return Visits(self.sites.select(indices), objects)
-
-    @staticmethod
-    def joined(parts: Sequence[Visits]) -> Visits:
-        """Returns the visits of all ``parts``, one after another."""
-        streams = zip(*(part.objects for part in parts), strict=True)
-        return Visits(
-            Column.joined([part.sites for part in parts]),
-            tuple(tuple(chain.from_iterable(stream)) for stream in streams),
-        )
-
-    @staticmethod
-    def none(streams: int) -> Visits:
-        """The visits of no examples."""
-        return Visits(Column(np.zeros(0, np.int32), np.zeros(1, np.int64)), ((),) * streams)
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The outputs of several examples.
-
-    Attributes:
-        results: for each tensor leaf of the result, value ids (rows of slabs, once they are known).
-        levels: for each nesting level of the result, lengths.
+        results: value ids (rows of slabs, once known) of the tensor leaves of the result and of taps.
+        levels: lengths, for each nesting level of the result and of taps.
         metrics: for each metric stream, as in `results`.
-        labels: for each metric stream, the labels by example (None where it has none).
-        visits: the visits of taps; None if there are no taps.
+        labels: for each metric with labels, these, which are Python objects.
+        visits: the numbers of the places that are visited, if there are taps: one column, or none.
+        objects: for each tap of Python objects, these.
     """
 
     results: tuple[Column, ...]
-    levels: tuple[Column, ...]
-    metrics: tuple[Column, ...]
-    labels: tuple[tuple[list[Any], ...] | None, ...]
-    visits: Visits | None = None
+    levels: tuple[Column, ...] = ()
+    metrics: tuple[Column, ...] = ()
+    labels: tuple[Column, ...] = ()
+    visits: tuple[Column, ...] = ()
+    objects: tuple[Column, ...] = ()
 
     def select(self, indices: HostArray) -> Outputs:
         """Returns what comes out of the examples ``indices``, in that order."""
-
         selections: dict[int, Selection] = {}
 
-        def each(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-            for column in columns:
-                if id(column.offsets) not in selections:
-                    selections[id(column.offsets)] = Selection.at(column.offsets, indices)
-            return tuple(selections[id(column.offsets)].of(column.values) for column in columns)
+        def chosen(column: Column) -> Column:
+            key = id(column.offsets)
+            if key not in selections:
+                selections[key] = Selection.at(column.offsets, indices)
+            return selections[key].of(column.values)
 
-        return Outputs(
-            results=each(self.results),
-            levels=each(self.levels),
-            metrics=each(self.metrics),
-            labels=tuple(labels and tuple(labels[i] for i in indices.tolist()) for labels in self.labels),
-            visits=self.visits and self.visits.select(indices),
-        )
+        return Outputs(*(tuple(map(chosen, group)) for group in self))
 
     @staticmethod
     def joined(parts: Sequence[Outputs]) -> Outputs:
         """Returns what comes out of the examples of all ``parts``, one after another."""
-
-        def joined(columns: Callable[[Outputs], tuple[Column, ...]]) -> tuple[Column, ...]:
-            return tuple(map(Column.joined, zip(*map(columns, parts), strict=True)))
-
-        def joined_labels(stream: Sequence[tuple[list[Any], ...] | None]) -> tuple[list[Any], ...] | None:
-            if stream[0] is None:
-                return None
-            return tuple(chain.from_iterable(labels for labels in stream if labels is not None))
-
-        visits = [part.visits for part in parts if part.visits]
-        return Outputs(
-            results=joined(lambda part: part.results),
-            levels=joined(lambda part: part.levels),
-            metrics=joined(lambda part: part.metrics),
-            labels=tuple(map(joined_labels, zip(*(part.labels for part in parts), strict=True))),
-            visits=Visits.joined(visits) if visits else None,
-        )
+        return Outputs(*(_joined_groups(groups) for groups in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +185,13 @@ class Wirings:
             depth=Column(np.concatenate([part.depth.values for part in parts]), site.offsets),
             sources=Column.joined([part.sources for part in parts]),
             counts=Column.joined([part.counts for part in parts]),
-            raw=tuple(map(Column.joined, zip(*(part.raw for part in parts), strict=True))),
+            raw=_joined_groups([part.raw for part in parts]),
             outputs=Outputs.joined([part.outputs for part in parts]),
         )
+
+
+def _joined_groups(groups: Sequence[tuple[Column, ...]]) -> tuple[Column, ...]:
+    return tuple(map(Column.joined, zip(*groups, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

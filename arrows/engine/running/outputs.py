@@ -14,11 +14,13 @@ from arrows.engine.device import Device
 from arrows.engine.lowering import ObjectTap, Taps, ValueStreams
 from arrows.engine.planning import Plan
 from arrows.engine.program import RowCounts, row_counts
-from arrows.engine.reading import Outputs, Visits
+from arrows.engine.reading import Column, Outputs
 from arrows.engine.running.run import Run
 from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T
+
+_NOTHING = Column(np.zeros(0, np.int64), np.zeros(1, np.int64))  # a stream of no examples
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,13 +113,13 @@ def collect_record(
     """What a batch leaves beside its result; before the first call, ``outputs`` is None."""
     metrics: dict[str, Ragged] = {}
     labels: dict[str, list[list[Any]]] = {}
+    label_columns = iter(outputs.labels if outputs is not None else ())
     for number, stream in enumerate(plan.lowered.streams.metrics):
         offsets = outputs.metrics[number].offsets if outputs is not None else np.zeros(1, np.int64)
         values = join_rows(device, [part.metrics[number] for part in parts], stream.type)
         metrics[stream.name] = Ragged(values, offsets - offsets[0])
         if stream.labelled:
-            by_example = outputs.labels[number] if outputs is not None else ()
-            labels[stream.name] = list(by_example or ())
+            labels[stream.name] = next(label_columns, _NOTHING).lists()
     tapped = {}
     streams = plan.lowered.streams
     if streams.taps.streams:
@@ -138,17 +140,16 @@ def _leaf(plan: Plan, device: Device, parts: Sequence[OutputRows], number: int) 
 
 def _collect_taps(taps: Taps, arrays: Sequence[Array | None], outputs: Outputs | None) -> dict[str, Any]:
     """For each name what was tapped, by example, then visit; ``arrays`` are by leaf stream of the model."""
-    visits = outputs.visits if outputs is not None else None
-    if visits is None:
-        visits = Visits.none(len(taps.streams))
-    stream_of_visit = np.array([stream for stream, _ in taps.sites], np.int64)[visits.sites.values]
+    visits = outputs.visits[0] if outputs is not None else _NOTHING
+    stream_of_visit = np.array([stream for stream, _ in taps.sites], np.int64)[visits.values]
     collected: dict[str, Any] = {}
     for number, stream in enumerate(taps.streams):
         if isinstance(stream, ObjectTap):
-            collected[stream.name] = [list(objects) for objects in visits.objects[stream.stream]]
+            objects = outputs.objects[stream.stream] if outputs is not None else _NOTHING
+            collected[stream.name] = objects.lists()
             continue
         counted = np.concatenate(([0], np.cumsum(stream_of_visit == number, dtype=np.int64)))
-        offsets = counted[visits.sites.offsets - visits.sites.offsets[0]]
+        offsets = counted[visits.offsets - visits.offsets[0]]
         if outputs is not None:
             lengths = [column.values for column in outputs.levels]
         else:
@@ -168,7 +169,7 @@ def _collect_values(
 
 def show_taps(taps: Taps, collected: Mapping[str, Any], outputs: Outputs) -> None:
     """Calls the ``show`` of taps, in the order of the examples and of the visits."""
-    if outputs.visits is None or not any(show for _, show in taps.sites):
+    if not outputs.visits or not any(show for _, show in taps.sites):
         return
     shown = {stream for stream, show in taps.sites if show is not None}
     values: dict[int, Iterator[Any]] = {
@@ -176,7 +177,7 @@ def show_taps(taps: Taps, collected: Mapping[str, Any], outputs: Outputs) -> Non
         for number, stream in enumerate(taps.streams)
         if number in shown
     }
-    for site in outputs.visits.sites.values.tolist():
+    for site in outputs.visits[0].values.tolist():
         stream, show = taps.sites[site]
         if stream in values:
             value = next(values[stream])

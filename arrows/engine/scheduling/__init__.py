@@ -11,7 +11,6 @@ from arrows.engine.scheduling.batch_input import (
     BatchInput,
     BatchReader,
     Examples,
-    Preparation,
     naming_places,
     place_of,
 )
@@ -45,7 +44,6 @@ __all__ = [
     "Merged",
     "OperationRows",
     "PortRows",
-    "Preparation",
     "Prepared",
     "Timeline",
     "WiredBatch",

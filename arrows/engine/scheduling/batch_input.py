@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +25,7 @@ from arrows.engine.reading import (
     joined_chunks,
     lengths_of,
     read_by_executor,
+    read_by_processes,
 )
 from arrows.engine.scheduling.batching import AtOnce, ByNodes
 from arrows.engine.scheduling.example_sources import StreamedAgain, as_examples, as_stream
@@ -149,39 +150,6 @@ def as_ids(ids: object, count: int) -> HostArray:
     return numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preparation:
-    """How examples are to be prepared, as the arguments of `Model.prepare` say.
-
-    Attributes:
-        recipe: what the workers of an executor make a reader of.
-        processes: how many read.
-        executor: whose workers read, if it is given.
-        cache: the file for the set; None: memory.
-        data: what the user says that the examples are.
-
-    Raises:
-        ArrowTypeError, ArrowValueError: arguments that cannot be.
-    """
-
-    recipe: ReaderRecipe
-    processes: int = 1
-    executor: Executor | None = None
-    cache: Path | None = None
-    data: str | None = None
-
-    def __post_init__(self) -> None:
-        checked_processes(self.processes)
-        if self.executor is not None:
-            checked_executor(self.executor)
-            if self.processes != 1:
-                raise ArrowValueError("prepare: either processes or executor says who reads, not both")
-        if self.data is not None and not isinstance(self.data, str):
-            raise ArrowTypeError(f"prepare: data must be a text, which names the examples, not {self.data!r}")
-        if self.data is not None and self.cache is None:
-            raise ArrowValueError("prepare: data names the examples of a cache, and there is no cache=")
-
-
 class BatchReader:
     """Reads the batches of a model; ``stated`` is the user's `compile(fingerprint=)`, or None."""
 
@@ -199,7 +167,7 @@ class BatchReader:
         else:
             objects = as_examples(examples, purpose)
             with self.reader.hinting(examples):
-                wired = WiredBatch.all(self.reader.read_all(objects, notes=notes))
+                wired = WiredBatch.all(self.reader.read_all(objects, 0, notes))
             numbers = wired.indices
         ids = numbers if ids is None else as_ids(ids, len(wired))
         return BatchInput(wired, objects, notes.replays, numbers, ids)
@@ -211,16 +179,35 @@ class BatchReader:
         """
         refused: dict[int, InputError] = {}
         notes = ReadNotes(refused)
-        wired = WiredBatch.all(self.reader.read_all(examples, first=first, notes=notes))
+        wired = WiredBatch.all(self.reader.read_all(examples, first, notes))
         numbers = np.array([n for n in range(first, first + len(examples)) if n not in refused], np.intp)
         objects = [examples[number - first] for number in numbers.tolist()]
         return BatchInput(wired, objects, notes.replays, numbers, numbers), refused
 
-    def prepare(self, examples: Examples, wanted: Preparation) -> Prepared:
-        """As `Model.prepare`."""
-        purpose = "prepare examples"
+    def prepare(
+        self,
+        examples: Examples,
+        recipe: ReaderRecipe,
+        processes: int,
+        executor: Executor | None,
+        cache: Path | None,
+        data: str | None,
+    ) -> Prepared:
+        """As `Model.prepare`; ``recipe``: what the workers of an executor make a reader of."""
+        processes, purpose = checked_processes(processes), "prepare examples"
+        if executor is not None and processes != 1:
+            raise ArrowValueError("prepare: either processes or executor says who reads, not both")
+        if data is not None and not isinstance(data, str):
+            raise ArrowTypeError(f"prepare: data must be a text, which names the examples, not {data!r}")
+        if data is not None and cache is None:
+            raise ArrowValueError("prepare: data names the examples of a cache, and there is no cache=")
+        read: Callable[[Iterable[object]], Iterator[Chunk]] = (
+            partial(read_by_processes, self.reader, processes=processes)
+            if executor is None
+            else partial(read_by_executor, checked_executor(executor), self.reader, recipe)
+        )
         if isinstance(examples, (Prepared, Batch)):
-            if wanted.cache is not None:
+            if cache is not None:
                 raise ArrowValueError("prepare: cache is for examples, and these are prepared already")
             if isinstance(examples, Prepared):
                 self._check(examples)
@@ -228,37 +215,27 @@ class BatchReader:
             self._check(examples.prepared)
             wirings = examples.prepared.wirings.select(examples.indices)
             return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
-        if wanted.cache is not None:
+        if cache is not None:
             stream = as_stream(examples, purpose)
             in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
             source = StreamedAgain(examples, purpose) if in_memory else stream
-            cache = SetCache(
-                path=wanted.cache,
-                data=wanted.data,
+            kept = SetCache(
+                path=cache,
+                data=data,
                 fingerprint=self.fingerprint,
                 plan=self.reader.plan,
                 max_nodes=self.reader.max_nodes,
             )
             count = len(examples) if isinstance(examples, Sized) else None
             with naming_places(examples), self.reader.hinting(examples):
-                prepared = cache.prepared(
-                    source, partial(self._chunks, wanted), listed=in_memory, count=count
-                )
+                prepared = kept.prepared(source, read, listed=in_memory, count=count)
         else:
             listed = as_examples(examples, purpose)
             with naming_places(examples), self.reader.hinting(examples):
-                if wanted.executor is None:
-                    wirings = self.reader.read_all(listed, wanted.processes)
-                else:
-                    wirings = joined_chunks(list(self._chunks(wanted, listed)))
+                wirings = joined_chunks(list(read(listed)))
             prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
         prepared.places = places_of(examples)
         return prepared
-
-    def _chunks(self, wanted: Preparation, examples: Iterable[object]) -> Iterator[Chunk]:
-        if wanted.executor is None:
-            return self.reader.read_stream(examples, wanted.processes)
-        return read_by_executor(wanted.executor, self.reader, wanted.recipe, examples)
 
     def fingerprint(self) -> Fingerprint:
         """Returns the fingerprint of how the model reads examples now."""

@@ -200,12 +200,8 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
         first_rows=first_rows,
         slab_rows=slab_rows,
         raw=_raw(plan, batch.wirings, first_source, node_cuts),
-        outputs=Outputs(
-            results=tuple(map(rows, outputs.results)),
-            levels=outputs.levels,
-            metrics=tuple(map(rows, outputs.metrics)),
-            labels=outputs.labels,
-            visits=outputs.visits,
+        outputs=outputs._replace(
+            results=tuple(map(rows, outputs.results)), metrics=tuple(map(rows, outputs.metrics))
         ),
         numbers=numbers,
         all_numbers=all_numbers,

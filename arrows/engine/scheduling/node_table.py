@@ -12,7 +12,7 @@ equal key ascend so that much of what steps read is a range too: a view instead 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -134,8 +134,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
         length=layout.length[place],
         counts=wirings.counts.values,
         first_count=layout.first_count[place],
-        outputs=replace(
-            wirings.outputs,
+        outputs=wirings.outputs._replace(
             results=tuple(map(renumbered, wirings.outputs.results)),
             metrics=tuple(map(renumbered, wirings.outputs.metrics)),
         ),

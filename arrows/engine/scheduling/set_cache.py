@@ -14,8 +14,8 @@ from pathlib import Path
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Chunk, ExampleDigest, Fingerprint, Unhashable
 from arrows.engine.scheduling.prepared_set import Prepared
-from arrows.engine.scheduling.set_file import MappedWirings, write_set
-from arrows.storage import map_columns, read_texts, require_replaceable
+from arrows.engine.scheduling.set_file import MappedWirings, write_wirings
+from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
 from arrows.typesys.quoting import quoted
@@ -59,7 +59,8 @@ class SetCache:
             count: how many there are; None: nobody knows.
 
         Raises:
-            ArrowTypeError: nothing shows which examples they are, or how the model reads; or as `write_set`.
+            ArrowTypeError: nothing shows which examples they are, or how the model reads; or as
+                `write_wirings`.
             ArrowValueError: the file is damaged, or is something else, or of other examples, or of a model
                 that reads otherwise.
             InputError: an example does not fit; there is no file then.
@@ -83,18 +84,14 @@ class SetCache:
             raise self._refusal(f"arrows {version} has written it, and this is arrows {__version__}")
         self._require_same_model(texts, now)
         try:
-            examples = int(texts["examples"])
-        except (KeyError, ValueError):
-            raise self._refusal("it is damaged: it does not say how many examples it has") from None
-        if count is not None and count != examples:
-            raise self._refusal(f"it has {examples:,} examples, and there are {count:,} now")
-        if texts.get("data") != data:
-            raise self._refusal(f"it was made of {_words(texts.get('data', ''))}, and these are others")
-        try:
-            columns = map_columns(self.path)
-            wirings = MappedWirings(columns, texts["layout"], len(self.plan.lowered.constants))
+            names = json.loads(texts["columns"])
+            wirings = MappedWirings(map_columns(self.path), names, len(self.plan.lowered.constants))
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise self._refusal(f"it is damaged: {error}") from None
+        if count is not None and count != len(wirings):
+            raise self._refusal(f"it has {len(wirings):,} examples, and there are {count:,} now")
+        if texts.get("data") != data:
+            raise self._refusal(f"it was made of {_words(texts.get('data', ''))}, and these are others")
         prepared = Prepared(wirings, now)
         prepared.plans.add(self.plan)
         return prepared
@@ -112,16 +109,12 @@ class SetCache:
                 )
             )
         require_replaceable(self.path)
-        found = before
-
-        def texts() -> dict[str, str]:
-            nonlocal found
-            found = self.fingerprint()
-            fingerprint = json.dumps(asdict(found))
-            return {"kind": _KIND, "version": __version__, "data": data, "fingerprint": fingerprint}
-
-        write_set(self.plan, chunks, self.max_nodes, self.path, texts)
-        return found
+        with ColumnWriter(self.path) as writer:
+            names = write_wirings(self.plan, chunks, self.max_nodes, writer)
+            after = self.fingerprint()
+            texts = {"kind": _KIND, "version": __version__, "data": data, "columns": json.dumps(names)}
+            writer.finish({**texts, "fingerprint": json.dumps(asdict(after))})
+        return after
 
     def _data(self, examples: Iterable[object], listed: bool) -> str:
         """Says which examples they are."""

@@ -147,7 +147,7 @@ def result_is(number: Callable[[int], int]) -> Change:
         (column,) = merged.outputs.results
         values = column.values.copy()
         values[-1] = number(merged.slab_rows[plan.results[0]])
-        return replace(merged, outputs=replace(merged.outputs, results=(Column(values, column.offsets),)))
+        return replace(merged, outputs=merged.outputs._replace(results=(Column(values, column.offsets),)))
 
     return change
 

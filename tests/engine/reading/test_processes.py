@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.reading.process_pool import map_chunks
 
 COUNT = 1400
 forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -42,14 +41,15 @@ def examples(rng: np.random.Generator) -> list[dict[str, Any]]:
 @forks
 def test_other_processes_do_the_work_and_the_numbers_are_the_same() -> None:
     sums, some = model(), examples(np.random.default_rng(0))
-    alone = sums(sums.prepare(some))
-    assert set(sums.metrics["here"].values.tolist()) == {1.0}
+    here = sums.prepare(some)
+    assert where(sums, here) == {1.0}
+    alone = sums(here)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         spread_out = sums.prepare(some, processes=3)
     np.testing.assert_array_equal(sums(spread_out), alone)
     np.testing.assert_array_equal(sums(spread_out[[1399, 0, 3]]), alone[[1399, 0, 3]])
-    assert set(sums.metrics["here"].values.tolist()) == {0.0}
+    assert where(sums, spread_out) == {0.0}
 
 
 @forks
@@ -64,44 +64,58 @@ def test_an_example_that_does_not_fit_is_named_as_ever() -> None:
     assert "example 1212: numbers > [1]" in str(alone.value)
 
 
+def where(numbers: ar.Model, prepared: Any) -> set[float]:
+    """{1.0}: this process has read all examples; {0.0}: others have."""
+    numbers(prepared)
+    return set(numbers.metrics["here"].values.tolist())
+
+
 @forks
-def test_a_process_that_is_killed_loses_nothing() -> None:
+def test_a_process_that_is_killed_is_said() -> None:
     here = os.getpid()
 
-    def task(chunk: slice) -> int:
-        if chunk.start == 466 and os.getpid() != here:
+    def number(x: float) -> float:
+        if x == 466 and os.getpid() != here:
             os.kill(os.getpid(), signal.SIGKILL)
-        return chunk.stop
+        return x
 
-    assert map_chunks(task, COUNT, 280, processes=2) == [233, 466, 700, 933, 1166, 1400]
+    numbers = ar.compile(ar.InputTransform(number) >> ar.Scalar())
+    with pytest.raises(
+        ar.ArrowValueError, match=r"(?s)examples \d+ to \d+ in other processes.*BrokenProcess"
+    ):
+        numbers.prepare(range(COUNT), processes=2)
+    assert len(numbers.prepare(range(COUNT))) == COUNT
 
 
 @forks
 def test_beside_another_thread_nothing_is_forked() -> None:
     """It could hold a lock that a forked process would wait for."""
+    sums, some = model(), examples(np.random.default_rng(2))
     done = threading.Event()
     other = threading.Thread(target=done.wait)
     other.start()
     try:
-        assert set(map_chunks(lambda chunk: os.getpid(), COUNT, 280, processes=2)) == {os.getpid()}
+        prepared = sums.prepare(some, processes=2)
     finally:
         done.set()
         other.join()
+    assert where(sums, prepared) == {1.0}
 
 
 INTERRUPTED = """
 import os, signal, sys, time
-from arrows.engine.reading.process_pool import map_chunks
+import arrows as ar
 
 here = os.getpid()
 
-def task(chunk):
+def number(x):
     if os.getpid() != here:
         os.write(1, f"{os.getpid()}\\n".encode())  # at once: print may write the newline apart
         time.sleep(600)
+    return x
 
 try:
-    map_chunks(task, 1000, 500, processes=2)
+    ar.compile(ar.InputTransform(number) >> ar.Scalar()).prepare(range(1000), processes=2)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -133,11 +147,9 @@ def _runs(process: int) -> bool:
 
 
 def test_few_examples_and_none_stay_here() -> None:
-    here: list[slice] = []
-    for count in (0, 1, 100):
-        assert map_chunks(lambda chunk: here.append(chunk) or chunk.stop, count, 512, processes=4) == [count]
-    assert [chunk.start for chunk in here] == [0, 0, 0]
-    sums = model()
+    sums, some = model(), examples(np.random.default_rng(3))
+    for count in (1, 100):
+        assert where(sums, sums.prepare(some[:count], processes=4)) == {1.0}
     assert len(sums.prepare([], processes=4)) == 0
 
 

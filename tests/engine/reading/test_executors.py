@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.reading import executor_chunks
+from arrows.engine.reading import workers
 
 ROOT = Path(__file__).parents[3]
 COUNT = 700  # more than two chunks
@@ -107,7 +107,7 @@ def test_few_chunks_are_under_way_at_a_time(tmp_path: Path) -> None:
             return future
 
     make_model().prepare(examples(), executor=Counting(), cache=tmp_path / "set", data="words")
-    assert taken == 256 * 40 and max(seen) <= 2 * executor_chunks._FEWEST_PENDING
+    assert taken == 256 * 40 and max(seen) <= 2 * workers._FEWEST_PENDING
 
 
 def test_without_cloudpickle_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_worker_that_dies_is_said() -> None:
     model = ar.compile(ar.InputTransform(lambda x: os._exit(3)) >> ar.Scalar())
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         with pytest.raises(
-            ar.ArrowValueError, match=r"(?s)examples 0 to 1 in the executor.*BrokenProcessPool"
+            ar.ArrowValueError, match=r"(?s)examples 0 to 1 in other processes.*BrokenProcessPool"
         ):
             model.prepare([1, 2], executor=executor)
 
@@ -143,7 +143,7 @@ class Dying(Inline):
 @pytest.mark.parametrize("most", [0, 1, 3, 20, 39])
 def test_an_executor_that_breaks_on_the_way_is_said(most: int, tmp_path: Path) -> None:
     model, examples = make_model(), make_examples(256 * 40)
-    reason = rf"(?s)examples {256 * most} to \d+ in the executor.*BrokenExecutor: a worker has died"
+    reason = rf"(?s)examples {256 * most} to \d+ in other processes.*BrokenExecutor: a worker has died"
     for arguments in ({}, {"cache": tmp_path / "set"}):
         with pytest.raises(ar.ArrowValueError, match=reason):
             model.prepare(examples, executor=Dying(most), **arguments)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {root!r})
 import pathlib
-from tests.engine.reading.test_executor_chunks import check
+from tests.engine.reading.test_workers import check
 
 if __name__ == "__main__":
     {imported}
