@@ -15,20 +15,20 @@ import arrows as ar
 from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
-    Compute,
     Gather,
     Instruction,
-    Join,
     LoadConstant,
     LoadKeys,
     LoadParameter,
-    Product,
     Pull,
     RowMap,
     Scatter,
     Store,
     SumRows,
-    View,
+    is_elementwise,
+    is_join,
+    is_product,
+    is_view,
 )
 from arrows.engine.program.program import (
     REGIONS,
@@ -203,9 +203,9 @@ class Symbols:
                 parts = self.expression(made, var)
                 text = listed(parts)
                 names: tuple[str, ...] = ()
-                if isinstance(made, RowMap) and "bias" in text:
+                if is_elementwise(made) and "bias" in text:
                     names = GATES
-                elif isinstance(made, Join) and len(parts) == len(GATES):
+                elif is_join(made) and len(parts) == len(GATES):
                     names = tuple(f"d{gate}" for gate in GATES)
                 elif var in stored:
                     names = (stored[var],)
@@ -239,14 +239,13 @@ class Symbols:
                 return tuple(Part(size, OPERAND_NAMES[number]) for number in made.operands)
             case Pull():
                 return (Part(width, f"d{RESULT_NAMES[made.number]}"),)
-            case SumRows(operand=Var() as operand):
-                return (Part(width, f"sum of {listed(self.parts[operand])} over all rows"),)
-            case SumRows(equation=Equation(operands=(left, right))):
+            case SumRows(summed=Var() as var):
+                return (Part(width, f"sum of {listed(self.parts[var])} over all rows"),)
+            case SumRows(summed=Equation(operands=(left, right))):
                 return (Part(width, f"{joined(self.parts[left])}.T @ {joined(self.parts[right])}"),)
-            case Compute(equation) | RowMap(equations=(equation,)):
-                operands = [self.parts[operand] for operand in equation.operands]
-                attributes: dict[str, Any] = dict(equation.attributes)
-                return self.computed(equation.primitive.name, operands, attributes, width) or plain
+            case Equation(primitive):
+                operands = [self.parts[operand] for operand in made.operands]
+                return self.computed(primitive.name, operands, dict(made.attributes), width) or plain
             case _:
                 return plain
 
@@ -327,7 +326,7 @@ class Explainer:
                 return f"Result {made.number}: it lies where other operations read it."
             case Scatter():
                 return "Leaves it for the gathered rows, which take it when their step runs backwards."
-            case SumRows(operand=None):
+            case SumRows(summed=Equation()):
                 return "Summed over all rows of the batch: one product of two matrices."
             case SumRows():
                 return "Summed over all rows of the batch."
@@ -335,29 +334,29 @@ class Explainer:
                 return "Part of the parameter's gradient: rows with their numbers."
             case Accumulate():
                 return "Goes there, where other operations add theirs."
-            case View():
-                return "A view: no copy." if self.region != "once" else "A view of the parameter: no copy."
-            case Product():
-                return self.product(made)
-            case Join():
-                return "Parts side by side: what lies in its range already is not copied."
-            case RowMap() if len(made.equations) > 1:
-                return "One loop over the rows, compiled: what is between stays in registers."
             case RowMap():
+                return "One loop over the rows, compiled: what is between stays in registers."
+            case Equation() if is_view(made):
+                return "A view: no copy." if self.region != "once" else "A view of the parameter: no copy."
+            case Equation() if is_product(made):
+                return self.product(made)
+            case Equation() if is_join(made):
+                return "Parts side by side: what lies in its range already is not copied."
+            case Equation() if is_elementwise(made):
                 return self.elementwise(made)
-            case Compute():
-                return f"The primitive `{made.equation.primitive.name}`, by its kernel."
+            case Equation():
+                return f"The primitive `{made.primitive.name}`, by its kernel."
 
-    def product(self, made: Product) -> str:
+    def product(self, made: Equation) -> str:
         """What a product is of."""
         shared = [var for var in made.reads if var.rows == INVARIANT]
         if shared:
             return f"All rows of the step times the matrix `%{shared[0].id}`: one product."
         return "A product for each row."
 
-    def elementwise(self, made: RowMap) -> str:
+    def elementwise(self, made: Equation) -> str:
         """How an element-wise equation runs."""
-        result, memory = made.results[0], self.program.memory
+        result, memory = made.result, self.program.memory
         over = [var for var in made.reads if isinstance(memory.get(var), Scratch)]
         if any(memory[var] == memory.get(result) and var.type == result.type for var in over):
             over = [var for var in over if memory[var] == memory[result]]

@@ -9,7 +9,6 @@ import arrows as ar
 from arrows.engine import reference
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.program import Program
-from arrows.engine.program.instructions import equations_of
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
 from tests.compare import close, dense
@@ -126,12 +125,7 @@ def programs(
 
 def equation_names(program: Program, *regions: str) -> list[str]:
     """What the equations of a program compute; without ``regions``, of all of them."""
-    return [
-        equation.primitive.name
-        for region, instruction in program
-        if not regions or region in regions
-        for equation in equations_of(instruction)
-    ]
+    return [equation.primitive.name for equation in program.equations(*regions)]
 
 
 def plain(result: Any) -> Any:

@@ -43,6 +43,16 @@ class Equation:
     attributes: tuple[tuple[str, Hashable], ...]
     result: Var
 
+    @property
+    def reads(self) -> tuple[Var, ...]:
+        """What the equation reads: its operands."""
+        return self.operands
+
+    @property
+    def writes(self) -> tuple[Var, ...]:
+        """What it makes: its result."""
+        return (self.result,)
+
     def __str__(self) -> str:
         arguments = [f"%{operand.id}" for operand in self.operands]
         arguments += [f"{name}={value!r}" for name, value in self.attributes]

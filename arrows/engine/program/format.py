@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from arrows.engine.program.instructions import (
     Accumulate,
-    Compute,
     Gather,
     Instruction,
     LoadConstant,
@@ -18,7 +17,6 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
-    instruction_of,
 )
 from arrows.ops import INVARIANT, ROW, Equation, Var
 from arrows.ops.arrays import HostArray
@@ -62,19 +60,14 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
             return [f"{var(instruction.result)} = dropout keys"]
         case Gather():
             return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
-        case RowMap() if instruction != instruction_of(instruction.equations[0]):
+        case RowMap():
             lines = [f"  {var(each.result)} = {_call(each)}" for each in instruction.equations]
             return ["map", *lines, f"-> {names(instruction.results)}"]
-        case RowMap():
-            return [f"{var(instruction.results[0])} = {_call(instruction.equations[0])}"]
-        case Compute():
-            word = "" if instruction == instruction_of(instruction.equation) else "call "
-            return [f"{var(instruction.result)} = {word}{_call(instruction.equation)}"]
-        case SumRows():
-            words = "sum sparse" if instruction.sparse else "sum"
-            if instruction.equation is not None:
-                return [f"{var(instruction.result)} = {words} {_call(instruction.equation)}"]
-            return [f"{var(instruction.result)} = {words} {names(instruction.reads)}"]
+        case Equation():
+            return [f"{var(instruction.result)} = {_call(instruction)}"]
+        case SumRows(result, summed, sparse):
+            of = names((summed,)) if isinstance(summed, Var) else _call(summed)
+            return [f"{var(result)} = {'sum sparse' if sparse else 'sum'} {of}"]
         case Store():
             return [f"result {instruction.number} = {names(instruction.reads)}"]
         case Pull():

@@ -1,14 +1,15 @@
-"""The instructions of a program: a dozen kinds, in single-assignment form over typed values.
+"""The instructions of a program: equations, and what stands between them and the rest of a batch.
 
-A value is a `Var`: a number, the type of one row, and its level, which says what counts its rows: nothing
-(`INVARIANT`), the operation's rows (`ROW`), or the elements of a sequence of its input.
+They are in single-assignment form over typed values.  A value is a `Var`: a number, the type of one row, and
+its level, which says what counts its rows: nothing (`INVARIANT`), the operation's rows (`ROW`), or the
+elements of a sequence of its input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 from arrows.ops import Equation, Parameter, Var
 from arrows.ops.arrays import HostArray
@@ -84,52 +85,6 @@ class Gather(_Source):
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
-    """One equation: ``%2: float32[3] row = add(%0, %1)``.  Its subclasses say how it runs."""
-
-    equation: Equation
-
-    @property
-    def result(self) -> Var:
-        """The value that the equation gives."""
-        return self.equation.result
-
-    @property
-    def reads(self) -> tuple[Var, ...]:
-        """The values that the instruction reads."""
-        return self.equation.operands
-
-    @property
-    def writes(self) -> tuple[Var, ...]:
-        """The values that the instruction makes."""
-        return (self.equation.result,)
-
-
-class Product(Compute):
-    """A product of vectors and matrices: ``matmul``, ``outer``, ``dot``."""
-
-    __slots__ = ()
-
-
-class View(Compute):
-    """A value that shows its operand's memory in another way: a slice, a transpose, a reshape."""
-
-    __slots__ = ()
-
-
-class Join(Compute):
-    """A ``concat``, whose parts may be computed in place."""
-
-    __slots__ = ()
-
-
-class Call(Compute):
-    """Any other primitive, run by its kernel."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RowMap:
     """Element-wise equations that run as one loop over rows; slices and joins of vectors may stand between.
 
@@ -140,10 +95,8 @@ class RowMap:
           %4: float32[3] row = tanh(%3)
         -> %4
 
-    A lone equation is written as itself.
-
     Attributes:
-        equations: in order.
+        equations: in order, two or more.
         results: those of their results that are read outside.
     """
 
@@ -170,28 +123,27 @@ class SumRows:
 
     Attributes:
         result: without rows.
-        operand: what is summed; None where an equation is.
-        equation: its result, the rows, is named by nothing else.
+        summed: a value; or an equation, whose result, the rows, is named by nothing else.
         sparse: whether the value may be row-sparse (``sum sparse scatter_row(...)``).
     """
 
     result: Var
-    operand: Var | None
-    equation: Equation | None = None
+    summed: Var | Equation
     sparse: bool = False
 
     @property
     def reads(self) -> tuple[Var, ...]:
         """The values that the instruction reads."""
-        if self.equation is not None:
-            return self.equation.operands
-        assert self.operand is not None
-        return (self.operand,)
+        return (self.summed,) if isinstance(self.summed, Var) else self.summed.operands
 
     @property
     def writes(self) -> tuple[Var, ...]:
         """The values that the instruction makes."""
         return (self.result,)
+
+    def is_of(self, primitive: str) -> bool:
+        """Whether an equation of this primitive is summed."""
+        return isinstance(self.summed, Equation) and self.summed.primitive.name == primitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +196,7 @@ Instruction: TypeAlias = (
     | LoadParameter
     | LoadKeys
     | Gather
-    | Compute
+    | Equation
     | RowMap
     | SumRows
     | Store
@@ -252,31 +204,32 @@ Instruction: TypeAlias = (
     | Scatter
     | Accumulate
 )
+"""Most are equations.  How one runs, its primitive says: see the functions below."""
 
 
-def instruction_of(equation: Equation) -> Instruction:
-    """The instruction that runs one equation."""
-    primitive = equation.primitive
-    if primitive.name in {"matmul", "outer", "dot"}:
-        return Product(equation)
-    if primitive.name == "concat":
-        return Join(equation)
-    if primitive.view:
-        return View(equation)
-    if primitive.elementwise:
-        return RowMap((equation,), (equation.result,))
-    return Call(equation)
+def is_product(instruction: Instruction) -> TypeGuard[Equation]:
+    """Whether it is a product of vectors and matrices."""
+    return isinstance(instruction, Equation) and instruction.primitive.name in {"matmul", "outer", "dot"}
 
 
-def equations_of(instruction: Instruction) -> tuple[Equation, ...]:
-    """The equations that an instruction is made of."""
-    if isinstance(instruction, RowMap):
-        return instruction.equations
-    if isinstance(instruction, Compute):
-        return (instruction.equation,)
-    if isinstance(instruction, SumRows) and instruction.equation is not None:
-        return (instruction.equation,)
-    return ()
+def is_view(instruction: Instruction) -> TypeGuard[Equation]:
+    """Whether it is an equation whose result lies in the memory of its operand."""
+    return isinstance(instruction, Equation) and instruction.primitive.view
+
+
+def is_join(instruction: Instruction) -> TypeGuard[Equation]:
+    """Whether it is a `concat`: its operands may be computed where they go."""
+    return isinstance(instruction, Equation) and instruction.primitive.name == "concat"
+
+
+def is_elementwise(instruction: Instruction) -> TypeGuard[Equation]:
+    """Whether it is an equation that may write over an operand, and run in a loop with others."""
+    return isinstance(instruction, Equation) and instruction.primitive.elementwise
+
+
+def attribute(equation: Equation, name: str) -> Any:
+    """One attribute of an equation: `concat`'s ``axis``."""
+    return dict(equation.attributes)[name]
 
 
 def closure(roots: Iterable[Var], instructions: Sequence[Instruction]) -> set[Var]:
@@ -295,19 +248,14 @@ def closure(roots: Iterable[Var], instructions: Sequence[Instruction]) -> set[Va
 def with_operands(instruction: Instruction, new: Mapping[Var, Var]) -> Instruction:
     """The instruction, reading other values in the place of some."""
     match instruction:
-        case Compute(equation):
-            return type(instruction)(_reading(equation, new))
-        case RowMap(equations, results):
-            return RowMap(tuple(_reading(equation, new) for equation in equations), results)
-        case SumRows(equation=Equation() as equation):
-            return replace(instruction, equation=_reading(equation, new))
-        case SumRows(operand=Var() as operand) | Store(_, operand) | Scatter(_, operand):
-            return replace(instruction, operand=new.get(operand, operand))
-        case Accumulate(operand=operand):
-            return replace(instruction, operand=new.get(operand, operand))
+        case Equation(operands=operands):
+            return replace(instruction, operands=tuple(new.get(var, var) for var in operands))
+        case SumRows(summed=Equation(operands=operands) as summed):
+            summed = replace(summed, operands=tuple(new.get(var, var) for var in operands))
+            return replace(instruction, summed=summed)
+        case SumRows(summed=Var() as var):
+            return replace(instruction, summed=new.get(var, var))
+        case Store(operand=var) | Scatter(operand=var) | Accumulate(operand=var):
+            return replace(instruction, operand=new.get(var, var))
         case _:
             return instruction
-
-
-def _reading(equation: Equation, new: Mapping[Var, Var]) -> Equation:
-    return replace(equation, operands=tuple(new.get(var, var) for var in equation.operands))

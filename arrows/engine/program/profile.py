@@ -13,16 +13,17 @@ from dataclasses import dataclass, field
 from arrows.engine.planning import Plan
 from arrows.engine.program.format import OwnerName
 from arrows.engine.program.instructions import (
-    Call,
     Gather,
     Instruction,
-    Product,
     Pull,
     Scatter,
     SumRows,
+    is_join,
+    is_product,
 )
 from arrows.engine.program.program import Program
 from arrows.engine.scheduling import Merged
+from arrows.ops import Equation
 from arrows.typesys import ArrowValueError
 
 PARTS = (
@@ -196,19 +197,21 @@ class Clock:
 def part_of(instruction: Instruction) -> str:
     """The part that an instruction's time goes to."""
     match instruction:
-        case Product():
-            return "matmul"
         case Gather():
             return "gather"
         case Scatter() | Pull():
             return "scatter"
         case SumRows():
             return "sums"
-        case Call(equation) if equation.primitive.name in _GATHERS:
+        case Equation(primitive) if is_product(instruction):
+            return "matmul"
+        case Equation(primitive) if primitive.name in _GATHERS:
             return "gather"
-        case Call(equation) if equation.primitive.segmented:
+        case Equation(primitive) if primitive.segmented:
             return "segment"
-        case Call(equation) if not equation.primitive.elementwise:
+        case Equation(primitive) if primitive.elementwise or primitive.view or is_join(instruction):
+            return "element-wise"
+        case Equation():
             return "other"
         case _:
             return "element-wise"

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
-from arrows.engine.program.instructions import Gather, Instruction, Scatter, equations_of
-from arrows.ops import Var
+from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, SumRows
+from arrows.ops import Equation, Var
 from arrows.typesys import types as T
 
 REGIONS = ("once", "early", "step", "step_back", "late", "deferred")
@@ -269,11 +269,23 @@ class Program:
             for instruction in self.region(name):
                 yield name, instruction
 
+    def equations(self, *regions: str) -> Iterator[Equation]:
+        """All equations of some regions, or of all: those of loops and of sums too."""
+        for region, instruction in self:
+            if not regions or region in regions:
+                match instruction:
+                    case Equation():
+                        yield instruction
+                    case RowMap(equations):
+                        yield from equations
+                    case SumRows(summed=Equation() as equation):
+                        yield equation
+
     @property
     def next_number(self) -> int:
         """A number that no value has, nor any after it."""
         values = [var for _, instruction in self for var in (*instruction.writes, *instruction.reads)]
-        values += [equation.result for _, instruction in self for equation in equations_of(instruction)]
+        values += [equation.result for equation in self.equations()]
         return max((var.id for var in values), default=-1) + 1
 
     @cached_property

@@ -8,11 +8,8 @@ from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
-    Call,
-    Compute,
     Gather,
     Instruction,
-    Join,
     LoadConstant,
     LoadKeys,
     LoadParameter,
@@ -21,13 +18,14 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
-    View,
-    instruction_of,
+    is_elementwise,
+    is_join,
+    is_view,
 )
 from arrows.engine.program.program import Distinct, Operand, Program
 from arrows.engine.program.verify_equation import Violation, check_equation, expect
 from arrows.engine.program.verify_memory import MemoryChecker
-from arrows.ops import INVARIANT, ROW, Var
+from arrows.ops import INVARIANT, ROW, Equation, Var
 from arrows.typesys import types as T
 
 _REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
@@ -157,11 +155,11 @@ class _Checker:
                 self._sum(instruction)
             case RowMap():
                 self._map(instruction)
-            case Compute():
-                self._compute(instruction)
+            case Equation():
+                check_equation(instruction)
         for var in instruction.writes:
             self._write(region, var)
-        if isinstance(instruction, View) and region != "once":
+        if is_view(instruction) and region != "once":
             self.views.add(instruction.result)
         if isinstance(instruction, SumRows) and instruction.sparse:
             self.sparse.add(instruction.result)
@@ -289,22 +287,21 @@ class _Checker:
         expect(instruction.operand, T.Tensor(sizes, instruction.spec.dtype), INVARIANT, "the region")
 
     def _sum(self, instruction: SumRows) -> None:
-        if (instruction.operand is None) == (instruction.equation is None):
-            raise Violation("a sum is of a value or of an equation")
-        summed = instruction.operand
-        if instruction.equation is not None:
-            check_equation(instruction.equation)
-            summed = instruction.equation.result
-        if summed is None or summed.rows == INVARIANT:
-            raise Violation("what is summed has no rows")
-        if instruction.sparse and instruction.equation is None:
+        summed = instruction.summed
+        if isinstance(summed, Equation):
+            check_equation(summed)
+            summed = summed.result
+        elif instruction.sparse:
             raise Violation("the sum of a value is not row-sparse")
+        if summed.rows == INVARIANT:
+            raise Violation("what is summed has no rows")
         expect(instruction.result, summed.type, INVARIANT, "the sum")
 
     def _map(self, instruction: RowMap) -> None:
         inside: list[Var] = []
         for equation in instruction.equations:
-            if not self.program.kernels and not isinstance(instruction_of(equation), (RowMap, View, Join)):
+            elementwise = is_elementwise(equation) or is_view(equation) or is_join(equation)
+            if not self.program.kernels and not elementwise:
                 raise Violation(f"{equation.primitive.name} is not element-wise")
             if late := [var for var in equation.operands if var not in inside and var not in self.home]:
                 raise Violation(f"%{late[0].id} is read before it is made")
@@ -316,9 +313,3 @@ class _Checker:
             raise Violation("one loop runs over rows of one level")
         if not instruction.results or not set(instruction.results) <= set(inside):
             raise Violation("its results are not among its equations'")
-
-    def _compute(self, instruction: Compute) -> None:
-        check_equation(instruction.equation)
-        usual = type(instruction)
-        if usual is not Call and not isinstance(instruction_of(instruction.equation), usual):
-            raise Violation(f"{instruction.equation.primitive.name} is no {type(instruction).__name__}")

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from arrows.engine.program.boxes import overlap, whole
 from arrows.engine.program.instructions import (
-    Compute,
     Gather,
     Instruction,
     LoadKeys,
@@ -17,8 +16,7 @@ from arrows.engine.program.instructions import (
     RowMap,
     Scatter,
     Store,
-    View,
-    equations_of,
+    is_view,
 )
 from arrows.engine.program.program import (
     REGIONS,
@@ -111,10 +109,10 @@ class MemoryChecker:
         for var in instruction.writes:
             self._check_memory(region, instruction, var)
         match instruction:
-            case View():
+            case Equation() if is_view(instruction):
                 self._read(region, instruction.reads[0])
-                self.views[instruction.result] = self._view(instruction.equation)
-            case Compute() | RowMap():
+                self.views[instruction.result] = self._view(instruction)
+            case Equation() | RowMap():
                 self._run(region, instruction)
             case Gather(var) | Pull(var) if var in self.memory:
                 self._write(var, self._place(var))
@@ -138,8 +136,8 @@ class MemoryChecker:
 
     def _check_memory(self, region: str, instruction: Instruction, var: Var) -> None:
         """Checks that a value has memory if it needs it, and that this is of its shape."""
-        needs = var.rows != INVARIANT and isinstance(instruction, (Compute, RowMap))
-        needs = needs and not isinstance(instruction, View)
+        needs = var.rows != INVARIANT and isinstance(instruction, (Equation, RowMap))
+        needs = needs and not is_view(instruction)
         if var not in self.memory:
             if needs:
                 raise Violation(f"%{var.id} has no memory")
@@ -267,9 +265,9 @@ class MemoryChecker:
                     raise Violation(f"%{owner.id} is read, and {_name(by)} has overwritten it")
         return place
 
-    def _run(self, region: str, instruction: Compute | RowMap) -> None:
+    def _run(self, region: str, instruction: Equation | RowMap) -> None:
         """Plays the equations of an instruction through."""
-        equations = equations_of(instruction)
+        equations = instruction.equations if isinstance(instruction, RowMap) else (instruction,)
         parts = {part for equation in equations for part in _parts(equation)}
         if len(equations) > 1:  # one loop: results are written while all of this is read
             for var in instruction.reads:

@@ -235,12 +235,8 @@ def bytes_beside(executor: Executor, planned: PlannedBatch, sizes: Mapping[tuple
     if executor.receiving:
         for operation in planned.operations.values():
             for instruction in operation.code.code.program.region("deferred"):
-                if (
-                    isinstance(instruction, SumRows)
-                    and instruction.sparse
-                    and instruction.equation is not None
-                ):
-                    rows, index = instruction.equation.operands
+                if isinstance(instruction, SumRows) and instruction.sparse:
+                    rows, index = instruction.reads
                     for var, copies in ((rows, 4), (index, 8)):
                         count = prod(operation.shape(max(rows.rows, index.rows), ()))
                         total += copies * count * _row_bytes(var.type)

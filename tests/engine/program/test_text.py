@@ -38,7 +38,7 @@ step
     %10: float32[2] row in %16[..., 2:4] = add(%9, %2)
   -> %9, %10
   %16: float32[4] row in result 0 = concat(%9, %10, axis=-1)
-  %17: float32[2] row in scratch 0 = call add(%9, %10)
+  %17: float32[2] row in scratch 0 = add(%9, %10)
   %18: float32[2, 2] row in %19[..., 0:2, :] = outer(%9, %10)
   result 0 = %16
 step_back

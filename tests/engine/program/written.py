@@ -161,14 +161,12 @@ class _Reader:
                 return made.Gather(result, _numbers(rest))
             case "gradient":
                 return made.Pull(result, int(rest))
-            case "call":
-                return made.Call(self._equation(left, rest))
             case "sum":
                 sparse, rest = rest.startswith("sparse "), rest.removeprefix("sparse ")
                 if rest.startswith("%"):
-                    return made.SumRows(result, *self._reads(rest), sparse=sparse)
-                return made.SumRows(result, None, self._summed(rest, result.type), sparse)
-        return made.instruction_of(self._equation(left, right))
+                    return made.SumRows(result, *self._reads(rest), sparse)
+                return made.SumRows(result, self._summed(rest, result.type), sparse)
+        return self._equation(left, right)
 
     def _equation(self, left: str, right: str) -> Equation:
         (result,) = self._reads(left.partition(":")[0])

@@ -24,14 +24,13 @@ from arrows.engine.program.instructions import (
     Gather,
     Instruction,
     LoadKeys,
-    Product,
     Pull,
     RowMap,
     Scatter,
     Store,
     SumRows,
-    View,
-    instruction_of,
+    is_product,
+    is_view,
 )
 from arrows.engine.program.program import Held, Program, PulledRows, ResultRows, ScatterRows, Scratch
 from arrows.ops import INVARIANT, Equation, Var
@@ -75,12 +74,14 @@ class _LaunchWriter(RegionWriter):
             case Pull(var, number):
                 if isinstance(self.program.memory.get(var), PulledRows):
                     self._launch(instruction, f"pull({number}, ")
-            case View(equation) if equation.result.rows == INVARIANT:
-                self._view(equation)  # of a sum over rows
-            case View() | LoadKeys():
-                pass  # kernels look through views; what else reads one makes it (`_ready`)
-            case Product(equation):
-                if not self._product(equation):
+            case Equation() if is_view(instruction):
+                if instruction.result.rows == INVARIANT:
+                    self._view(instruction)  # of a sum over rows
+                # Kernels look through others; what else reads one makes it (`_ready`).
+            case LoadKeys():
+                pass
+            case Equation() if is_product(instruction):
+                if not self._product(instruction):
                     self._by_arrays(instruction)
             case SumRows():
                 if not self._sum_in_product(instruction):
@@ -152,8 +153,7 @@ class _LaunchWriter(RegionWriter):
         gather = table_index(self.program, instruction)
         if gather is None:
             return otherwise
-        assert instruction.equation is not None
-        x = instruction.equation.operands[0]
+        x = instruction.reads[0]
         rows = row_matrix(self.program, x)
         vectors = None if rows is None else flat(rows, x.type.size)
         if vectors is None:
@@ -178,8 +178,8 @@ class _LaunchWriter(RegionWriter):
             super()._write(instruction)
             return
         for equation in instruction.equations:
-            self.values.made_by[equation.result] = inner = instruction_of(equation)
-            super()._write(inner)
+            self.values.made_by[equation.result] = equation
+            super()._write(equation)
 
     def _ready(self, var: Var) -> None:
         """Sees to it that a value can be named: gathers it, looks through views, adds what readers left."""
@@ -190,10 +190,10 @@ class _LaunchWriter(RegionWriter):
                 self._lying_together(var)
             return
         match self.values.made_by.get(var):
-            case View(equation):
-                self._ready(equation.operands[0])
+            case Equation() as view if is_view(view):
+                self._ready(view.operands[0])
                 if self.values.rows(var) is None:
-                    super()._view(equation)
+                    super()._view(view)
             case Gather() as gather:
                 self._take(gather)
             case Pull() as pull:

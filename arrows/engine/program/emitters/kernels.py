@@ -11,7 +11,7 @@ from arrows.engine.device.jit import compiled
 from arrows.engine.program.emitters.loops import python_source
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import RowMap, SumRows
-from arrows.ops import INVARIANT, Equation, RowSparse
+from arrows.ops import INVARIANT, Equation, RowSparse, Var
 from arrows.ops.arrays import Array, ArrayModule
 from arrows.ops.primitive import Run, SumRun
 from arrows.ops.sums import sum_rows
@@ -72,8 +72,8 @@ class Kernels:
     def sum_rows(self, instruction: SumRows, operands: Sequence[str], out: str | None) -> str:
         """A call that sums over rows; arguments as of `call`."""
         arguments = [*operands] if out is None else [*operands, f"out={out}"]
-        equation = instruction.equation
-        if equation is None:
+        equation = instruction.summed
+        if isinstance(equation, Var):
             return f"{self.add(sum_rows, 'sum_rows')}({', '.join(arguments)})"
         has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
         types = tuple(operand.type for operand in equation.operands)

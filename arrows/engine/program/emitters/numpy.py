@@ -23,18 +23,17 @@ from arrows.engine.program.emitters.values import Values, shape_code, suffix, wr
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
-    Compute,
     Gather,
     Instruction,
-    Join,
     LoadKeys,
     Pull,
     RowMap,
     Scatter,
     Store,
     SumRows,
-    View,
-    instruction_of,
+    attribute,
+    is_join,
+    is_view,
 )
 from arrows.engine.program.program import Program, RangeOf, ResultRows, ScatterRows
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
@@ -186,19 +185,21 @@ class RegionWriter:
                 self.values.name(instruction.operand)
             case SumRows():
                 self._sum_rows(instruction)
-            case RowMap(equations, results) if self.jit and len(equations) > 1:
+            case RowMap(_, results) if self.jit:
                 arguments = [self.values.name(var) for var in (*instruction.reads, *results)]
                 self.body.append(self.kernels.loops(instruction, arguments))
-            case RowMap(equations, _) if len(equations) > 1:
+            case RowMap(equations, _):
                 for equation in equations:
-                    self.values.made_by[equation.result] = inner = instruction_of(equation)
-                    self._write(inner)
-            case View(equation):
-                self._view(equation)
-            case Join(equation) if any(self._lies_in(var, equation.result) for var in equation.operands):
-                self._rest_of_join(equation)
-            case Compute(equation) | RowMap((equation,), _):
-                self._compute(equation)
+                    self.values.made_by[equation.result] = equation
+                    self._write(equation)
+            case Equation() if is_view(instruction):
+                self._view(instruction)
+            case Equation(operands=operands) if is_join(instruction) and any(
+                self._lies_in(var, instruction.result) for var in operands
+            ):
+                self._rest_of_join(instruction)
+            case Equation():
+                self._compute(instruction)
             case _:
                 raise AssertionError(instruction)
 
@@ -291,7 +292,7 @@ class RegionWriter:
 
     def _rest_of_join(self, equation: Equation) -> None:
         """Copies the parts that do not lie in their range already."""
-        axis: Any = dict(equation.attributes)["axis"]
+        axis: int = attribute(equation, "axis")
         start = 0
         for var in equation.operands:
             stop = start + var.type.shape[axis]

@@ -8,8 +8,9 @@ from typing import Any
 
 from arrows.engine.device import Device
 from arrows.engine.program.emitters.kernels import Kernels
-from arrows.engine.program.instructions import Compute, LoadConstant, LoadParameter, RowMap
+from arrows.engine.program.instructions import LoadConstant, LoadParameter
 from arrows.engine.program.program import Program
+from arrows.ops import Equation
 from arrows.ops.arrays import Array, HostArray
 
 
@@ -41,8 +42,8 @@ def emit_once(program: Program, device: Device) -> OnceCode:
             case LoadParameter():
                 value = f"parameters[{parameters}]"
                 parameters += 1
-            case Compute(equation) | RowMap((equation,)):
-                value = kernels.call(equation, [f"v{operand.id}" for operand in equation.operands])
+            case Equation(operands=operands):
+                value = kernels.call(instruction, [f"v{operand.id}" for operand in operands])
             case _:
                 raise AssertionError(instruction)
         lines.append(f"    v{var.id} = {value}")

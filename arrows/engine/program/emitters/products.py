@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix
 from arrows.engine.program.instructions import SumRows
 from arrows.engine.program.program import Program
-from arrows.ops import INVARIANT, Equation
+from arrows.ops import INVARIANT, Equation, Var
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +51,9 @@ def step_product(program: Program, equation: Equation) -> StepProduct | None:
 
 def summed_outer(program: Program, instruction: SumRows) -> tuple[RowMatrix, RowMatrix] | None:
     """The two matrices of a sum of outer products over all rows; None if it is none."""
-    equation = instruction.equation
-    if equation is None or equation.primitive.name != "outer" or instruction.sparse:
+    if not instruction.is_of("outer"):
         return None
-    a, b = (row_matrix(program, operand) for operand in equation.operands)
+    a, b = (row_matrix(program, operand) for operand in instruction.reads)
     if a is None or b is None or a.level != b.level or (a.height, b.height) != (1, 1):
         return None
     return a, b
@@ -62,10 +61,10 @@ def summed_outer(program: Program, instruction: SumRows) -> tuple[RowMatrix, Row
 
 def summed_rows(program: Program, instruction: SumRows) -> RowMatrix | None:
     """The matrix of a sum of a value over all rows; None if it is none."""
-    if instruction.operand is None:
+    if not isinstance(instruction.summed, Var):
         return None
-    rows = row_matrix(program, instruction.operand)
-    return None if rows is None else flat(rows, instruction.operand.type.size)
+    rows = row_matrix(program, instruction.summed)
+    return None if rows is None else flat(rows, instruction.summed.type.size)
 
 
 def _as_matrix(rows: RowMatrix, height: int, width: int) -> RowMatrix | None:

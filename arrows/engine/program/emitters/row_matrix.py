@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arrows.engine.program.emitters.arguments import Argument, RowsOf
-from arrows.engine.program.instructions import SumRows, View
+from arrows.engine.program.instructions import SumRows, is_view
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, Equation, Var
 
@@ -41,11 +41,7 @@ def row_matrix(program: Program, var: Var) -> RowMatrix | None:
         program: with memory.
         var: of numbers, vectors or matrices.
     """
-    views = {
-        instruction.result: instruction.equation
-        for _, instruction in program
-        if isinstance(instruction, View)
-    }
+    views = {instruction.result: instruction for _, instruction in program if is_view(instruction)}
     return _row_matrix(program, views, var)
 
 
@@ -105,10 +101,9 @@ def _part(whole: RowMatrix | None, var: Var, start: int, stop: int) -> RowMatrix
 
 def table_index(program: Program, instruction: SumRows) -> int | None:
     """The number of the gather that reads the rows of a table to which a sum goes, if one does."""
-    equation = instruction.equation
-    if equation is None or equation.primitive.name != "scatter_row":
+    if not instruction.is_of("scatter_row"):
         return None
-    x, index = equation.operands
+    x, index = instruction.reads
     if x.rows != index.rows or index.type.shape != () or instruction.result.type.shape[1:] != x.type.shape:
         return None
     number = program.gather_numbers.get(index)

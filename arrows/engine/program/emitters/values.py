@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.engine.program.instructions import Instruction, LoadKeys, Pull, View
+from arrows.engine.program.instructions import Instruction, LoadKeys, Pull, is_view
 from arrows.engine.program.program import (
     GatheredRows,
     Held,
@@ -152,8 +152,8 @@ class Values:
                         array = self.bound(f"gradients{number}", f"arrays.gradients[{number}]")
                     case LoadKeys():
                         array = self.bound("keys", "arrays.keys")
-                    case View(equation):
-                        return self._rows_of_view(equation)
+                    case Equation() as view if is_view(view):
+                        return self._rows_of_view(view)
                     case _:
                         return None
         return Rows(array, var.rows, contiguous=True, scratch=scratch)

@@ -32,14 +32,16 @@ from itertools import count
 from arrows.engine.program.instructions import (
     Gather,
     Instruction,
-    Join,
     LoadKeys,
-    Product,
     Pull,
     RowMap,
     Store,
     SumRows,
-    View,
+    attribute,
+    is_elementwise,
+    is_join,
+    is_product,
+    is_view,
 )
 from arrows.engine.program.program import (
     REGIONS,
@@ -77,7 +79,7 @@ def allocate(program: Program, *, reuse: bool = True) -> Program:
 
 def _computed(instruction: Instruction) -> tuple[Var, ...]:
     """The values with rows that an instruction computes, which need memory."""
-    if isinstance(instruction, (Gather, LoadKeys, Pull, View)):
+    if isinstance(instruction, (Gather, LoadKeys, Pull)) or is_view(instruction):
         return ()
     return tuple(var for var in instruction.writes if var.rows != INVARIANT)
 
@@ -127,9 +129,9 @@ def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory
     for name in ("early", "late"):
         computed = {var for instruction in program.region(name) for var in _computed(instruction)}
         for instruction in reversed(program.region(name)):
-            if not isinstance(instruction, RowMap) or len(instruction.equations) > 1:
+            if not is_elementwise(instruction):
                 continue
-            (result,) = instruction.results
+            result = instruction.result
             place = beneath.get(result, memory.get(result))
             if not isinstance(place, Held):
                 continue
@@ -143,13 +145,9 @@ def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory
 def _readers(program: Program) -> dict[Var, list[tuple[str, Instruction]]]:
     """What reads each value, itself or a view of it, with the region."""
     readers: dict[Var, list[tuple[str, Instruction]]] = {}
-    shows = {
-        instruction.result: instruction.reads[0]
-        for _, instruction in program
-        if isinstance(instruction, View)
-    }
+    shows = {instruction.result: instruction.reads[0] for _, instruction in program if is_view(instruction)}
     for name, instruction in program:
-        if not isinstance(instruction, View):
+        if not is_view(instruction):
             for var in dict.fromkeys(instruction.reads):
                 while var in shows:
                     readers.setdefault(var, []).append((name, instruction))
@@ -164,7 +162,9 @@ def _copied_gathers(program: Program) -> set[Var]:
     return {
         gather.result
         for _, gather in program.gathers
-        if any(isinstance(reader, (Product, SumRows)) for _, reader in readers.get(gather.result, ()))
+        if any(
+            isinstance(reader, SumRows) or is_product(reader) for _, reader in readers.get(gather.result, ())
+        )
     }
 
 
@@ -175,7 +175,8 @@ def _pulled(program: Program) -> dict[Var, Memory]:
     for name, instruction in program:
         if isinstance(instruction, Pull):
             reads = readers.get(instruction.result, [])
-            loaded = len(reads) == 1 and reads[0][0] == name and isinstance(reads[0][1], RowMap)
+            loaded = len(reads) == 1 and reads[0][0] == name
+            loaded = loaded and (isinstance(reads[0][1], RowMap) or is_elementwise(reads[0][1]))
             if not loaded:
                 memory[instruction.result] = PulledRows(instruction.number)
     return memory
@@ -187,16 +188,11 @@ def _parts_of_joins(program: Program, memory: Mapping[Var, Memory]) -> dict[Var,
     uses = Counter(var for _, instruction in program for var in instruction.reads)
     parts: dict[Var, Memory] = {}
     for name in program.regions:
-        elementwise = {
-            instruction.results[0]
-            for instruction in program.region(name)
-            if isinstance(instruction, RowMap) and len(instruction.equations) == 1
-        }
+        elementwise = {each.result for each in program.region(name) if is_elementwise(each)}
         for instruction in program.region(name):
-            if not isinstance(instruction, Join) or instruction.result.rows == INVARIANT:
+            if not is_join(instruction) or instruction.result.rows == INVARIANT:
                 continue
-            axis = dict(instruction.equation.attributes)["axis"]
-            assert isinstance(axis, int)
+            axis: int = attribute(instruction, "axis")
             start = 0
             for var in instruction.reads:
                 stop = start + var.type.shape[axis]
@@ -212,9 +208,7 @@ def _scratch(
 ) -> tuple[list[Slot], dict[Var, Memory]]:
     """The scratch arrays of a region, and the values that lie in them; ``copied`` gathers are among these."""
     shows = {var: place.whole for var, place in memory.items() if isinstance(place, RangeOf)}
-    shows |= {
-        instruction.result: instruction.reads[0] for instruction in region if isinstance(instruction, View)
-    }
+    shows |= {instruction.result: instruction.reads[0] for instruction in region if is_view(instruction)}
 
     def owner(var: Var) -> Var:
         """The value whose memory ``var`` lies in."""
@@ -236,13 +230,9 @@ def _scratch(
             free.setdefault(slots[number], []).append(number)
 
     for position, instruction in enumerate(region):
-        if (
-            isinstance(instruction, RowMap)
-            and len(instruction.equations) == 1
-            and instruction.results[0] not in memory
-        ):
+        if is_elementwise(instruction) and instruction.result not in memory:
             # An element-wise kernel may write over what it reads, if it reads it as it lies.
-            (result,) = instruction.results
+            result = instruction.result
             for number in [number for number, until in lives.items() if until == position]:
                 readers = [var for var in instruction.reads if slot_of.get(owner(var)) == number]
                 fits = slots[number] == _slot(result) and bool(readers)

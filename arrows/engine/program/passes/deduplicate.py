@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arrows.engine.program.instructions import Gather, LoadKeys, Store, SumRows, equations_of
+from arrows.engine.program.instructions import Gather, LoadKeys, Store, SumRows
 from arrows.engine.program.program import Distinct, Program
 from arrows.ops import INVARIANT, Equation, Var
 
@@ -69,7 +69,7 @@ def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, .
     in_late = {var for instruction in late for var in instruction.writes}
     summed: dict[Var, None] = {}
     for instruction in late:
-        if not all(map(_is_linear, equations_of(instruction))):
+        if isinstance(instruction, Equation) and not _is_linear(instruction):
             return None
         summed.update(dict.fromkeys(v for v in instruction.reads if v.rows != INVARIANT and v not in in_late))
     products = set()
@@ -79,20 +79,11 @@ def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, .
         if isinstance(instruction, SumRows) and gather.result in instruction.reads:
             others = [var for var in instruction.reads if var is not gather.result]
             # A sum of outer products: those with one row of the operand are that of the sum.
-            if (
-                instruction.equation is None
-                or instruction.equation.primitive.name != "outer"
-                or len(others) != 1
-            ):
+            if not instruction.is_of("outer") or len(others) != 1:
                 return None
             summed[others[0]] = None
             products.add(instruction.result)
-    saved = {
-        equation.result
-        for instruction in program.region("step_back")
-        for equation in equations_of(instruction)
-        if equation.result in instruction.writes
-    }
+    saved = {each.result for each in program.region("step_back") if isinstance(each, Equation)}
     if not saved.issuperset(summed):
         return None
     slab = program.operands[number].slab

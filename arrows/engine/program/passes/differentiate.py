@@ -32,8 +32,6 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
-    equations_of,
-    instruction_of,
 )
 from arrows.engine.program.passes.tidy import prune, with_views
 from arrows.engine.program.program import Program
@@ -51,13 +49,8 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
         The program as it is where nothing that is wanted depends on a result with a gradient.
     """
     forward = [instruction for _, instruction in program]
-    before = [equation for instruction in program.region("once") for equation in equations_of(instruction)]
-    main = [
-        equation
-        for name in ("early", "step")
-        for instruction in program.region(name)
-        for equation in equations_of(instruction)
-    ]
+    before = [each for each in program.region("once") if isinstance(each, Equation)]
+    main = [each for name in ("early", "step") for each in program.region(name) if isinstance(each, Equation)]
     moving = _moving(program, [*before, *main])
     recorder = _Derivation(program.next_number)
     pulls: list[Instruction] = []
@@ -97,12 +90,12 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
     of_sums = {var for instruction in sums for var in instruction.writes}
     for equation in recorder.equations:
         if equation.result.rows != INVARIANT:
-            step.append(instruction_of(equation))
+            step.append(equation)
         elif of_sums.isdisjoint(equation.operands):
-            once.append(instruction_of(equation))
+            once.append(equation)
         else:
             of_sums.add(equation.result)
-            deferred.append(instruction_of(equation))
+            deferred.append(equation)
     return with_views(
         prune(
             program.with_regions(

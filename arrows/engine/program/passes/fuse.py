@@ -26,11 +26,7 @@ from arrows.engine.program.emitters.loops import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
     RowMap,
-    SumRows,
     closure,
-    equations_of,
-    instruction_of,
-    with_operands,
 )
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
@@ -58,21 +54,14 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
             continue
         instructions: list[Instruction] = []
         for run in _runs(program.region(name), dtype):
-            together = fused(run, readers, numbers) if run and _fits(run[0], dtype) else run
-            loops = [each for each in together if isinstance(each, RowMap) and len(each.equations) > 1]
+            equations = [each for each in run if isinstance(each, Equation)]
+            fits = len(equations) == len(run) > 1 and can_write(equations[0], dtype)
+            together = fused(equations, readers, numbers) if fits else run
+            loops = [each for each in together if isinstance(each, RowMap)]
             too_long = any(python_source(each).count("\n") > _MOST_LINES for each in loops)
             instructions += run if too_long else together
         regions[name] = tuple(instructions)
     return program.with_regions(**regions)
-
-
-def _fits(instruction: Instruction, dtype: str) -> bool:
-    equations = equations_of(instruction)
-    return (
-        len(equations) == 1
-        and not isinstance(instruction, SumRows)  # it makes no rows
-        and can_write(equations[0], dtype)
-    )
 
 
 def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instruction]]:
@@ -81,7 +70,7 @@ def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instructio
     run: list[Instruction] = []
     behind: list[Instruction] = []
     for instruction in region:
-        if _fits(instruction, dtype):
+        if isinstance(instruction, Equation) and can_write(instruction, dtype):
             run.append(instruction)
         elif run and not instruction.writes:
             behind.append(instruction)
@@ -98,7 +87,7 @@ def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instructio
 
 
 def fused(
-    run: list[Instruction],
+    equations: Sequence[Equation],
     readers: dict[Var, int],
     numbers: Iterator[int],
     copied: Collection[Var] = (),
@@ -106,19 +95,18 @@ def fused(
     """A run of equations as one `RowMap`, and the views that others read behind it.
 
     Args:
-        run: neighbours.
+        equations: neighbours.
         readers: how many instructions of the program read each value.
         numbers: those that no value has.
         copied: views whose numbers the loop is to write.
     """
-    equations = [equation for instruction in run for equation in equations_of(instruction)]
     views_alone = {e.result for e in equations if e.primitive.view and e.result not in copied}
     if len(equations) - len(views_alone) < 2:
-        return run
+        return equations
     inside = {equation.result: equation for equation in equations}
     read_inside: dict[Var, int] = {}
-    for instruction in run:
-        for var in set(instruction.reads):
+    for equation in equations:
+        for var in set(equation.operands):
             read_inside[var] = read_inside.get(var, 0) + 1
     needed = {var for var in inside if readers.get(var, 0) > read_inside.get(var, 0)}
     views: list[Instruction] = []
@@ -126,10 +114,10 @@ def fused(
         if equation.result in views_alone and equation.result in needed:
             needed.remove(equation.result)
             needed.update(var for var in equation.operands if var in inside)
-            views.append(instruction_of(equation))
+            views.append(equation)
     results = tuple(var for var in inside if var in needed)
     if not results:  # views of what is made elsewhere
-        return run
+        return equations
     # A view that others read keeps its number behind the run; within, it gets another.
     renamed = {
         var: Var(next(numbers), var.type, var.rows)
@@ -137,13 +125,14 @@ def fused(
         for var in view.writes
         if read_inside.get(var, 0)
     }
-    kept = closure(results, run)
-    loops = RowMap(
-        tuple(_renamed(equation, renamed) for equation in equations if equation.result in kept), results
-    )
-    return [loops, *reversed(views)]
-
-
-def _renamed(equation: Equation, renamed: dict[Var, Var]) -> Equation:
-    (moved,) = equations_of(with_operands(instruction_of(equation), renamed))
-    return replace(moved, result=renamed.get(equation.result, equation.result))
+    kept = closure(results, equations)
+    inner = [
+        replace(
+            equation,
+            operands=tuple(renamed.get(var, var) for var in equation.operands),
+            result=renamed.get(equation.result, equation.result),
+        )
+        for equation in equations
+        if equation.result in kept
+    ]
+    return [RowMap(tuple(inner), results), *reversed(views)]

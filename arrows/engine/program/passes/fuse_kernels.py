@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from arrows.engine.program.emitters.c import in_c, is_reduction
-from arrows.engine.program.instructions import Instruction, Join, Scatter, Store, SumRows, equations_of
+from arrows.engine.program.instructions import Instruction, Scatter, Store, attribute, is_join
 from arrows.engine.program.passes.fuse import fused
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
@@ -55,8 +55,9 @@ def fuse_kernels(program: Program) -> Program:
         if name != "once":
             instructions: list[Instruction] = []
             for run in _runs(_narrow_joins(program.region(name), numbers)):
-                joins = len(run) > 1 and _joins(run[0]) is not None
-                instructions += fused(run, readers, numbers, handed_over) if joins else run
+                joining = [each for each in run if isinstance(each, Equation) and in_c(each)]
+                together = len(joining) == len(run) > 1
+                instructions += fused(joining, readers, numbers, handed_over) if together else run
             regions[name] = tuple(instructions)
     return program.with_regions(**regions)
 
@@ -65,10 +66,8 @@ def _narrow_joins(region: Sequence[Instruction], numbers: Iterator[int]) -> list
     """A region without joins of more parts than a kernel can read."""
     narrow: list[Instruction] = []
     for instruction in region:
-        while isinstance(instruction, Join) and len(instruction.reads) >= MOST_VALUES:
-            whole = instruction.equation
-            axis = dict(whole.attributes)["axis"]
-            assert isinstance(axis, int)
+        while is_join(instruction) and len(instruction.operands) >= MOST_VALUES:
+            whole, axis = instruction, attribute(instruction, "axis")
             groups: list[Var] = []
             for first in range(0, len(whole.operands), MOST_VALUES // 2):
                 parts = whole.operands[first : first + MOST_VALUES // 2]
@@ -76,8 +75,8 @@ def _narrow_joins(region: Sequence[Instruction], numbers: Iterator[int]) -> list
                 shape[axis] = sum(part.type.shape[axis] for part in parts)
                 type = T.Tensor(tuple(shape), whole.result.type.dtype)
                 groups.append(Var(next(numbers), type, whole.result.rows))
-                narrow.append(Join(replace(whole, operands=parts, result=groups[-1])))
-            instruction = Join(replace(whole, operands=tuple(groups)))
+                narrow.append(replace(whole, operands=parts, result=groups[-1]))
+            instruction = replace(whole, operands=tuple(groups))
         narrow.append(instruction)
     return narrow
 
@@ -86,7 +85,6 @@ class _Neighbours:
     """Neighbouring equations that join so far."""
 
     def __init__(self) -> None:
-        self.instructions: list[Instruction] = []
         self.equations: list[Equation] = []
 
     def takes(self, equation: Equation) -> bool:
@@ -98,44 +96,31 @@ class _Neighbours:
             return False
         return sum(map(is_reduction, together)) <= _MOST_REDUCTIONS
 
-    def add(self, instruction: Instruction, equation: Equation) -> None:
-        """Lets an equation join."""
-        self.instructions.append(instruction)
-        self.equations.append(equation)
-
 
 def values_of(equations: Iterable[Equation]) -> set[Var]:
     """The values that equations read and make."""
     return {var for equation in equations for var in (equation.result, *equation.operands)}
 
 
-def _joins(instruction: Instruction) -> Equation | None:
-    """The equation of an instruction that others may join."""
-    equations = equations_of(instruction)
-    if len(equations) != 1 or isinstance(instruction, SumRows) or not in_c(equations[0]):
-        return None
-    return equations[0]
-
-
-def _runs(region: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+def _runs(region: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
     """A region's runs, and the instructions between them, in an order in which they can run."""
-    equations = [_joins(instruction) for instruction in region]
+    equations = [each if isinstance(each, Equation) and in_c(each) else None for each in region]
     stages = _stages(region, equations)
     loads = [each for each in region if not each.reads]
     yield loads
     for stage in sorted(set(stages.values())):
         here = [number for number in stages if stages[number] == stage]
-        joining = [(number, equation) for number in here if (equation := equations[number]) is not None]
-        for level in dict.fromkeys(equation.result.rows for _, equation in joining):
+        joining = [equation for number in here if (equation := equations[number]) is not None]
+        for level in dict.fromkeys(equation.result.rows for equation in joining):
             run = _Neighbours()
-            for number, equation in joining:
+            for equation in joining:
                 if equation.result.rows != level:
                     continue
                 if not run.takes(equation):
-                    yield run.instructions
+                    yield run.equations
                     run = _Neighbours()
-                run.add(region[number], equation)
-            yield run.instructions
+                run.equations.append(equation)
+            yield run.equations
         yield [region[number] for number in here if equations[number] is None]
 
 

@@ -16,10 +16,10 @@ For a device with kernels, a training step of a binary Tree-LSTM cell is 5 launc
 
 from __future__ import annotations
 
-from arrows.engine.program.instructions import Gather, Instruction, Join
+from arrows.engine.program.instructions import Gather, Instruction, attribute, is_join
 from arrows.engine.program.passes.tidy import prune
 from arrows.engine.program.program import Program
-from arrows.ops import ROW, Var
+from arrows.ops import ROW, Equation, Var
 
 
 def join(program: Program) -> Program:
@@ -46,7 +46,7 @@ def _joined(program: Program, name: str) -> tuple[Instruction, ...]:
     rest: list[Instruction] = []
     for instruction in region:
         if (
-            isinstance(instruction, Join)
+            is_join(instruction)
             and instruction.result not in stored
             and _fits(program, instruction, gathered)
         ):
@@ -56,13 +56,11 @@ def _joined(program: Program, name: str) -> tuple[Instruction, ...]:
     return (*gathers, *rest)
 
 
-def _fits(program: Program, join: Join, gathered: dict[Var, int]) -> bool:
+def _fits(program: Program, join: Equation, gathered: dict[Var, int]) -> bool:
     """Whether the parts of a join are operands of one slab and one type, joined along the first axis."""
     parts = join.reads
     if len(parts) < 2 or not gathered.keys() >= set(parts):
         return False
     slabs = {program.operands[gathered[var]].slab for var in parts}
     alike = all(var.type == parts[0].type for var in parts)
-    return (
-        alike and len(slabs) == 1 and dict(join.equation.attributes)["axis"] == -len(join.result.type.shape)
-    )
+    return alike and len(slabs) == 1 and attribute(join, "axis") == -len(join.result.type.shape)

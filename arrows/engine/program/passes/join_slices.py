@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.engine.program.instructions import Instruction, LoadConstant, RowMap, equations_of, instruction_of
+from arrows.engine.program.instructions import Instruction, LoadConstant
 from arrows.engine.program.passes.tidy import prune
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
@@ -39,12 +39,7 @@ def join_slices(program: Program) -> Program:
     regions = {}
     for name in ("step_back", "deferred"):
         region = program.region(name)
-        made_by = {
-            e.result: e
-            for instruction in region
-            for e in equations_of(instruction)
-            if e.result in instruction.writes
-        }
+        made_by = {each.result: each for each in region if isinstance(each, Equation)}
         uses: dict[Var, int] = {}
         for instruction in region:
             for var in instruction.reads:
@@ -65,9 +60,7 @@ def join_slices(program: Program) -> Program:
                 number += 1
                 constants.append(LoadConstant(gap, np.zeros(operand.shape, operand.dtype)))
                 operands.append(gap)
-            joined.append(
-                instruction_of(Equation(_CONCAT, tuple(operands), (("axis", slices.axis),), result))
-            )
+            joined.append(Equation(_CONCAT, tuple(operands), (("axis", slices.axis),), result))
         regions[name] = tuple(joined)
     return prune(program.with_regions(once=(*program.region("once"), *constants), **regions))
 
@@ -84,9 +77,9 @@ def _side_by_side(
     instruction: Instruction, made_by: dict[Var, Equation], uses: dict[Var, int]
 ) -> _Slices | None:
     """The slices that an addition adds up, if they lie side by side along one axis."""
-    if not isinstance(instruction, RowMap) or instruction.equations[0].primitive.name != "add":
+    if not isinstance(instruction, Equation) or instruction.primitive.name != "add":
         return None
-    (total,) = instruction.writes
+    total = instruction.result
     addends: list[Equation | None] = []
     pending = [total]
     while pending:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from arrows.engine.program.boxes import whole
-from arrows.engine.program.instructions import Accumulate, Instruction, LoadConstant, SumRows, equations_of
+from arrows.engine.program.instructions import Accumulate, Instruction, LoadConstant, SumRows
 from arrows.engine.program.passes.tidy import prune
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
@@ -38,12 +38,7 @@ def place(program: Program) -> Program:
         for instruction in program.region("once")
         if isinstance(instruction, LoadConstant) and not instruction.array.any()
     }
-    made_by = {
-        equation.result: equation
-        for instruction in deferred
-        if not isinstance(instruction, SumRows)
-        for equation in equations_of(instruction)
-    }
+    made_by = {each.result: each for each in deferred if isinstance(each, Equation)}
     rest: list[Instruction] = []
     pieces: list[Accumulate] = []
     for instruction in deferred:
@@ -97,9 +92,7 @@ def _with_sparse(program: Program, pieces: Sequence[Accumulate]) -> Program:
     rows = {
         instruction.result
         for instruction in deferred
-        if isinstance(instruction, SumRows)
-        and instruction.equation is not None
-        and instruction.equation.primitive.name == "scatter_row"
+        if isinstance(instruction, SumRows) and instruction.is_of("scatter_row")
     }
     for instruction in deferred:
         if not isinstance(instruction, Accumulate):

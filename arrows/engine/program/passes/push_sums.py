@@ -19,10 +19,11 @@ benchmarks.passes`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from arrows.engine.program.instructions import Instruction, SumRows, View, equations_of, instruction_of
+from arrows.engine.program.instructions import Instruction, SumRows, is_view
 from arrows.engine.program.passes.tidy import with_views
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
@@ -39,18 +40,15 @@ def push_sums(program: Program) -> Program:
     views = tuple(
         instruction
         for instruction in deferred
-        if isinstance(instruction, View) and instruction.result.rows != INVARIANT
+        if is_view(instruction) and instruction.result.rows != INVARIANT
     )
-    made_by = {
-        equation.result: equation
-        for instruction in (*program.region("step_back"), *views)
-        for equation in equations_of(instruction)
-    }
+    back = (*program.region("step_back"), *views)
+    made_by = {each.result: each for each in back if isinstance(each, Equation)}
     sums = [instruction for instruction in deferred if isinstance(instruction, SumRows)]
     first = _Pusher(program, made_by, set())
     for instruction in sums:
-        assert instruction.operand is not None
-        first.push(instruction.operand, instruction.result)
+        (rows,) = instruction.reads
+        first.push(rows, instruction.result)
     # The plain sum of what products over all rows read needs nothing else to be held for it.
     held = {var for instruction in first.sums for var in instruction.reads}
     pusher = _Pusher(program, made_by, held)
@@ -60,8 +58,8 @@ def push_sums(program: Program) -> Program:
         if not isinstance(instruction, SumRows) and instruction not in views
     )
     for instruction in sums:
-        assert instruction.operand is not None
-        pusher.push(instruction.operand, instruction.result)
+        (rows,) = instruction.reads
+        pusher.push(rows, instruction.result)
     return with_views(program.with_regions(deferred=(*views, *pusher.sums, *pusher.computed, *rest)))
 
 
@@ -89,7 +87,7 @@ class _Pusher:
             rows, result = pending.pop()
             equation = self.made_by[rows] if rows in self.pushed else None
             if equation is not None and _sums_without_rows(equation):
-                self.sums.append(SumRows(result, None, equation))
+                self.sums.append(SumRows(result, equation))
             elif (
                 equation is not None
                 and equation.primitive.additive
@@ -100,9 +98,7 @@ class _Pusher:
                     parts.append(Var(self.number, operand.type, INVARIANT))
                     self.number += 1
                 pending.extend(zip(equation.operands, parts, strict=True))
-                computed.append(
-                    instruction_of(Equation(equation.primitive, tuple(parts), equation.attributes, result))
-                )
+                computed.append(replace(equation, operands=tuple(parts), result=result))
             else:
                 self.sums.append(SumRows(result, rows))
         self.computed += reversed(computed)

@@ -13,8 +13,6 @@ from arrows.engine.program.instructions import (
     LoadKeys,
     LoadParameter,
     Store,
-    equations_of,
-    instruction_of,
 )
 from arrows.engine.program.passes.tidy import prune
 from arrows.engine.program.program import Program
@@ -51,8 +49,8 @@ class Rewriter:
                 case Gather(var, operands):
                     self.new[var] = self.recorder.input(var.type, var.rows)
                     self.loads[self.new[var].var] = Gather(self.new[var].var, operands)
-                case _:
-                    self.equations += equations_of(instruction)
+                case Equation():
+                    self.equations.append(instruction)
 
     def bind(self, equation: Equation, operands: Sequence[Tracer]) -> Tracer:
         """Records an equation on other operands."""
@@ -86,5 +84,5 @@ def assembled(
     once += [LoadParameter(var, owner, spec) for owner, spec, var in recorder.parameters]
     step: list[Instruction] = list(loads)
     for equation in recorder.equations:
-        (once if equation.result.rows == INVARIANT else step).append(instruction_of(equation))
+        (once if equation.result.rows == INVARIANT else step).append(equation)
     return prune(replace(program, regions={"once": tuple(once), "step": (*step, *stores)}))

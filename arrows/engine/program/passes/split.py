@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arrows import ops
-from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, View, equations_of
+from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, is_view
 from arrows.engine.program.passes.rewriter import Rewriter
 from arrows.engine.program.passes.tidy import prune, with_views
 from arrows.engine.program.program import Program
@@ -183,14 +183,11 @@ def _move(program: Program) -> Program:
         with_rows = [var for var in instruction.reads if var.rows != INVARIANT]
         if with_rows and early.issuperset(with_rows):
             early.update(instruction.writes)
-            is_product = any(equation.primitive.name == "matmul" for equation in equations_of(instruction))
+            is_product = isinstance(instruction, Equation) and instruction.primitive.name == "matmul"
             if is_product or not heavy.isdisjoint(with_rows):
                 heavy.update(instruction.writes)
     needed = {
-        var
-        for instruction in step
-        for var in instruction.writes
-        if var in heavy and not isinstance(instruction, View)
+        var for instruction in step for var in instruction.writes if var in heavy and not is_view(instruction)
     }
     if not needed:
         return program

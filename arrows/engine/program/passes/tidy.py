@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from arrows.engine.program.instructions import (
     Gather,
     Instruction,
     LoadKeys,
     Pull,
-    View,
-    instruction_of,
+    is_view,
     with_operands,
 )
 from arrows.engine.program.program import Program
-from arrows.ops import Equation, Var
+from arrows.ops import Var
 
 _LOADS = (Gather, LoadKeys, Pull)  # which read nothing, so they may stand before what does
 
@@ -38,7 +39,7 @@ def with_views(program: Program) -> Program:
     views = {
         instruction.result: instruction
         for name, instruction in program
-        if isinstance(instruction, View) and name != "once"
+        if is_view(instruction) and name != "once"
     }
     regions: dict[str, tuple[Instruction, ...]] = {}
     for name in program.regions:
@@ -55,11 +56,8 @@ def with_views(program: Program) -> Program:
             if view in wanted:
                 copies[view] = copy = Var(number, view.type, view.rows)
                 number += 1
-                equation = origin.equation
-                operands = tuple(copies.get(var, var) for var in equation.operands)
-                made_again.append(
-                    instruction_of(Equation(equation.primitive, operands, equation.attributes, copy))
-                )
+                operands = tuple(copies.get(var, var) for var in origin.operands)
+                made_again.append(replace(origin, operands=operands, result=copy))
         loads = [instruction for instruction in region if isinstance(instruction, _LOADS)]
         rest = [
             with_operands(instruction, copies)

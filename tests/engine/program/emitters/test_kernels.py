@@ -26,15 +26,14 @@ from arrows.engine.program.emitters.c.reductions import WARP
 from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
 from arrows.engine.program.instructions import (
     Accumulate,
-    Call,
     Instruction,
     LoadKeys,
-    Product,
     RowMap,
     SumRows,
-    View,
-    equations_of,
+    is_product,
+    is_view,
 )
+from arrows.ops import Equation
 from arrows.ops.bind import bind
 from arrows.typesys import types as T
 from tests.ops.table import CASES
@@ -141,10 +140,12 @@ def is_launched(program: Program, instruction: Instruction) -> bool:
         instruction: of any region but ``once``.
     """
     match instruction:
-        case View() | LoadKeys() | Accumulate():
+        case LoadKeys() | Accumulate():
             return True
-        case Product(equation):
-            return step_product(program, equation) is not None
+        case Equation() if is_view(instruction):
+            return True
+        case Equation() if is_product(instruction):
+            return step_product(program, instruction) is not None
         case SumRows():
             return (summed_rows(program, instruction) or summed_outer(program, instruction)) is not None
     return c_kernel(program, instruction) is not None
@@ -167,8 +168,10 @@ def test_every_primitive(float_type: str) -> None:
             raise AssertionError(f"{row[0]} {row[2]}") from error
     for program in programs(kernels):
         for each in program.region("step"):
-            if isinstance(each, (Call, RowMap)) and all(var.type.size for var in each.writes + each.reads):
-                names = {equation.primitive.name for equation in equations_of(each)}
+            is_kernel = isinstance(each, (Equation, RowMap)) and not is_product(each) and not is_view(each)
+            if is_kernel and all(var.type.size for var in each.writes + each.reads):
+                equations = each.equations if isinstance(each, RowMap) else (each,)
+                names = {equation.primitive.name for equation in equations}
                 left = names & LEFT_TO_THE_ARRAY_MODULE or (each.writes[0].type.ndim and "matmul" in names)
                 whole = names & {"sum", "max", "min"} and not each.writes[0].type.floating
                 assert is_launched(program, each) == (not left and not whole), f"{names} in\n{program}"

@@ -22,6 +22,7 @@ from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
 from arrows.engine.program.verify import verify_program
+from arrows.ops import Equation
 from arrows.typesys.types import Tensor
 from tests.engine.program.written import written
 from tests.ops.lifted import run_equation
@@ -73,9 +74,9 @@ def outcomes(program: Program) -> dict[str, Any]:
     found: dict[str, Any] = {}
     types = [operand.type for operand in program.operands]
     for _, instruction in program:
-        for equation in made.equations_of(instruction):
-            run_equation(equation, values, np, {})
         match instruction:
+            case Equation():
+                run_equation(instruction, values, np, {})
             case made.LoadConstant(var, array):
                 values[var] = array
             case made.LoadParameter(var, owner, spec):
@@ -85,8 +86,11 @@ def outcomes(program: Program) -> dict[str, Any]:
                 values[var] = np.concatenate(parts, -1) if len(parts) > 1 else parts[0]
             case made.Pull(var, number):
                 values[var] = drawn(f"gradient {number}", var.type, 5)
-            case made.SumRows(var, operand, summed):
-                values[var] = values[summed.result if summed else operand].sum(0)
+            case made.SumRows(var, Equation(result=rows) as summed):
+                run_equation(summed, values, np, {})
+                values[var] = values[rows].sum(0)
+            case made.SumRows(var, rows):
+                values[var] = values[rows].sum(0)
             case made.Store(number, var):
                 found[f"result {number}"] = values[var]
             case made.Scatter(operands, var):

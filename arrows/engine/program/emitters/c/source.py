@@ -30,7 +30,6 @@ from arrows.engine.program.emitters.c.reductions import WARP, is_reduction, over
 from arrows.engine.program.emitters.c.segments import COLLAPSING, write_shift, write_softmax
 from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter
 from arrows.engine.program.instructions import (
-    Compute,
     Gather,
     Instruction,
     Pull,
@@ -84,15 +83,15 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
             case RowMap(equations, results):
                 make = _lane_kernel if any(map(is_reduction, equations)) else _column_kernel
                 return make(program, equations, results)
-            case Compute(equation) if equation.primitive.name == "segment_softmax":
+            case Equation(primitive) as equation if primitive.name == "segment_softmax":
                 return _item_kernel(program, equation, equation.result.type.size, write_softmax, ROW)
-            case Compute(equation) if equation.primitive.name in ATTENTION:
+            case Equation(primitive) as equation if primitive.name in ATTENTION:
                 return _item_kernel(program, equation, attention_items(equation), write_attention)
-            case Compute(equation) if equation.primitive.name == "segment_shift":
+            case Equation(primitive) as equation if primitive.name == "segment_shift":
                 return _item_kernel(program, equation, equation.result.type.size, write_shift)
-            case Compute(equation) if is_reduction(equation):
+            case Equation() as equation if is_reduction(equation):
                 return _lane_kernel(program, (equation,), (equation.result,))
-            case Compute(equation) if in_columns(equation):
+            case Equation() as equation if in_columns(equation):
                 return _column_kernel(program, (equation,), (equation.result,))
             case Gather(var):
                 return _copy_kernel(program, instruction, RowsOf(var), var)

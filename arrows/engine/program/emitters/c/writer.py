@@ -38,7 +38,7 @@ from arrows.engine.program.emitters.c.places import (
     spread,
 )
 from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
-from arrows.engine.program.instructions import Gather, LoadKeys, Pull, View
+from arrows.engine.program.instructions import Gather, LoadKeys, Pull, is_view
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
@@ -138,7 +138,7 @@ class KernelWriter:
             return self._in_memory(var, row, at)
         instruction, size = self.made_by.get(var), var.type.size
         match instruction:
-            case View(equation):
+            case Equation() as equation if is_view(equation):
                 return self.compute(scope, equation, row, at)
             case Gather():
                 return self.gathered(scope, instruction, row, at)
