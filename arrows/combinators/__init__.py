@@ -17,6 +17,8 @@ from arrows.combinators.base.block import AnyBlock as AnyBlock
 from arrows.combinators.base.block import Block as Block
 from arrows.combinators.base.convert import NotYetABlock as NotYetABlock
 from arrows.combinators.base.convert import as_block as as_block
+from arrows.combinators.base.printing import brief as brief
+from arrows.combinators.base.printing import title as title
 from arrows.combinators.base.recorder import Source as Source
 from arrows.combinators.base.traversal import has_effects as has_effects
 from arrows.combinators.base.traversal import parts_first as parts_first
@@ -43,7 +45,6 @@ from arrows.combinators.effects import shared as shared
 from arrows.combinators.fanout import AllOf as AllOf
 from arrows.combinators.fanout import AndFan as AndFan
 from arrows.combinators.fanout import Fan as Fan
-from arrows.combinators.fanout import PairItem as PairItem
 from arrows.combinators.fanout import Record as Record
 from arrows.combinators.folds import RNN as RNN
 from arrows.combinators.folds import Bidirectional as Bidirectional

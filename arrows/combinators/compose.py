@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from arrows.combinators.base.arguments import set_name
 from arrows.combinators.base.block import A, AnyBlock, B, Block, spelled
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Argument, Pieces, Precedence, Spelling, call, chain_of
+from arrows.combinators.base.printing import Argument, Spelling
 from arrows.combinators.base.wires import Wire
 
 P = TypeVar("P", bound="Pipe[Any, Any]")
@@ -65,24 +65,12 @@ class Pipe(Block[A, B]):
         return "_spelling" not in self.__dict__
 
     @property
-    def precedence(self) -> Precedence:
-        loose = self.is_chain and self.name is None and len(self.parts) > 1
-        return Precedence.CHAIN if loose else Precedence.CALL
-
-    def brief(self, depth: int) -> str:
-        if self.name is not None or not self.is_chain:
-            return super().brief(depth)
+    def spelling(self) -> Spelling:
+        if not self.is_chain:
+            return super().spelling
         if not self.parts:
-            return "Identity()"
-        if len(self.parts) > 3 or depth == 0:
-            return f"a chain of {len(self.parts)}"
-        return " >> ".join(_step(step, depth - 1) for step in self.parts)
-
-    def pieces(self) -> Pieces:
-        if self.is_chain and self.name is None and self.parts:
-            return chain_of(self.parts)
-        named = self.spelling if self.parts or not self.is_chain else Spelling("Identity", ())
-        return call(named, self.name)
+            return Spelling("Identity", ())
+        return Spelling(">>" if self.name is None else "Pipe", self.parts)
 
 
 def derived(
@@ -145,11 +133,6 @@ class Identity(Pipe[Any, Any]):
     def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
         block: Block[A, B] = super().__rshift__(other)
         return block
-
-
-def _step(step: AnyBlock, depth: int) -> str:
-    brief = step.brief(depth)
-    return f"({brief})" if step.precedence is Precedence.FAN_OUT else brief
 
 
 def chain(left: object, right: object) -> AnyBlock:

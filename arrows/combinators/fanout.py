@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
-from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators
+from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Argument, Pieces, Precedence, by_key, chain_of, joined, within
+from arrows.combinators.base.printing import Spelling, by_key
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Pipe, chain
+from arrows.combinators.compose import Identity, Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.items import Item
 from arrows.typesys.errors import unhashed
@@ -39,46 +39,27 @@ class Fan(Block[A, B]):
     def input_readers(self) -> tuple[AnyBlock, ...] | None:
         return self.parts or None
 
-    def arguments(self) -> Sequence[Argument]:
-        if self.labels is None:
-            return self.parts
-        return [by_key(self.labels, map(_field, self.labels, self.parts))]
-
-    def brief(self, depth: int) -> str:
-        if self.name is not None or "_spelling" in self.__dict__:
-            return super().brief(depth)
-        return f"{self.kind} of {len(self.parts)}"
+    @property
+    def spelling(self) -> Spelling:
+        return self.__dict__.get("_spelling") or Spelling("&", self.parts)
 
 
-def _field(key: Hashable, part: AnyBlock) -> Pieces:
-    """Writes a field of a `Record` without the `GetItem` that the record puts before it."""
-    if isinstance(part, Item) and part.key == key:
-        return ["Identity()"]
-    if isinstance(part, Pipe) and part.name is None and part.parts:
-        first = part.parts[0]
+def blocks_in_words(blocks: Sequence[AnyBlock]) -> str:
+    """Counts blocks."""
+    return f"{len(blocks)} block{'s' * (len(blocks) != 1)}"
+
+
+def _behind_item(part: AnyBlock, key: object) -> AnyBlock:
+    """The block that stands behind `GetItem(key)`, if `part` begins with that; else `part` itself."""
+    if isinstance(part, Pipe) and part.is_chain and part.name is None and part.parts:
+        first, *rest = part.parts
         if isinstance(first, Item) and first.key == key:
-            return chain_of(part.parts[1:])
-    return [part]
+            return rest[0] if len(rest) == 1 else Pipe(*rest)
+    return Identity() if isinstance(part, Item) and part.key == key else part
 
 
 class AndFan(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
     """A fan-out made by `&`: the only one that a further `&` extends."""
-
-    @property
-    def precedence(self) -> Precedence:
-        return Precedence.FAN_OUT
-
-    def pieces(self) -> Pieces:
-        return joined((within(part, Precedence.FAN_OUT) for part in self.parts), " & ")
-
-    def brief(self, depth: int) -> str:
-        if len(self.parts) > 3 or depth == 0:
-            return f"a fan of {len(self.parts)}"
-        words = []
-        for part in self.parts:
-            loose = isinstance(part, (AndFan, Pipe)) and part.name is None and len(part.parts) > 1
-            words.append(f"({part.brief(depth - 1)})" if loose else part.brief(depth - 1))
-        return " & ".join(words)
 
     def __and__(self: AndFan[A, *Bs], other: Callable[[Wire[A]], Wire[C]]) -> AndFan[A, *Bs, C]:  # type: ignore[override]
         return fan_out(self, other)
@@ -134,6 +115,13 @@ class AllOf(Fan[A, B]):
     def __init__(self: AllOf[Any, Any], *blocks: object, name: str | None = None) -> None: ...
     def __init__(self, *blocks: object, name: str | None = None) -> None:
         super().__init__(blocks, name=name)
+
+    @property
+    def spelling(self) -> Spelling:
+        return Spelling("AllOf", self.parts)
+
+    def summary(self) -> Spelling:
+        return Spelling("AllOf", (blocks_in_words(self.parts),))
 
 
 class Record(Fan[Any, Any]):
@@ -206,11 +194,16 @@ class Record(Fan[Any, Any]):
             parts.append(child if ignores_input(child) else chain(Item(key), child))
         super().__init__(parts, labels, name=name)
 
-    def brief(self, depth: int) -> str:
-        if self.name is not None:
-            return self.name
-        words = ", ".join(map(repr, self.labels)) if self.labels is not None else str(len(self.parts))
-        return f"Record({words})"
+    @property
+    def spelling(self) -> Spelling:
+        if self.labels is None:
+            return Spelling("Record", self.parts)
+        fields = ([field] for field in map(_behind_item, self.parts, self.labels))
+        return Spelling("Record", (by_key(self.labels, fields),))
+
+    def summary(self) -> Spelling:
+        words = map(repr, self.labels) if self.labels is not None else [blocks_in_words(self.parts)]
+        return Spelling("Record", tuple(words))
 
 
 def _label(key: object) -> Hashable:
@@ -222,60 +215,20 @@ def _label(key: object) -> Hashable:
     return ":".join("" if place is None else str(place) for place in places)
 
 
-class PairItem(Item[Any, Any]):
-    """Takes the item of the pair that one side of `f * g` gets."""
-
-    def __init__(self, key: int) -> None:
-        super().__init__(key, arity=2)
-
-    def brief(self, depth: int) -> str:
-        return f"item {self.key} of the pair"
-
-
 class Parallel(Fan[Any, Any]):
     """The fan-out that `f * g` makes: each side reads its item of the pair."""
 
-    def __init__(self, left: AnyBlock, right: AnyBlock) -> None:
-        super().__init__((chain(PairItem(0), left), chain(PairItem(1), right)))
-
-    def operands(self) -> list[tuple[list[AnyBlock], bool]]:
-        """Returns the steps of each side, and whether brackets surround them in the printed block."""
-        sides: list[tuple[list[AnyBlock], bool]] = []
-        for place, part in enumerate(self.parts):
-            is_chain = isinstance(part, Pipe) and part.is_chain and part.name is None
-            steps = list(part.parts[1:]) if is_chain else []
-            loose = len(steps) > 1
-            if len(steps) == 1:  # `*` groups from the left
-                loose = steps[0].precedence in (Precedence.FAN_OUT, *([Precedence.PARALLEL] * place))
-            sides.append((steps, loose))
-        return sides
-
     @property
-    def precedence(self) -> Precedence:
-        return Precedence.PARALLEL
-
-    def pieces(self) -> Pieces:
-        sides = []
-        for steps, brackets in self.operands():
-            side: Pieces = [steps[0]] if len(steps) == 1 else chain_of(steps)
-            sides.append(["(", *side, ")"] if brackets else side)
-        return joined(sides, " * ")
-
-    def brief(self, depth: int) -> str:
-        if depth == 0:
-            return "two side by side"
-        words = []
-        for steps, brackets in self.operands():
-            text = " >> ".join(step.brief(depth - 1) for step in steps[:3]) or "Identity()"
-            if len(steps) > 3:
-                text = f"a chain of {len(steps)}"
-            words.append(f"({text})" if brackets else text)
-        return " * ".join(words)
+    def spelling(self) -> Spelling:
+        return Spelling("*", tuple(map(_behind_item, self.parts, (0, 1))))
 
 
 def side_by_side(left: object, right: object) -> Parallel:
     """Makes `left * right`."""
-    return Parallel(as_block(left, "the left side of *"), as_block(right, "the right side of *"))
+    sides = as_block(left, "the left side of *"), as_block(right, "the right side of *")
+    items = [Item(key, arity=2, takes="a pair", name=f"item {key} of the pair") for key in (0, 1)]
+    words = Spelling("f * g", ())
+    return Parallel(chain(spelled(item, words), side) for item, side in zip(items, sides, strict=True))
 
 
 Block.operators = Operators(

@@ -31,6 +31,7 @@ class Item(Block[A, B]):
         key: an index, a slice, a key or a label.
         arity: how many items the input must have (`ar.unpack`), or None.
         default: the Python object to give if there is no such item; `NoItem.ERROR` if that is an error.
+        takes: what it takes in words, if that is a tuple of so many items, and no sequence.
     """
 
     kind = "GetItem"
@@ -39,8 +40,7 @@ class Item(Block[A, B]):
     default: Any
     of_objects = False
     """Whether it takes items of Python objects alone."""
-    takes = ""
-    """What it takes in words, if that is a tuple of so many items, and no sequence."""
+    takes: str
 
     def __init__(
         self,
@@ -48,12 +48,14 @@ class Item(Block[A, B]):
         *,
         arity: int | None = None,
         default: object = NoItem.ERROR,
+        takes: str = "",
         name: str | None = None,
     ) -> None:
         set_name(self, name)
         self.key = checked_key(key)
         self.arity = arity
         self.default = default
+        self.takes = takes
 
     def place(self, t: T.Tuple) -> int | None:
         """The position of the item in a tuple; None if there is no such item.

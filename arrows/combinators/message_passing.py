@@ -90,7 +90,10 @@ def MessagePassing(
     if features:
         words.append("features=True")
 
-    nodes, edges, *beside = (_Part(i, arity=2 + features) for i in range(2 + features))
+    nodes, edges, *beside = (
+        Item(i, arity=2 + features, takes="(nodes, edges), with features=True (nodes, edges, features)")
+        for i in range(2 + features)
+    )
     places = [_Place(i) for i in (0, 1)]
     ends = [Map(place) for place in places]
     node, sides, inboxes = _Node(), _Sides(), GroupBy()
@@ -103,12 +106,6 @@ def MessagePassing(
         received = Pipe(Fan((received, nodes)), Zip(), Map(change))
     speaking = [nodes, edges, *beside, *places, *ends, node, sides, inboxes]
     return derived("MessagePassing", words, *received.parts, speaking=speaking, name=name)
-
-
-class _Part(Item[Any, Any]):
-    """The nodes, the edges or their features, of a tuple of these."""
-
-    takes = "(nodes, edges), with features=True (nodes, edges, features)"
 
 
 class _Place(Item[Any, Any]):

@@ -7,13 +7,13 @@ selects the parts that the author of an expression wrote, and `title` names a bl
 Each family of core forms has a file with its rules and explanations; `forms` has their tables.
 """
 
+from arrows.combinators import title
 from arrows.inference.infer import Inference, infer
 from arrows.inference.typed import (
     Knot,
     Typed,
     case_names,
     shows_arguments,
-    title,
     tree_lines,
     typed_tree,
     visible,

@@ -15,8 +15,8 @@ from arrows.combinators import (
     Fan,
     Fold,
     Graph,
+    Item,
     Map,
-    PairItem,
     Pipe,
     Read,
     Reference,
@@ -235,8 +235,8 @@ def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -
     t = notation(occurrence.input)
     verb = "apply" if isinstance(form, Apply) else "use"
     attempt = f"cannot {verb} {name_of(occurrence)} {'to' if verb == 'apply' else 'on'} {t}"
-    if isinstance(form, PairItem):
-        attempt, hint = f"cannot use blocks side by side on {t}", "f * g takes a pair: make one with f & g"
+    if isinstance(form, Item) and form.takes:
+        attempt = f"cannot use {form.kind} on {t}"
     graph = occurrence.edge.owner.form if occurrence.edge else None
     if isinstance(graph, Graph) and occurrence.edge and graph.parameter(occurrence.edge.index):
         occurrence, wanted = (

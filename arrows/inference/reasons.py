@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arrows.combinators import AndFan, AnyBlock, Choice, Fan, Layer, Pipe, Read
+from arrows.combinators import AndFan, Choice, Layer, Pipe, Read, brief, title
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
@@ -21,6 +21,8 @@ from arrows.typesys.terms import (
     parts_of,
     readable,
 )
+
+NAME = 40  # a message names a block in at most so many characters
 
 
 def difference(left: Var, right: Var, a: Occurrence | None, b: Occurrence | None, results: bool) -> str:
@@ -110,16 +112,8 @@ def origin_words(v: Var, shown: Occurrence | None, site: SourceLine | None = Non
     if origin is None or origin is shown or (shown is not None and origin.form is shown.form):
         return ""
     where = f" at {origin.form.site}" if origin.form.site != site else ""
-    return _call(origin.form) + where
-
-
-def _call(form: AnyBlock) -> str:
-    """Writes a block by kind and arguments, even if it has a name."""
-    if isinstance(form, Pipe) and form.is_chain:
-        return form.label if len(form.label) <= 40 else f"a chain of {len(form.parts)}"
-    if isinstance(form, Fan):
-        return form.label if len(form.label) <= 40 else f"a fan of {len(form.parts)}"
-    return str(form.summary())
+    words = brief(origin.form, 2)  # kind and arguments, even if it has a name
+    return (words if len(words) <= NAME else brief(origin.form, 0)) + where
 
 
 # Whole errors
@@ -285,14 +279,8 @@ def last_of(occurrence: Occurrence) -> Occurrence:
 
 
 def name_of(occurrence: Occurrence) -> str:
-    """Names a block in at most 40 characters."""
-    form = occurrence.form
-    label = form.label
-    if len(label) <= 40:
-        return label
-    if isinstance(form, Pipe) and form.is_chain:
-        return f"a chain of {len(form.parts)}"
-    return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"
+    """Names a block in a few words."""
+    return title(occurrence.form, NAME)
 
 
 def step_of(occurrence: Occurrence) -> str:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arrows.combinators import (
-    AndFan,
     AnyBlock,
     Choice,
     Composition,
@@ -26,6 +25,7 @@ from arrows.combinators import (
     Pipe,
     Reduce,
     Reference,
+    title,
 )
 from arrows.typesys import types as T
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 INDENT = 40
 TYPE = 100  # a line shows a type up to this number of parts
-LABEL = 60  # a line shows a block up to this number of characters
 # Words of a path that are no role: where a part stands in a row does not say what it is for.
 PLACE = re.compile(r"(step|part) \d+ of \d+|.* in line \d+|shared|")
 
@@ -187,24 +186,6 @@ class TreePart(NamedTuple):
 
     role: str
     typed: Typed
-
-
-def title(form: AnyBlock, width: int = LABEL) -> str:
-    """Names a block in one line of at most `width` characters.
-
-    Example:
-        >>> import arrows as ar
-        >>> title(ar.GetItem("word")), title(ar.GetItem("word") >> ar.Scalar() >> ar.Zeros([300]), 20)
-        ("GetItem('word')", 'a chain of 3')
-    """
-    label = " ".join(form.label.split())
-    if len(label) <= width:
-        return label
-    if form.name is not None:
-        return f"{label[: width - 3]}..."
-    if isinstance(form, Pipe) and form.is_chain:
-        return f"a chain of {len(form.parts)}"
-    return f"a fan of {len(form.parts)}" if isinstance(form, AndFan) else f"{form.kind}(...)"[:width]
 
 
 def visible(typed: Typed) -> list[TreePart]:

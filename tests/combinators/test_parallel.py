@@ -39,7 +39,7 @@ def test_it_prints_as_it_is_written() -> None:
     f, g = ar.FC(2), ar.FC(3)
     texts = {
         "FC(2) * FC(3)": f * g,
-        "FC(2) * FC(3) * FC(2)": f * g * f,
+        "(FC(2) * FC(3)) * FC(2)": f * g * f,
         "FC(2) * (FC(3) * FC(2))": f * (g * f),
         "(FC(2) >> FC(3)) * FC(2)": (f >> g) * f,
         "(FC(2) & FC(3)) * FC(2) >> Concat()": (f & g) * f >> ar.Concat(),

@@ -23,7 +23,7 @@ MARKS = "MessagePassing(GetItem(0), features=True)"
 # A block by its name, an example that it does not take, and its words where it has none.
 CASES: list[tuple[Any, Callable[[str | None], Any], Any, str]] = [
     (ar.ZipWith, lambda n: BOTH >> ar.ZipWith(MULTIPLY, name=n), ([1, 2], [3]), "ZipWith(Function(lambda))"),
-    (ar.ZipWith, lambda n: ar.ZipWith(BOTH, name=n), ([[1]], []), "ZipWith(Record(2))"),
+    (ar.ZipWith, lambda n: ar.ZipWith(BOTH, name=n), ([[1]], []), "ZipWith(Record(2 blocks))"),
     (ar.ZipWith, lambda n: ar.ZipWith(FIRST, name=n), ([1], 3), "ZipWith(first)"),
     (ar.ZipWith, lambda n: ar.ZipWith(FIRST, name=n), 3, "ZipWith(first)"),
     (ar.ZipWith, lambda n: ar.ZipWith(FIRST, strict=False, name=n), 3, "ZipWith(first, strict=False)"),

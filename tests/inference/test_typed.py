@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.inference.typed import LABEL, title
+from arrows.combinators import title
+from arrows.combinators.base.printing import LABEL
 from tests.generate import cases
 
 

@@ -15,7 +15,7 @@ from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.operators import WithoutValue, as_function
-from arrows.combinators.base.printing import Argument, Pieces, Precedence, Spelling, call, expression
+from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
 from arrows.combinators.base.recorder import call_on_wires, connect, context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
@@ -121,9 +121,7 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
 
     def brief(self, depth: int) -> str:
         """Writes `label` with blocks inside down to a depth; deeper ones are `...`."""
-        if self.name is not None:
-            return self.name
-        return f"{self.kind}({'...' if self._parts and depth == 0 else self.summary().brief(depth - 1)})"
+        return brief(self, depth) if self.name is None else self.name
 
     @property
     def spelling(self) -> Spelling:
@@ -139,14 +137,9 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
         """The spelling that `label` shows: it may leave out what is long."""
         return self.spelling
 
-    @property
-    def precedence(self) -> Precedence:
-        """The precedence of the operator that the block is printed with; it decides where brackets go."""
-        return Precedence.CALL
-
     def pieces(self) -> Pieces:
         """Returns the block as it is printed in full: text, and the blocks inside."""
-        return call(self.spelling, self.name)
+        return pieces(self.spelling, self.name)
 
     # Composition
 

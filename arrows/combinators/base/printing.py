@@ -7,10 +7,9 @@ pieces here, so that a block may be as deep as memory allows.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
@@ -27,7 +26,7 @@ class Spelling:
     """How the author of a block wrote it: `head(arguments)`.
 
     Attributes:
-        head: the function or class.
+        head: the function or class; or the operator, of which the arguments are the operands.
         arguments: what stands between the brackets.
         roles: of the blocks among the arguments, in the order in which they run; empty if nothing needs to
             be said.
@@ -60,21 +59,26 @@ def pieces_of(argument: Argument) -> Pieces:
     return argument if isinstance(argument, list) else [argument]
 
 
-class Precedence(IntEnum):
-    """The precedence of the operator that a block is printed with, as in Python."""
+class Operator(NamedTuple):
+    """An operator that blocks are written with.
 
-    FAN_OUT = 1  # f & g
-    CHAIN = 2  # f >> g
-    PARALLEL = 3  # f * g
-    CALL = 4  # FC(3), or a name
+    Attributes:
+        precedence: how close it binds, as in Python; it decides where brackets go.
+        summary: names an expression of several operands.
+    """
+
+    precedence: int
+    summary: str
 
 
-MOST_PIECES = 1_000_000
+OPERATORS = {
+    "&": Operator(1, "a fan of {}"),
+    ">>": Operator(2, "a chain of {}"),
+    "*": Operator(3, "{} side by side"),
+}
+LABEL = 60  # a line shows a block up to this number of characters
+MOST_PIECES = 100_000
 """Longer text is cut off: nobody reads it, and it might not fit in memory."""
-LONG = 20_000
-"""An expression of more pieces is written with names for the blocks that stand in it more than once."""
-SHORT = 12
-"""A block of so few pieces gets no name even there: the name would be about as long."""
 
 
 def expression(block: AnyBlock) -> str:
@@ -90,35 +94,19 @@ def expression(block: AnyBlock) -> str:
         >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.OneOf(len).case(0, ar.Scalar()).case(1, a)))
         >>> ar.Map(a)
         Map(a) where a = GetItem(0) >> b, b = OneOf(len, {0: Scalar('float32'), 1: a})
-
-        So are blocks that stand in several places, if the expression would get too long without:
-
-        >>> block = ar.Scalar()
-        >>> for _ in range(60):
-        ...     block = ar.AllOf(block, block) >> ar.Sum()
-        >>> block
-        AllOf(block, block) >> Sum() where block = AllOf(block_2, block_2) >> Sum(), ...
     """
     text: list[str] = []
-    repeated = _repeated(block)
     todo: Pieces = [block]
     names: dict[int, str] = {}
     taken: dict[str, int] = {}
     definitions: deque[tuple[str, AnyBlock]] = deque()  # to be printed behind the expression
     count = 0
-    begun = block
     while todo:
         if len(text) > MOST_PIECES:
             return "".join(text) + "..."
         x = todo.pop()
         if isinstance(x, str):
             text.append(x)
-        elif id(x) in repeated and x is not begun:
-            name = names.get(id(x))
-            if name is None:
-                name = names[id(x)] = _unused(x.name or "block", taken)
-                definitions.append((name, x))
-            text.append(name)
         elif x.token is not None:
             name = names.get(id(x.token))
             if name is not None or x.definition is None:
@@ -133,41 +121,10 @@ def expression(block: AnyBlock) -> str:
         else:
             todo.extend(reversed(x.pieces()))
         if not todo and definitions:
-            name, begun = definitions.popleft()
-            todo = [begun, f"{', ' if count else ' where '}{name} = "]
+            name, definition = definitions.popleft()
+            todo = [definition, f"{', ' if count else ' where '}{name} = "]
             count += 1
     return "".join(text)
-
-
-def _printed(x: AnyBlock) -> list[AnyBlock]:
-    """Lists the blocks that are printed inside a block."""
-    return [piece for piece in (x.pieces() if x.token is None else x.parts) if not isinstance(piece, str)]
-
-
-def _repeated(root: AnyBlock) -> set[int]:
-    """Returns the identities of the blocks to print once, by name, because the whole would be too long."""
-    sizes: dict[int, int] = {}
-    inside: dict[int, list[AnyBlock]] = {}
-    roots = [root]
-    for start in roots:
-        todo = [start]
-        while todo:
-            x = todo[-1]
-            if id(x) not in inside:
-                inside[id(x)] = _printed(x)
-                todo.extend(piece for piece in inside[id(x)] if id(piece) not in inside)
-                roots.extend([x.definition] if x.definition is not None else [])
-                continue
-            todo.pop()
-            if id(x) not in sizes:
-                sizes[id(x)] = 1 + sum(sizes[id(piece)] for piece in inside[id(x)])
-    if sum(sizes[id(start)] for start in {id(start): start for start in roots}.values()) <= LONG:
-        return set()
-    places: dict[int, int] = {}
-    for pieces in inside.values():
-        for piece in pieces:
-            places[id(piece)] = places.get(id(piece), 0) + 1
-    return {block for block, count in places.items() if count > 1 and sizes[block] > SHORT}
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:
@@ -180,8 +137,42 @@ def _unused(name: str, taken: dict[str, int]) -> str:
     return unused
 
 
-def call(spelling: Spelling, name: str | None) -> Pieces:
-    """`head(argument, name='...')`."""
+def title(block: AnyBlock, width: int = LABEL) -> str:
+    """Names a block in one line of at most `width` characters.
+
+    Example:
+        >>> import arrows as ar
+        >>> title(ar.GetItem("word")), title(ar.GetItem("word") >> ar.Scalar() >> ar.Zeros([300]), 20)
+        ("GetItem('word')", 'a chain of 3')
+    """
+    for words in (" ".join(block.label.split()), brief(block, 0)):
+        if len(words) <= width:
+            return words
+        if block.name is not None:
+            return f"{words[: width - 3]}..."
+    return f"{block.kind}(...)"[:width]
+
+
+def brief(block: AnyBlock, depth: int) -> str:
+    """Writes a block without a name in a few words, with blocks inside down to a depth."""
+    summary = block.summary()
+    if (operator := OPERATORS.get(summary.head)) is None:
+        return f"{summary.head}({'...' if block.parts and depth == 0 else summary.brief(depth - 1)})"
+    operands = summary.blocks
+    if len(operands) > 3 or depth == 0:
+        return operator.summary.format(len(operands))
+    # A chain in a fan-out needs no brackets, but they help where a few words stand for it.
+    loose = max(operator.precedence, OPERATORS[">>"].precedence)
+    words = [within(operand, loose) for operand in operands]
+    texts = ["".join(x if isinstance(x, str) else x.brief(depth - 1) for x in pieces) for pieces in words]
+    return f" {summary.head} ".join(texts)
+
+
+def pieces(spelling: Spelling, name: str | None) -> Pieces:
+    """Writes a block in full: `head(argument, name='...')`, or operands with their operator between them."""
+    if (operator := OPERATORS.get(spelling.head)) is not None:
+        operands = (within(operand, operator.precedence) for operand in spelling.blocks)
+        return joined(operands, f" {spelling.head} ")
     words: list[Pieces] = [] if name is None else [[f"name={name!r}"]]
     arguments = map(pieces_of, spelling.arguments)
     return [f"{spelling.head}(", *joined([*arguments, *words], ", "), ")"]
@@ -213,11 +204,7 @@ def by_key(keys: Iterable[object], values: Iterable[Pieces]) -> Pieces:
     return ["{", *joined(fields, ", "), "}"]
 
 
-def within(block: AnyBlock, operator: Precedence) -> Pieces:
+def within(block: AnyBlock, precedence: int) -> Pieces:
     """Writes a block as an operand: in brackets unless it binds closer than the operator."""
-    return [block] if block.precedence > operator else ["(", block, ")"]
-
-
-def chain_of(steps: Sequence[AnyBlock]) -> Pieces:
-    """Writes the steps of a chain, `f >> g`; without steps it is the identity."""
-    return joined((within(step, Precedence.CHAIN) for step in steps), " >> ") or ["Identity()"]
+    operator = OPERATORS.get(block.spelling.head)
+    return [block] if operator is None or operator.precedence > precedence else ["(", block, ")"]
