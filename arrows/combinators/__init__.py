@@ -19,7 +19,6 @@ from arrows.combinators.base.convert import NotYetABlock as NotYetABlock
 from arrows.combinators.base.convert import as_block as as_block
 from arrows.combinators.base.printing import brief as brief
 from arrows.combinators.base.printing import title as title
-from arrows.combinators.base.recorder import Source as Source
 from arrows.combinators.base.traversal import has_effects as has_effects
 from arrows.combinators.base.traversal import parts_first as parts_first
 from arrows.combinators.base.wires import Wire as Wire
@@ -86,6 +85,7 @@ from arrows.combinators.places import Shift as Shift
 from arrows.combinators.places import Window as Window
 from arrows.combinators.places import options_written as options_written
 from arrows.combinators.places import window_steps as window_steps
+from arrows.combinators.recorder import Source as Source
 from arrows.combinators.recursion import Reference as Reference
 from arrows.combinators.recursion import Token as Token
 from arrows.combinators.recursion import fix as fix

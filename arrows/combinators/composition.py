@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, overload
 
-from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
-from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, at_line
-from arrows.combinators.base.printing import Argument, Spelling
-from arrows.combinators.base.recorder import Recorder, Source, recording
+from arrows.combinators.base.arguments import type_refusal, value_refusal
+from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block
+from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Pipe
-from arrows.combinators.notation import Graph, output_source, recorded
+from arrows.combinators.fanout import blocks_in_words
+from arrows.combinators.notation import Graph
+from arrows.combinators.recorder import Recorder
 
 _Source = Wire[Any] | AnyBlock
 
 
-class Composition(Pipe[A, B]):
+class Composition(Graph[A, B]):
     """Blocks that read one another, connected in a scope; `@ar.arrow` says the same as a function.
 
     In the scope, `block.reads(wires)` passes wires through a block and returns the wire of its result;
@@ -47,11 +47,12 @@ class Composition(Pipe[A, B]):
         3.0
     """
 
+    _recorder: Recorder | None
+
     def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
-        set_name(self, name)
-        self._recorder: Recorder | None = Recorder("Composition", name or "", ("input",), self.site)
-        self._recorder.open = False
-        self._result: Source | None = None
+        recorder = Recorder("Composition", "" if name is None else name, ("input",), self.site)
+        super().__init__(recorder, 0, name=name)
+        self._recorder = recorder
 
     @property
     def input(self) -> Wire[A]:
@@ -64,114 +65,61 @@ class Composition(Pipe[A, B]):
         """The output, of which `output.reads(wires)` says what it is, once, inside the scope."""
         return Output(self)
 
-    def scope(self) -> Scope[A, B]:
+    def scope(self) -> Composition[A, B]:
         """Opens the scope in which blocks are connected: `with composition.scope(): ...`, once.
 
         Its `as` target is the Composition: `with ar.Composition().scope() as c: ...`.
         """
-        return Scope(self)
+        return self
 
-    def _enter(self) -> Recorder:
+    def __enter__(self) -> Composition[A, B]:
         recorder = self._recorder
-        if recorder is None or recorder.open or recorder.calls or self._result is not None:
+        if recorder is None or recorder.open or recorder.nodes or recorder.result is not None:
             raise value_refusal(
-                f"enter the scope of {self._words}",
+                f"enter the scope of {self.title}",
                 "a Composition has one scope",
                 hint="it is a block, once its scope is left; make another Composition for another wiring",
             )
-        recorder.open = True
-        return recorder
+        recorder.__enter__()
+        return self
 
-    def _finish(self, recorder: Recorder) -> None:
-        state = self.__dict__
-        if self._result is None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        recorder = self._recorder
+        assert recorder is not None
+        recorder.__exit__()
+        if kind is not None:
+            return
+        if recorder.result is None:
             raise value_refusal(
-                f"finish {recorder.title}",
+                f"finish {self.title}",
                 "nothing is wired to its output",
                 hint="composition.output.reads(wire); if there is nothing but side outputs: "
                 "composition.output.reads()",
             )
-        nodes, blocks = recorded(recorder)
-        graph: AnyBlock = ScopeGraph(nodes, blocks, self._result, recorder.title)
-        state["_parts"] = (at_line(graph, self.site),)
-        state["_recorder"] = state["_result"] = None
+        nodes, parts = tuple(recorder.nodes), tuple(recorder.blocks)
+        self.__dict__.update(nodes=nodes, _parts=parts, result=recorder.result, _recorder=None)
 
     def _scope_of(self, attempt: str) -> Recorder:
         """The recorder of the open scope."""
         if self._recorder is None or not self._recorder.open:
             raise type_refusal(
-                f"{attempt} {self._words}",
+                f"{attempt} {self.title}",
                 "its scope is not open",
                 hint="with composition.scope(): composition.output.reads(wire)",
             )
         return self._recorder
 
-    def _wire(self, sources: tuple[object, ...]) -> None:
-        recorder = self._scope_of("wire the output of")
-        attempt = f"wire the output of {recorder.title}"
-        if self._result is not None:
-            raise value_refusal(
-                attempt,
-                "it is wired already",
-                at=recorder.inside,
-                hint="several wires are a tuple: composition.output.reads(a, b)",
-            )
-        read = sources or (recorder.nothing(),)
-        self.__dict__["_result"] = output_source(recorder, read[0] if len(read) == 1 else read, attempt)
-
     def check_finished(self, where: str) -> None:
         if self._recorder is not None:
             raise type_refusal(
-                f"use {self._recorder.title} as {where}",
+                f"use {self.title} as {where}",
                 "it is not finished: its scope has not been left, or was left by an error",
                 hint="connect composition.input and composition.output in its scope, and use it afterwards; "
                 "after an error make a new one",
             )
 
-    # As a value
-
-    @property
-    def is_chain(self) -> bool:
-        return False
-
-    @property
-    def _words(self) -> str:
-        return f"the Composition {self.name}" if self.name is not None else f"the Composition ({self.site})"
-
-    def arguments(self) -> list[Argument]:
-        return ["unfinished"] if self._recorder is not None else [self.parts[0]]
-
     def summary(self) -> Spelling:
-        if self._recorder is not None:
-            return self.spelling
-        count = len(self.parts[0].parts)
-        return Spelling(self.kind, (f"{count} block{'s' * (count != 1)}",))
-
-
-class ScopeGraph(Graph[Any, Any]):
-    """The wiring graph of a finished Composition."""
-
-    kind = "Composition"
-
-
-class Scope(Generic[A, B]):
-    """The context of a Composition's scope; see `Composition.scope`."""
-
-    __slots__ = ("_composition", "_recorder", "_recording")
-
-    def __init__(self, composition: Composition[A, B]) -> None:
-        self._composition = composition
-
-    def __enter__(self) -> Composition[A, B]:
-        self._recorder = self._composition._enter()
-        self._recording = recording(self._recorder)
-        self._recording.__enter__()
-        return self._composition
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._recording.__exit__(None, None, None)
-        if kind is None:
-            self._composition._finish(self._recorder)
+        return Spelling(self.kind, ("unfinished" if self._recorder else blocks_in_words(self.parts),))
 
 
 class Output(Generic[B]):
@@ -198,7 +146,17 @@ class Output(Generic[B]):
         A source is a wire, a (nested) tuple or dict of wires, or a block that stands once in the scope.
         Several sources are a tuple; no source is nothing (Void).
         """
-        self._composition._wire(sources)
+        recorder = self._composition._scope_of("wire the output of")
+        attempt = f"wire the output of {recorder.title}"
+        if recorder.result is not None:
+            raise value_refusal(
+                attempt,
+                "it is wired already",
+                at=recorder.inside,
+                hint="several wires are a tuple: composition.output.reads(a, b)",
+            )
+        read = sources or (recorder.nothing(),)
+        recorder.result = recorder.output(read[0] if len(read) == 1 else read, attempt)
 
     def __repr__(self) -> str:
         return f"<output of {self._composition.label}>"

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVarTuple, overload
 from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Spelling, by_key
+from arrows.combinators.base.printing import Pieces, Spelling, by_key
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, chain
@@ -198,7 +198,7 @@ class Record(Fan[Any, Any]):
     def spelling(self) -> Spelling:
         if self.labels is None:
             return Spelling("Record", self.parts)
-        fields = ([field] for field in map(_behind_item, self.parts, self.labels))
+        fields: list[Pieces] = [[field] for field in map(_behind_item, self.parts, self.labels)]
         return Spelling("Record", (by_key(self.labels, fields),))
 
     def summary(self) -> Spelling:
@@ -226,9 +226,12 @@ class Parallel(Fan[Any, Any]):
 def side_by_side(left: object, right: object) -> Parallel:
     """Makes `left * right`."""
     sides = as_block(left, "the left side of *"), as_block(right, "the right side of *")
-    items = [Item(key, arity=2, takes="a pair", name=f"item {key} of the pair") for key in (0, 1)]
     words = Spelling("f * g", ())
-    return Parallel(chain(spelled(item, words), side) for item, side in zip(items, sides, strict=True))
+
+    def item(key: int) -> AnyBlock:
+        return spelled(Item(key, arity=2, takes="a pair", name=f"item {key} of the pair"), words)
+
+    return Parallel(chain(item(key), side) for key, side in enumerate(sides))
 
 
 Block.operators = Operators(

@@ -12,7 +12,7 @@ from arrows import ops
 from arrows.combinators.apply import Apply, Tensors, spread_items
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.block import A, B
-from arrows.combinators.base.recorder import call_on_wires
+from arrows.combinators.base.calls import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import refuse_arguments

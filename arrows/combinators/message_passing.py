@@ -90,10 +90,9 @@ def MessagePassing(
     if features:
         words.append("features=True")
 
-    nodes, edges, *beside = (
-        Item(i, arity=2 + features, takes="(nodes, edges), with features=True (nodes, edges, features)")
-        for i in range(2 + features)
-    )
+    wanted = "(nodes, edges), with features=True (nodes, edges, features)"
+    inputs: list[AnyBlock] = [Item(i, arity=2 + features, takes=wanted) for i in range(2 + features)]
+    nodes, edges, *beside = inputs
     places = [_Place(i) for i in (0, 1)]
     ends = [Map(place) for place in places]
     node, sides, inboxes = _Node(), _Sides(), GroupBy()
@@ -104,7 +103,7 @@ def MessagePassing(
     received: AnyBlock = chain(Fan((messages, targets, nodes)), Pipe(inboxes, Map(pool)))
     if change is not None:
         received = Pipe(Fan((received, nodes)), Zip(), Map(change))
-    speaking = [nodes, edges, *beside, *places, *ends, node, sides, inboxes]
+    speaking = [*inputs, *places, *ends, node, sides, inboxes]
     return derived("MessagePassing", words, *received.parts, speaking=speaking, name=name)
 
 

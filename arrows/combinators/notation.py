@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, type_refusal, value_refusal
-from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, AnyBlock, B, Block, at_line
+from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, B, Block
 from arrows.combinators.base.printing import Pieces, Spelling
-from arrows.combinators.base.recorder import BlockCall, Nothing, Projection, Recorder, Source, recording
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.constant import Void
-from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
+from arrows.combinators.recorder import GraphNode, Recorder, Source
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
-
-
-@dataclass(frozen=True, slots=True)
-class GraphNode:
-    """One call in a wiring graph.
-
-    Attributes:
-        source: the wire that the call reads, or a (nested) tuple of wires.
-        site: the line of the call.
-    """
-
-    source: Source
-    site: SourceLine
 
 
 class Graph(Block[A, B]):
@@ -39,7 +23,7 @@ class Graph(Block[A, B]):
 
     Attributes:
         nodes: the calls, in order.
-        output: the wire, or (nested) tuple of wires, that is the result.
+        result: the wire, or (nested) tuple of wires, that is the result.
         parameters: the names of the parameters; several mean that the input is a tuple of as many items.
         title: names a Composition in messages; empty for an arrow.
     """
@@ -47,25 +31,16 @@ class Graph(Block[A, B]):
     kind = "arrow"
     title: str
     nodes: tuple[GraphNode, ...]
-    output: Source
+    result: Source
     parameters: tuple[str, ...]
 
-    def __init__(
-        self,
-        nodes: tuple[GraphNode, ...],
-        parts: tuple[AnyBlock, ...],
-        output: Source,
-        title: str = "",
-        parameters: tuple[str, ...] = ("input",),
-        *,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, recorder: Recorder, result: Source, *, name: str | None = None) -> None:
         set_name(self, name)
-        self.title = title
-        self.nodes = nodes
-        self._parts = parts
-        self.output = output
-        self.parameters = parameters
+        self.title = "" if recorder.kind == "arrow" else recorder.title
+        self.nodes = tuple(recorder.nodes)
+        self._parts = tuple(recorder.blocks)
+        self.result = result
+        self.parameters = recorder.parameters
 
     def summary(self) -> Spelling:
         return Spelling(self.kind, self.parameters)
@@ -84,11 +59,11 @@ class Graph(Block[A, B]):
 
     def pieces(self) -> Pieces:
         root = self.parameters[0] if len(self.parameters) == 1 else "input"
-        head = "" if self.title else f"arrow {self.name or 'lambda'}({', '.join(self.parameters)}) "
-        pieces: Pieces = [f"{head}{{"]
+        name = self.name or ("" if self.title else "lambda")
+        pieces: Pieces = [f"{self.kind} {name}({', '.join(self.parameters)}) {{"]
         for j, (node, block) in enumerate(zip(self.nodes, self.parts, strict=True)):
             pieces.extend([f"w{j + 1} = (", block, f")({_written(node.source, root)}); "])
-        return [*pieces, f"return {_written(self.output, root)}}}"]
+        return [*pieces, f"return {_written(self.result, root)}}}"]
 
 
 def _written(source: Source, root: str) -> str:
@@ -167,7 +142,7 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     name = function_name(body)
     site = SourceLine.here()
     recorder = Recorder("arrow", name, _parameter_names(body, name), site)
-    with recording(recorder):
+    with recorder:
         result = body(*recorder.inputs)
         if result is None:
             raise ArrowTypeError(
@@ -177,61 +152,11 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
                     hint="return the wire that is the result; to return nothing: `return ar.Void()(x)`",
                 )
             )
-        output = output_source(recorder, result, f"return {result!r} from the arrow {name}")
+        output = recorder.output(result, f"return {result!r} from the arrow {name}")
         for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
             if len(recorder.parameters) > 1 and not parameter.startswith("_"):
                 recorder.source(wire, "read a parameter")
-    nodes, blocks = recorded(recorder)
-    known = None if name == "lambda" else name
-    return Graph(nodes, blocks, output, parameters=recorder.parameters, name=known)
-
-
-def recorded(recorder: Recorder) -> tuple[tuple[GraphNode, ...], tuple[AnyBlock, ...]]:
-    """Returns the nodes of the recorded wiring graph, and the block of each."""
-    nodes = tuple(GraphNode(call.source, call.site) for call in recorder.calls)
-    return nodes, tuple(_block_of(call, recorder) for call in recorder.calls)
-
-
-def _block_of(call: BlockCall | Projection | Nothing, recorder: Recorder) -> AnyBlock:
-    match call:
-        case BlockCall(block=block):
-            return block
-        case Nothing():
-            return at_line(Void(), call.site)
-    several = call.source == 0 and len(recorder.parameters) > 1
-    arity = len(recorder.parameters) if several else call.arity
-    return at_line(Item(call.key, arity=arity), call.site)
-
-
-class _Labelling(Fan[Any, Any]):
-    """Labels the items of a tuple, for a body that returns a dict of wires."""
-
-    kind = "Record"
-
-
-def output_source(recorder: Recorder, result: object, attempt: str) -> Source:
-    """Returns the source of a result: a wire, or a nested tuple, NamedTuple or dict of wires."""
-    done: list[Source] = []
-    todo: list[tuple[Any, bool]] = [(result, False)]
-    while todo:
-        x, ready = todo.pop()
-        if not isinstance(x, (tuple, dict)):
-            done.append(recorder.source(x, attempt))
-            continue
-        items = tuple(x.values()) if isinstance(x, dict) else x
-        if not ready:
-            todo.append((x, True))
-            todo.extend((item, False) for item in reversed(items))
-            continue
-        cut = len(done) - len(items)
-        source: Source = tuple(done[cut:])
-        labels = tuple(x) if isinstance(x, dict) else getattr(x, "_fields", None)
-        if labels:
-            labelling = _Labelling([Item(i) for i in range(len(labels))], labels)
-            recorder.calls.append(BlockCall(labelling, source, recorder.site))
-            source = len(recorder.calls)
-        done[cut:] = [source]
-    return done[0]
+    return Graph(recorder, output, name=None if name == "lambda" else name)
 
 
 def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:

@@ -207,7 +207,7 @@ class _Builder:
                 wires.append([self.scene.add(FramePort(shorten(name), output=part.output), sources)])
             else:
                 wires.append((yield self.place(part, sources)))
-        return [end for wire in _wires_of(form.output) for end in wires[wire]]
+        return [end for wire in _wires_of(form.result) for end in wires[wire]]
 
     # One block after what it reads
 
@@ -255,7 +255,7 @@ class _Builder:
         else:
             scene = Scene(knot=view.knot if view.opens else None, title=view.heading)
             knots = (*self.knots, view.knot) if view.opens else self.knots
-            self.frames.append((scene, view.inside, self.depth + 1, knots))
+            self.frames.append((scene, view, self.depth + 1, knots))
             box = FrameBox(text=view.heading, output=output, hint=hint, scene=scene)
         return [self.scene.add(box, sources)]
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from arrows.combinators import (
     AnyBlock,
     Choice,
-    Composition,
     Constant,
     Fan,
     Graph,
@@ -103,15 +102,6 @@ class DrawnBlock(NamedTuple):
             return [] if self.form.definition is None else [DrawnBlock(self.form.definition, None)]
         blocks = self.form.spelling.blocks if shows_arguments(self.form) else self.form.parts
         return [DrawnBlock(part, None) for part in blocks]
-
-    @property
-    def inside(self) -> DrawnBlock:
-        """The view whose parts fill the frame: for a Composition its wiring graph, else the view itself."""
-        if not isinstance(self.form, Composition) or len(self.form.parts) != 1:
-            return self
-        return DrawnBlock(
-            self.form.parts[0], self.typed.parts[0] if self.typed is not None else None, self.role
-        )
 
     @property
     def every_part(self) -> list[DrawnBlock]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from arrows.combinators import (
     AnyBlock,
     Choice,
-    Composition,
     Fan,
     Graph,
     Loop,
@@ -197,8 +196,6 @@ def visible(typed: Typed) -> list[TreePart]:
         >>> [part.typed.form.label for part in visible(both.parts[1])]
         ['LSTMCell(4)', 'LSTMCell(5)']
     """
-    if isinstance(typed.form, Composition) and len(typed.parts) == 1:
-        typed = typed.parts[0]  # the wiring graph inside is the Composition itself
     if typed.knot is not None:
         return [TreePart("", typed.knot.body)] if typed.knot.fix is typed else []
     form = typed.form

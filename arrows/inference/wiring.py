@@ -51,7 +51,7 @@ def graph(inference: Inference, graph: Occurrence) -> None:
             word = f"{word} in line {call.site.line}"
         edge = Edge(graph, j, _explain_call, call.site)
         wires.append(inference.enter(graph, block, _read(inference, call.source, wires), edge, word).output)
-    inference.gives(graph, _read(inference, form.output, wires))
+    inference.gives(graph, _read(inference, form.result, wires))
 
 
 def _read(inference: Inference, source: Source, wires: list[Var]) -> Var:
@@ -139,7 +139,7 @@ def _carries_nothing(output: Var) -> bool:
 
 def _wires_read(form: Graph[object, object]) -> set[int]:
     read: set[int] = set()
-    todo: list[Source] = [form.output, *(call.source for call in form.nodes)]
+    todo: list[Source] = [form.result, *(call.source for call in form.nodes)]
     while todo:
         source = todo.pop()
         if isinstance(source, int):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
 from arrows.combinators.base.arguments import set_name, type_refusal
+from arrows.combinators.base.calls import call_on_wires, connect, context_of
 from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
-from arrows.combinators.base.recorder import call_on_wires, connect, context_of
 from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike

@@ -17,7 +17,7 @@ from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
-    from arrows.combinators.base.recorder import Recorder
+    from arrows.combinators.recorder import Recorder
 
 A = TypeVar("A")
 B_co = TypeVar("B_co", covariant=True)

@@ -26,7 +26,7 @@ def emit_graph(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     wires = [symbol]
     for node, part in zip(typed.form.nodes, typed.parts, strict=True):
         wires.append((yield writer.walk(part, (yield _source(wires, node.source)))))
-    result: Symbol = yield _source(wires, typed.form.output)
+    result: Symbol = yield _source(wires, typed.form.result)
     return result
 
 

@@ -27,7 +27,7 @@ def graph(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursi
     wires: list[Located] = [(value, path)]
     for node, part in zip(form.nodes, typed.parts, strict=True):
         wires.append((yield walk.visit(part, *(yield _read(node.source, wires, path)))))
-    result: Located = yield _read(form.output, wires, path)
+    result: Located = yield _read(form.result, wires, path)
     return result
 
 

@@ -1,64 +1,41 @@
-"""Records the calls on wires in the body of an arrow or the scope of a Composition, as plain data.
+"""Records the calls on wires in the body of an arrow or the scope of a Composition.
 
 Calling a block on wires in the body of an `@ar.arrow` records a call, and so does `block.reads(wires)` in the
-scope of a Composition.  `notation.recorded` turns what was recorded into a wiring graph.
+scope of a Composition. `notation.Graph` is made of what was recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.block import AnyBlock, Block, at_line, spelled
+from arrows.combinators.base.calls import current, current_recorder
+from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
-from arrows.ops import TensorLike
-from arrows.ops.context import Context
-from arrows.ops.innermost import innermost
+from arrows.combinators.constant import Void
+from arrows.combinators.fanout import Fan
+from arrows.combinators.items import Item
 from arrows.typesys import ArrowTypeError, SourceLine
-
-if TYPE_CHECKING:
-    from arrows.combinators.base.block import AnyBlock
 
 Source: TypeAlias = "int | tuple[Source, ...]"
 """The source of a call: the number of the wire that it reads, or a (nested) tuple of these."""
 
 
 @dataclass(frozen=True, slots=True)
-class BlockCall:
-    """A call of a block on a source."""
+class GraphNode:
+    """One call in a wiring graph.
 
-    block: AnyBlock
+    Attributes:
+        source: the wire that the call reads, or a (nested) tuple of wires.
+        site: the line of the call.
+    """
+
     source: Source
     site: SourceLine
-
-    @property
-    def words(self) -> str:
-        """Names the result in messages."""
-        return f"{self.block.label}(...)"
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """An item of one wire; `arity` is how many items there must be, if `ar.unpack` said so."""
-
-    source: int
-    site: SourceLine
-    key: object
-    arity: int | None
-    words: ClassVar[str] = "item"
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """The source of a block that gets no wire."""
-
-    source: int
-    site: SourceLine
-    words: ClassVar[str] = "Void()(...)"
 
 
 class Recorder:
@@ -72,8 +49,9 @@ class Recorder:
         parameters: the names of its inputs; several mean that the input is a tuple of so many.
         site: the line that made it.
         inputs: a wire for each parameter.
-        calls: what was recorded.
+        nodes, blocks: what was recorded: calls, and the block of each.
         open: whether its body or scope has been entered and not left.
+        result: the source of what flows out, once that is said.
     """
 
     def __init__(self, kind: str, name: str, parameters: tuple[str, ...], site: SourceLine) -> None:
@@ -81,8 +59,10 @@ class Recorder:
         self.name = name
         self.parameters = parameters
         self.site = site
-        self.calls: list[BlockCall | Projection | Nothing] = []
-        self.open = True
+        self.nodes: list[GraphNode] = []
+        self.blocks: list[AnyBlock] = []
+        self.open = False
+        self.result: Source | None = None
         self._results: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
         self._items: dict[tuple[int, int | None, Hashable], int] = {}
         self._nothing: Wire[None] | None = None
@@ -91,6 +71,15 @@ class Recorder:
             self.inputs: tuple[Wire[Any], ...] = (root,)
         else:
             self.inputs = tuple(Wire(self, None, root, i) for i in range(len(parameters)))
+
+    def __enter__(self) -> Self:
+        self.open = True
+        self._before = current.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        current.reset(self._before)
+        self.open = False
 
     @property
     def title(self) -> str:
@@ -117,7 +106,7 @@ class Recorder:
         if wire.place == 0:
             return self.parameters[0] if len(self.parameters) == 1 else "input"
         assert wire.place is not None
-        return self.calls[wire.place - 1].words
+        return f"{self.blocks[wire.place - 1].label}(...)"
 
     def apply(self, block: AnyBlock, args: tuple[object, ...]) -> Wire[Any]:
         """Records a call; several arguments are a tuple, none is nothing."""
@@ -132,18 +121,20 @@ class Recorder:
         block.check_finished("a block that reads a wire")
         args = args or (self.nothing(),)
         source = self.source(args[0] if len(args) == 1 else args, attempt)
-        self._results.setdefault(id(block), []).append(len(self.calls) + 1)
-        return self._record(BlockCall(block, source, SourceLine.here()))
+        self._results.setdefault(id(block), []).append(len(self.nodes) + 1)
+        return Wire(self, self.record(block, source, SourceLine.here()))
 
     def nothing(self) -> Wire[None]:
         """A wire that carries nothing."""
         if self._nothing is None:
-            self._nothing = self._record(Nothing(0, SourceLine.here()))
+            self._nothing = Wire(self, self.record(Void(), 0, SourceLine.here()))
         return self._nothing
 
-    def _record(self, call: BlockCall | Projection | Nothing) -> Wire[Any]:
-        self.calls.append(call)
-        return Wire(self, len(self.calls))
+    def record(self, block: AnyBlock, source: Source, site: SourceLine) -> int:
+        """Records a call, and returns the number of the wire of its result."""
+        self.nodes.append(GraphNode(source, site))
+        self.blocks.append(block)
+        return len(self.nodes)
 
     def source(self, value: object, attempt: str) -> Source:
         """Returns the source that a wire, or a nested tuple of wires, stands for."""
@@ -161,6 +152,30 @@ class Recorder:
                 done.append(self._place(x, attempt) if isinstance(x, Wire) else self._place_of(x, attempt))
         return done[0]
 
+    def output(self, result: object, attempt: str) -> Source:
+        """Returns the source of a result: a wire, or a nested tuple, NamedTuple or dict of wires."""
+        done: list[Source] = []
+        todo: list[tuple[Any, bool]] = [(result, False)]
+        while todo:
+            x, ready = todo.pop()
+            if not isinstance(x, (tuple, dict)):
+                done.append(self.source(x, attempt))
+                continue
+            items = tuple(x.values()) if isinstance(x, dict) else x
+            if not ready:
+                todo.append((x, True))
+                todo.extend((item, False) for item in reversed(items))
+                continue
+            cut = len(done) - len(items)
+            source: Source = tuple(done[cut:])
+            labels = tuple(x) if isinstance(x, dict) else getattr(x, "_fields", None)
+            if labels:
+                labelling: AnyBlock = Fan([Item(i) for i in range(len(labels))], labels)
+                spelled(labelling, Spelling("Record", tuple(map(repr, labels))))
+                source = self.record(labelling, source, self.site)
+            done[cut:] = [source]
+        return done[0]
+
     def _place(self, wire: Wire[Any], attempt: str) -> int:
         """Returns the number of a wire. An item gets one when it is first read, since it may never be."""
         if wire.recorder is not self:
@@ -172,10 +187,11 @@ class Recorder:
             wire = wire.parent
         place = wire.place
         for item in reversed(items):
-            key = place, item.arity, _identity(item.key)
+            arity = item.arity if place or len(self.parameters) == 1 else len(self.parameters)
+            key = place, arity, _identity(item.key)
             if key not in self._items:
-                self.calls.append(Projection(place, item.site, item.key, item.arity))
-                self._items[key] = len(self.calls)
+                block: AnyBlock = at_line(Item(item.key, arity=arity), item.site)
+                self._items[key] = self.record(block, place, item.site)
             place = item.place = self._items[key]
         return place
 
@@ -193,8 +209,7 @@ class Recorder:
 
     def _place_of(self, x: Any, attempt: str) -> int:
         """The number of the wire that something other than a wire stands for: the result of a block."""
-        is_block = hasattr(x, "input_readers")
-        if self.kind == "arrow" or not is_block:
+        if self.kind == "arrow" or not isinstance(x, Block):
             hint = "a constant is read as a block: ar.Constant(value)"
             if self.kind == "arrow":
                 constant = "put a constant on a wire with ar.Constant(value)(wire)"
@@ -205,10 +220,10 @@ class Recorder:
         places = self._results.get(id(x), [])
         if not places and ignores_input(x):
             self.apply(x, ())
-            return len(self.calls)
+            return len(self.nodes)
         if len(places) == 1:
             return places[0]
-        lines = ", ".join(str(self.calls[place - 1].site.line) for place in places)
+        lines = ", ".join(str(self.nodes[place - 1].site.line) for place in places)
         has = f"has {len(places)}, in lines {lines}" if places else "has read nothing here so far"
         raise type_refusal(
             attempt,
@@ -223,105 +238,8 @@ def _identity(key: object) -> Hashable:
 
     Text, integers and slices of these are one key if they are equal. Any other key is one with itself alone,
     since equality and text of a user's object say nothing about the items that it stands for. The recorded
-    `Projection` keeps the key alive, and so its id unique.
+    `Item` keeps the key alive, and so its id unique.
     """
     if isinstance(key, slice):
         return tuple(map(_identity, (key.start, key.stop, key.step)))
     return key if type(key) in (str, int) else (type(key), id(key))
-
-
-_current: ContextVar[Recorder | None] = ContextVar("arrows_recorder", default=None)
-"""Where calls go: to the innermost arrow or Composition that this thread records."""
-
-
-def current_recorder() -> Recorder | None:
-    """The recorder of the innermost arrow or Composition whose body or scope is open, if any."""
-    recorder = _current.get()
-    return recorder if recorder is not None and recorder.open else None
-
-
-@contextmanager
-def recording(recorder: Recorder) -> Iterator[None]:
-    """Directs calls on wires to this recorder inside a `with` block."""
-    token = _current.set(recorder)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-        recorder.open = False
-
-
-def recorder_of(args: tuple[object, ...]) -> Recorder | None:
-    """The recorder of the arrow being recorded, if there is a wire among nested arguments; else None."""
-    todo = list(reversed(args))
-    while todo:
-        x = todo.pop()
-        if isinstance(x, Wire):
-            return current_recorder() or x.recorder
-        if isinstance(x, tuple):
-            todo.extend(reversed(x))
-    return None
-
-
-def context_of(args: tuple[object, ...]) -> Context | None:
-    """The `Function` or the batch that a call belongs to: that of the first tensor among nested arguments.
-
-    Plain values alone belong to the innermost one; None where a wire comes first, or nothing computes.
-    """
-    for x in args:  # most calls have a tensor in plain sight
-        if isinstance(x, TensorLike):
-            return x.context
-    todo: list[object] = list(reversed(args))
-    while todo:
-        x = todo.pop()
-        if isinstance(x, TensorLike):
-            return x.context
-        if isinstance(x, (tuple, list)):
-            todo.extend(reversed(x))
-        elif isinstance(x, Wire):
-            return None
-    return None if current_recorder() is not None else innermost()
-
-
-def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
-    """Records the call `block(*args)`.
-
-    Raises:
-        ArrowTypeError: there is no wire among the arguments.
-    """
-    recorder = recorder_of(args)
-    if recorder is not None:
-        return recorder.apply(block, args)
-    if len(args) == 1 and hasattr(args[0], "parts"):  # a block
-        hint = f"to apply it to that block's result: {args[0].label} >> {block.label}"
-    elif args and all(hasattr(a, "rows") for a in args):
-        hint = "a Function computes by ar.ops, layers and Functions; put the block outside of it"
-    else:
-        hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
-    raise type_refusal(
-        f"call {block.label} on {', '.join(map(_argument, args)) or 'nothing'}",
-        "a block is called on wires, inside an @ar.arrow, or on lazy tensors, inside of net.batch()",
-        hint=hint,
-    )
-
-
-def _argument(value: object) -> str:
-    """A value as messages write it: a tensor by its type."""
-    return f"a tensor ({value.type})" if isinstance(value, TensorLike) else repr(value)
-
-
-def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
-    """Records the call `block.reads(*sources)`.
-
-    Raises:
-        ArrowTypeError: no scope of a Composition is open.
-    """
-    recorder = current_recorder()
-    if recorder is not None and recorder.kind == "Composition":
-        return recorder.apply(block, sources)
-    raise type_refusal(
-        f"connect {block.label}",
-        "blocks read wires inside the scope of a Composition",
-        at=recorder.inside if recorder is not None else "",
-        hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
-    )

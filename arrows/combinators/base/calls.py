@@ -1,0 +1,101 @@
+"""Calls of blocks: on wires, which the open recorder records, on tensors, or in a batch on the fly."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.wires import Wire
+from arrows.ops import TensorLike
+from arrows.ops.context import Context
+from arrows.ops.innermost import innermost
+
+if TYPE_CHECKING:
+    from arrows.combinators.base.block import AnyBlock
+    from arrows.combinators.recorder import Recorder
+
+current: ContextVar[Recorder | None] = ContextVar("arrows_recorder", default=None)
+"""Where calls go: to the innermost arrow or Composition that this thread records."""
+
+
+def current_recorder() -> Recorder | None:
+    """The recorder of the innermost arrow or Composition whose body or scope is open, if any."""
+    recorder = current.get()
+    return recorder if recorder is not None and recorder.open else None
+
+
+def recorder_of(args: tuple[object, ...]) -> Recorder | None:
+    """The recorder of the arrow being recorded, if there is a wire among nested arguments; else None."""
+    todo = list(reversed(args))
+    while todo:
+        x = todo.pop()
+        if isinstance(x, Wire):
+            return current_recorder() or x.recorder
+        if isinstance(x, tuple):
+            todo.extend(reversed(x))
+    return None
+
+
+def context_of(args: tuple[object, ...]) -> Context | None:
+    """The `Function` or the batch that a call belongs to: that of the first tensor among nested arguments.
+
+    Plain values alone belong to the innermost one; None where a wire comes first, or nothing computes.
+    """
+    for x in args:  # most calls have a tensor in plain sight
+        if isinstance(x, TensorLike):
+            return x.context
+    todo: list[object] = list(reversed(args))
+    while todo:
+        x = todo.pop()
+        if isinstance(x, TensorLike):
+            return x.context
+        if isinstance(x, (tuple, list)):
+            todo.extend(reversed(x))
+        elif isinstance(x, Wire):
+            return None
+    return None if current_recorder() is not None else innermost()
+
+
+def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
+    """Records the call `block(*args)`.
+
+    Raises:
+        ArrowTypeError: there is no wire among the arguments.
+    """
+    recorder = recorder_of(args)
+    if recorder is not None:
+        return recorder.apply(block, args)
+    if len(args) == 1 and hasattr(args[0], "parts"):  # a block; that class is defined after this one
+        hint = f"to apply it to that block's result: {args[0].label} >> {block.label}"
+    elif args and all(hasattr(a, "rows") for a in args):
+        hint = "a Function computes by ar.ops, layers and Functions; put the block outside of it"
+    else:
+        hint = "to run it on an example: block.eval(x); to compose blocks: f >> g"
+    raise type_refusal(
+        f"call {block.label} on {', '.join(map(_argument, args)) or 'nothing'}",
+        "a block is called on wires, inside an @ar.arrow, or on lazy tensors, inside of net.batch()",
+        hint=hint,
+    )
+
+
+def _argument(value: object) -> str:
+    """A value as messages write it: a tensor by its type."""
+    return f"a tensor ({value.type})" if isinstance(value, TensorLike) else repr(value)
+
+
+def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
+    """Records the call `block.reads(*sources)`.
+
+    Raises:
+        ArrowTypeError: no scope of a Composition is open.
+    """
+    recorder = current_recorder()
+    if recorder is not None and recorder.kind == "Composition":
+        return recorder.apply(block, sources)
+    raise type_refusal(
+        f"connect {block.label}",
+        "blocks read wires inside the scope of a Composition",
+        at=recorder.inside if recorder is not None else "",
+        hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
+    )
