@@ -6,7 +6,7 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 """
 
 from arrows.engine.device import jit
-from arrows.engine.device.arena import Arena, ArenaFull
+from arrows.engine.device.arena import Arena, ArenaFull, Buffer
 from arrows.engine.device.counts import Counts
 from arrows.engine.device.device import Device
 from arrows.engine.device.devices import get_device, host_array
@@ -21,7 +21,7 @@ from arrows.engine.device.kernel import (
     kernel_source,
 )
 from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
-from arrows.engine.device.upload import Upload, Uploaded, UploadFull
+from arrows.engine.device.upload import Sent, Upload, UploadFull
 from arrows.engine.device.writes import WRITE_RANGES, ArrayWrite, write_arrays
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Arena",
     "ArenaFull",
     "ArrayWrite",
+    "Buffer",
     "Counts",
     "Device",
     "FakeArray",
@@ -40,9 +41,9 @@ __all__ = [
     "Launch",
     "ParameterLock",
     "ProductLayout",
+    "Sent",
     "Upload",
     "UploadFull",
-    "Uploaded",
     "get_device",
     "host_array",
     "jit",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,14 @@ from arrows.engine.device.device import Device
 
 # A new array gets this much room to spare: the next batch is a little larger as often as not.
 _SPARE = 1.25
-_ALIGNED = 64  # bytes: a line of the cache
+
+
+class Buffer(NamedTuple):
+    """An array of an arena: what `Arena.array` takes."""
+
+    name: Hashable
+    shape: tuple[int, ...]
+    dtype: str
 
 
 class ArenaFull(MemoryError):
@@ -57,21 +64,6 @@ class Arena:
                 raise ArenaFull(name, spare * np.dtype(dtype).itemsize) from error
         return kept[:size].reshape(shape)
 
-    def side_by_side(self, name: Hashable, shapes: Sequence[tuple[tuple[int, ...], str]]) -> list[Any]:
-        """Returns arrays of unspecified content, side by side in one memory.
-
-        Args:
-            name: who wants them.
-            shapes: for each, its shape and its element type.
-        """
-        sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
-        places = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
-        memory = self.array(name, (places.pop(),), "uint8")
-        return [
-            memory[start : start + size].view(dtype).reshape(shape)
-            for start, size, (shape, dtype) in zip(places, sizes, shapes, strict=True)
-        ]
-
     def ones(self, count: int, dtype: str) -> Any:
         """Returns so many ones of an element type, which nobody may change."""
         key = ("ones", dtype)
@@ -88,8 +80,11 @@ class Arena:
             sum(array.shape[0] * np.dtype(dtype).itemsize for (_, dtype), array in self._arrays.items())
         )
 
-    def bytes_with(self, sizes: Mapping[tuple[Hashable, Any], int]) -> int:
-        """How much memory the arena would hold with arrays of at least these sizes, by name and type."""
+    def bytes_with(self, buffers: Iterable[Buffer]) -> int:
+        """How much memory the arena would hold with these arrays."""
+        sizes: dict[tuple[Hashable, Any], int] = {}
+        for name, shape, dtype in buffers:
+            sizes[name, dtype] = max(sizes.get((name, dtype), 0), math.prod(shape))
         total = self.bytes
         for key, size in sizes.items():
             kept = self._arrays.get(key)

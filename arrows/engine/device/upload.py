@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -12,6 +11,37 @@ from arrows.engine.device.device import Device
 from arrows.ops.arrays import Array, HostArray
 
 _ALIGNED = 16  # bytes; no element type is wider
+
+
+@dataclass(eq=False, slots=True)
+class Sent:
+    """An array of the host that is on the device as soon as its `Upload` has been sent.
+
+    Attributes:
+        host: the array on the host.
+    """
+
+    host: HostArray
+    _device: Device
+    _view: Array | None
+    _memory: Array | None = None  # that of the upload, and where in it the array begins, in bytes
+    _start: int = 0
+
+    @property
+    def array(self) -> Array:
+        """The array on the device."""
+        if self._view is None:
+            assert self._memory is not None, "the upload has not been sent"
+            part = self._memory[self._start : self._start + self.host.nbytes]
+            self._view = part.view(self.host.dtype).reshape(self.host.shape)
+        return self._view
+
+    @property
+    def address(self) -> int:
+        """Where the array begins on the device; the memory lives as long as this object."""
+        if self._memory is None:
+            return self._device.address(self.array)
+        return self._device.address(self._memory) + self._start
 
 
 class Upload:
@@ -23,53 +53,55 @@ class Upload:
     >>> from arrows.engine.device import get_device
     >>> upload = Upload(get_device("fake"))
     >>> rows, weights = upload.add(np.array([1, 2])), upload.add_values(np.array([[0.5]]))
-    >>> uploaded = upload.send()
-    >>> uploaded.get(rows), uploaded.get(weights)
+    >>> upload.send()
+    >>> rows.array, weights.array
     (FakeArray(int32[2]), FakeArray(float64[1, 1]))
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._arrays: list[HostArray] = []
+        self._to_send: list[Sent] = []
 
-    def add(self, array: HostArray) -> int:
-        """Adds an array of indices and returns the number by which `Uploaded.get` gives it back."""
+    def add(self, array: HostArray) -> Sent:
+        """Adds an array of indices."""
         return self.add_values(array.astype(self.device.index_dtype, copy=False))
 
-    def add_values(self, array: HostArray) -> int:
-        """Adds an array that keeps its element type, as `add`; the caller must not change it until `send`."""
-        self._arrays.append(array)
-        return len(self._arrays) - 1
+    def add_values(self, array: HostArray) -> Sent:
+        """Adds an array that keeps its element type; the caller must not change it until `send`."""
+        if self.device.name == "cpu":  # which reads it where it is
+            return Sent(array, self.device, array)
+        self._to_send.append(Sent(array, self.device, None))
+        return self._to_send[-1]
 
     @property
     def bytes(self) -> int:
         """The device's memory for what is sent; 0 on the CPU, which reads the arrays where they are."""
-        return 0 if self.device.name == "cpu" else sum(map(_aligned, self._arrays))
+        return sum(map(_aligned, self._to_send))
 
-    def send(self) -> Uploaded:
+    def send(self) -> None:
         """Sends all arrays to the device in one copy.
 
         Raises:
             UploadFull: the device has no memory for them.
         """
-        if self.device.name == "cpu":
-            views: dict[int, Array] = dict(enumerate(self._arrays))
-            return Uploaded(device=self.device, memory=None, arrays=self._arrays, starts=(), views=views)
-        *starts, size = accumulate(map(_aligned, self._arrays), initial=0)
+        if not self._to_send:
+            return
+        *starts, size = accumulate(map(_aligned, self._to_send), initial=0)
         staged = self.device.staging(size)
-        for start, array in zip(starts, self._arrays, strict=True):
-            part = staged[start : start + array.nbytes].view(array.dtype)
-            part.reshape(array.shape)[...] = array
+        for start, sent in zip(starts, self._to_send, strict=True):
+            part = staged[start : start + sent.host.nbytes].view(sent.host.dtype)
+            part.reshape(sent.host.shape)[...] = sent.host
         try:
             memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
         except MemoryError as error:
             raise UploadFull(size) from error
-        return Uploaded(device=self.device, memory=memory, arrays=self._arrays, starts=starts)
+        for start, sent in zip(starts, self._to_send, strict=True):
+            sent._memory, sent._start, sent._view = memory, start, None
 
 
-def _aligned(array: HostArray) -> int:
+def _aligned(sent: Sent) -> int:
     """The bytes that an array takes among others."""
-    return -(-array.nbytes // _ALIGNED) * _ALIGNED
+    return -(-sent.host.nbytes // _ALIGNED) * _ALIGNED
 
 
 class UploadFull(MemoryError):
@@ -82,41 +114,3 @@ class UploadFull(MemoryError):
     def __init__(self, size: int) -> None:
         super().__init__(f"no {size} bytes for an upload")
         self.bytes = size
-
-
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class Uploaded:
-    """What an `Upload` has sent.
-
-    Attributes:
-        device: where it is.
-        memory: all of it; None on the CPU, which reads the arrays where they are.
-        arrays: those of the host, by number.
-        starts: where each begins in ``memory``, in bytes.
-        views: those of the device that have been asked for, by number.
-    """
-
-    device: Device
-    memory: Array | None
-    arrays: Sequence[HostArray]
-    starts: Sequence[int]
-    views: dict[int, Array] = field(default_factory=dict)
-
-    def get(self, number: int) -> Array:
-        """The array of that number, on the device."""
-        view = self.views.get(number)
-        if view is None:
-            array, start = self.arrays[number], self.starts[number]
-            assert self.memory is not None
-            view = self.memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-            self.views[number] = view
-        return view
-
-    def address(self, number: int) -> int:
-        """Where the array of that number begins on the device, without making the array.
-
-        The memory lives as long as this object or an array that `get` gave.
-        """
-        if self.memory is None:
-            return self.device.address(self.get(number))
-        return self.device.address(self.memory) + self.starts[number]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, PartialRun, only_reads
 from arrows.engine.running.bound_operation import OperationRefused
-from arrows.engine.running.error_origin import BatchMemoryError
 from arrows.engine.running.executor import Executor, ExecutorChoices
-from arrows.engine.running.executors import Executors, parse_memory
+from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
+from arrows.engine.running.memory import BatchMemoryError, parse_memory
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.outputs import (
     CallRecord,

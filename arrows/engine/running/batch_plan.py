@@ -1,23 +1,24 @@
-"""Plans a batch before it runs: the index arrays of all operations, and the calls that run them."""
+"""Plans a batch before it runs: the index arrays of all operations, what memory they take, and the calls that
+run them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from arrows.engine.device import Upload
+from arrows.engine.device import Buffer, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
-from arrows.engine.running.distinct import PlannedDistinct, plan_distinct
-from arrows.engine.running.gathers import PlannedGather, PlannedSegments, plan_gather, plan_segments
-from arrows.engine.running.gradient_flow import OperationFlow, plan_flows, plan_kernel_flows
-from arrows.engine.running.kernel_sums import NOTHING_WAITS, WaitingRows, plan_indices
+from arrows.engine.program.slab_memory import SlabMemory
+from arrows.engine.reading import lengths_of
+from arrows.engine.running.distinct import DistinctRows, find_distinct
+from arrows.engine.running.gradient_flow import OperationFlow, plan_flows
+from arrows.engine.running.index import PlannedSegments, RowIndex, plan_index, plan_segments, sort_indices
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
-from arrows.ops import INVARIANT, ROW
+from arrows.ops import ROW
 from arrows.ops.arrays import HostArray
 
 
@@ -44,43 +45,34 @@ class PlannedOperation:
     Attributes:
         code: what it runs.
         rows: its part of the batch; of an operand whose repeated rows are computed once, the distinct rows.
-        bounds: where the rows of each step start, and where the last end.
-        parts: likewise of each component, in ``early`` and ``late``.
+        bounds: by region, where the rows of each step start, and where the last end: of each component in
+            ``early`` and ``late``, of all rows in ``deferred``.
         first_steps: for each component, the first step.
         gathers: by their number in the program.
-        segments: for each sequence, its bounds at each step.
-        whole_segments: for each sequence, its bounds for all rows, if ``deferred`` runs.
+        segments: by region and sequence, its bounds.
         distinct: how repeated rows are computed once, if they are.
         flow: how its gradients flow.
+        keys: the dropout keys of all rows, if the program reads them.
+        memory: what its arrays take, by kind and number: those of `OperationCode.slots`, what is ``spread``
+            from distinct rows and the ``sums`` by distinct row.
     """
 
     code: OperationCode
     rows: OperationRows
-    bounds: list[int]
-    parts: list[int]
+    bounds: Mapping[str, list[int]]
     first_steps: list[int]
-    gathers: tuple[PlannedGather, ...]
-    segments: Mapping[int, PlannedSegments]
-    whole_segments: Mapping[int, PlannedSegments]
-    distinct: PlannedDistinct | None
+    gathers: tuple[RowIndex, ...]
+    segments: Mapping[str, Mapping[int, PlannedSegments]]
+    distinct: DistinctRows | None
     flow: OperationFlow
+    keys: Sent | None
+    memory: Mapping[tuple[str, int], Buffer]
 
-    def total(self, level: int) -> int:
-        """How many rows a value of a level has, over the whole batch; `INVARIANT` has none."""
-        return self.rows.count if level == ROW else int(self.rows.offsets[level][-1])
-
-    def shape(self, level: int, row: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of a value for all rows of the operation."""
-        return row if level == INVARIANT else (self.total(level), *row)
-
-    def scratch_shape(self, region: str, level: int, row: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of a scratch array of a region: for its longest step, component, or all rows."""
-        if region == "deferred" or level == INVARIANT:
-            return self.shape(level, row)
-        if region in ("early", "late"):
-            assert level == ROW, "what runs for a component at once has no sequences"
-            return (max(stop - start for start, stop in pairwise(self.parts)), *row)
-        return (self.rows.longest if level == ROW else self.segments[level].most, *row)
+    def buffers(self) -> Iterator[Buffer]:
+        """All that it takes of an arena."""
+        yield from self.memory.values()
+        yield from (gather.memory for gather in self.gathers if gather.memory is not None)
+        yield from (memory for memory, _, _ in self.flow.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +84,6 @@ class LossSeeds:
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class SentValues:
-    """The numbers in the upload of what a batch needs beside index arrays of operations.
-
-    Attributes:
-        streams: by operation, the values that are read from examples.
-        keys: by operation, the dropout keys.
-        results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
-        weights: by slab, how much each of its rows weighs in the loss.
-        terms: on a device with kernels, for each term of the loss, how much each of its values weighs.
-    """
-
-    streams: Mapping[int, int]
-    keys: Mapping[int, int]
-    results: Sequence[int]
-    metrics: Sequence[int]
-    weights: Mapping[int, int]
-    terms: Sequence[int]
-
-
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class PlannedBatch:
     """A merged batch, planned for a device: all of it is on the host still.
 
@@ -119,17 +91,36 @@ class PlannedBatch:
         merged: the batch.
         operations: those that have nodes in it.
         spans: for each component, in the order of execution: its number, and what runs in it.
-        sent: what is sent beside the index arrays of the operations.
-        waiting: where gradients wait until rows pull them, on a device with kernels.
+        slabs: the memory of each slab.
+        gradients: of each slab that gradients come into.
+        waiting: on a device with kernels, where gradients wait until the rows of a slab pull them.
+        streams: by operation, the values that are read from examples.
+        results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
+        weights: by slab, how much each of its rows weighs in the loss.
+        terms: on a device with kernels, for each term of the loss, how much each of its values weighs.
         upload: all that is sent.
     """
 
     merged: Merged
     operations: Mapping[int, PlannedOperation]
     spans: Sequence[tuple[int, Sequence[StepRange]]]
-    sent: SentValues
-    waiting: WaitingRows
+    slabs: Sequence[Buffer]
+    gradients: Mapping[int, Buffer]
+    waiting: Mapping[int, Buffer]
+    streams: Mapping[int, Sent]
+    results: Sequence[Sent]
+    metrics: Sequence[Sent]
+    weights: Mapping[int, Sent]
+    terms: Sequence[Sent]
     upload: Upload
+
+    def buffers(self) -> Iterator[Buffer]:
+        """All that it takes of an arena."""
+        yield from self.slabs
+        yield from self.gradients.values()
+        yield from self.waiting.values()
+        for operation in self.operations.values():
+            yield from operation.buffers()
 
 
 def plan_batch(
@@ -139,7 +130,8 @@ def plan_batch(
     keys: Mapping[int, HostArray],
     upload: Upload,
     *,
-    backward: bool,
+    memory: SlabMemory,
+    receiving: Collection[int],
     seeds: LossSeeds | None = None,
 ) -> PlannedBatch:
     """Plans a merged batch.
@@ -150,32 +142,51 @@ def plan_batch(
         codes: of all operations that compute.
         keys: dropout keys, by operation.
         upload: takes what the host knows of the batch.
-        backward: whether gradients will be asked for.
+        memory: which slabs share memory.
+        receiving: the slabs that gradients will come into.
         seeds: where they come in, if they come from a loss.
     """
     present = {o: code for o, code in codes.items() if merged.operations[o].count}
-    distinct: dict[int, PlannedDistinct | None] = {}
-    rows_of = list(merged.operations)
-    for o, code in present.items():
-        distinct[o] = None
-        if code.distinct is not None:
-            distinct[o] = plan_distinct(code.distinct, o, rows_of[o], upload)
-        if (repeated := distinct[o]) is not None:
-            rows_of[o] = repeated.rows
-    flows: Mapping[int, OperationFlow] = {}
-    waiting = NOTHING_WAITS
-    if backward and upload.device.has_kernels:
-        flows, waiting = plan_kernel_flows(plan, merged, present, upload)
-    elif backward:
-        flows = plan_flows(plan, replace(merged, operations=tuple(rows_of)), present, upload)
-    gathers = {o: _plan_gathers(code, rows_of[o], distinct[o], upload) for o, code in present.items()}
-    if backward and upload.device.has_kernels:
-        _plan_indices(plan, merged, gathers, upload)
-    planned = {
-        o: _plan_operation(code, rows_of[o], gathers[o], distinct[o], flows.get(o, OperationFlow()), upload)
+    distinct = {
+        o: None if code.distinct is None else find_distinct(code.distinct, merged.operations[o], upload)
         for o, code in present.items()
     }
-    sent = SentValues(
+    read = replace(
+        merged,
+        operations=tuple(
+            rows if (repeated := distinct.get(o)) is None else repeated.rows
+            for o, rows in enumerate(merged.operations)
+        ),
+    )
+    flows: Mapping[int, OperationFlow] = {}
+    waiting: Mapping[int, Buffer] = {}
+    if receiving:
+        flows, waiting = plan_flows(plan, read, present, upload)
+    operations = {
+        o: _plan_operation(
+            plan,
+            read,
+            code,
+            distinct[o],
+            flows.get(o, OperationFlow()),
+            None if o not in keys else upload.add_values(keys[o]),
+            upload,
+            memory.operations[o],
+        )
+        for o, code in present.items()
+    }
+    slabs = [
+        Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
+        for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
+    ]
+    terms = [] if seeds is None else _loss_terms(plan, merged, seeds)
+    return PlannedBatch(
+        merged=merged,
+        operations=operations,
+        spans=_step_ranges(merged, {o: operation.first_steps for o, operation in operations.items()}),
+        slabs=slabs,
+        gradients={s: slabs[s]._replace(name=("gradients", s)) for s in sorted(receiving)},
+        waiting=waiting,
         streams={
             operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
             for operation in plan.operations
@@ -183,34 +194,19 @@ def plan_batch(
             and not isinstance(operation, CarriedOperation)
             and merged.operations[operation.index].count
         },
-        keys={o: upload.add_values(array) for o, array in keys.items()},
         results=[upload.add(column.values) for column in merged.outputs.results],
         metrics=[upload.add(column.values) for column in merged.outputs.metrics],
-        weights={} if seeds is None else _send_weights(plan, merged, seeds, upload),
-        terms=[]
-        if seeds is None or not upload.device.has_kernels
-        else _send_terms(plan, merged, seeds, upload),
-    )
-    spans = step_ranges(merged, {o: operation.first_steps for o, operation in planned.items()})
-    return PlannedBatch(
-        merged=merged,
-        operations=planned,
-        spans=spans,
-        sent=sent,
-        waiting=waiting,
+        weights=_send_weights(plan, merged, terms, upload),
+        terms=[
+            upload.add_values(np.full(len(rows), weight, plan.slabs[slab].type.dtype))
+            for slab, rows, weight in terms
+            if upload.device.has_kernels  # the term is one product there
+        ],
         upload=upload,
     )
 
 
-def _send_terms(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) -> list[int]:
-    """Sends how much each value of a term weighs in the loss, which then is one product."""
-    return [
-        upload.add_values(np.full(len(rows), weight, plan.slabs[slab].type.dtype))
-        for slab, rows, weight in _terms(plan, merged, seeds)
-    ]
-
-
-def _terms(plan: Plan, merged: Merged, seeds: LossSeeds) -> list[tuple[int, HostArray, float]]:
+def _loss_terms(plan: Plan, merged: Merged, seeds: LossSeeds) -> list[tuple[int, HostArray, float]]:
     """What the loss is made of: the slab of each term, its rows there, and how much it weighs."""
     outputs = merged.outputs
     terms = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
@@ -219,10 +215,12 @@ def _terms(plan: Plan, merged: Merged, seeds: LossSeeds) -> list[tuple[int, Host
     return terms
 
 
-def _send_weights(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) -> dict[int, int]:
+def _send_weights(
+    plan: Plan, merged: Merged, terms: Sequence[tuple[int, HostArray, float]], upload: Upload
+) -> dict[int, Sent]:
     """Sends how much each row weighs in the loss, by slab."""
     weights: dict[int, HostArray] = {}
-    for slab, rows, weight in _terms(plan, merged, seeds):
+    for slab, rows, weight in terms:
         # A value may count more than once: under two names, or returned by two branches.
         counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
         weights[slab] = weights[slab] + counted if slab in weights else counted
@@ -233,66 +231,99 @@ def _send_weights(plan: Plan, merged: Merged, seeds: LossSeeds, upload: Upload) 
     return sent
 
 
-def _parts(rows: OperationRows, distinct: PlannedDistinct | None) -> HostArray:
-    return rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
-
-
-def _plan_gathers(
-    code: OperationCode, rows: OperationRows, distinct: PlannedDistinct | None, upload: Upload
-) -> list[PlannedGather]:
-    parts, gathers = _parts(rows, distinct), []
-    for layout in code.gathers:
+def _plan_operation(
+    plan: Plan,
+    merged: Merged,
+    code: OperationCode,
+    distinct: DistinctRows | None,
+    flow: OperationFlow,
+    keys: Sent | None,
+    upload: Upload,
+    memory: int,
+) -> PlannedOperation:
+    """Plans one operation; ``memory`` is the number of the memory for what it keeps."""
+    rows = merged.operations[code.operation.index]
+    parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
+    gathers, kernels = [], code.code.program.kernels
+    for number, layout in enumerate(code.gathers):
         bounds = parts if layout.by_component else rows.bounds
         if layout.level != ROW:
             bounds = rows.offsets[layout.level][bounds]
-        gathers.append(plan_gather(layout, rows, bounds, upload, kernels=code.code.program.kernels))
-    return gathers
-
-
-def _plan_indices(
-    plan: Plan, merged: Merged, gathers: Mapping[int, list[PlannedGather]], upload: Upload
-) -> None:
-    """Sorts the indices of tables whose gradients are row-sparse."""
-    for o, own in gathers.items():
-        for number, gather in enumerate(own):
-            layout = gather.layout
-            if layout.indexes:
-                rows = merged.operations[o].side_by_side(layout.operands)
-                own[number] = replace(gather, indices=plan_indices(plan, merged, layout.slab, rows, upload))
-
-
-def _plan_operation(
-    code: OperationCode,
-    rows: OperationRows,
-    gathers: Sequence[PlannedGather],
-    distinct: PlannedDistinct | None,
-    flow: OperationFlow,
-    upload: Upload,
-) -> PlannedOperation:
-    segments, whole_segments = {}, {}
-    for domain in code.operation.domains:
-        segments[domain] = plan_segments(rows.offsets[domain], rows.bounds, upload)
-        if code.deferred is not None:
-            one_step = len(rows.bounds) == 2
-            whole = np.array([0, rows.count])
-            whole_segments[domain] = (
-                segments[domain] if one_step else plan_segments(rows.offsets[domain], whole, upload)
-            )
+        indices = None
+        if layout.indexes:
+            gathered = rows.side_by_side(layout.operands)
+            indices = sort_indices(plan, merged, layout.slab, gathered, upload)
+        index = plan_index(
+            layout, rows, bounds, upload, number=number, memory=memory, kernels=kernels, indices=indices
+        )
+        gathers.append(index)
+    domains = code.operation.domains
+    steps = {domain: plan_segments(rows.offsets[domain], rows.bounds, upload) for domain in domains}
+    whole = steps
+    if code.deferred is not None and len(rows.bounds) > 2:
+        all_rows = np.array([0, rows.count])
+        whole = {domain: plan_segments(rows.offsets[domain], all_rows, upload) for domain in domains}
+    in_steps, in_parts = rows.bounds.tolist(), parts.tolist()
     return PlannedOperation(
         code=code,
         rows=rows,
-        bounds=rows.bounds.tolist(),
-        parts=_parts(rows, distinct).tolist(),
+        bounds={
+            "early": in_parts,
+            "step": in_steps,
+            "step_back": in_steps,
+            "late": in_parts,
+            "deferred": [0, rows.count],
+        },
         first_steps=rows.parts[:-1].tolist(),
         gathers=tuple(gathers),
-        segments=segments,
-        whole_segments=whole_segments,
+        segments={"step": steps, "step_back": steps, "deferred": whole},
         distinct=distinct,
         flow=flow,
+        keys=keys,
+        memory=_memory(code, rows, int(lengths_of(parts).max()), steps, distinct, memory),
     )
 
 
-def step_ranges(
+def _memory(
+    code: OperationCode,
+    rows: OperationRows,
+    longest_part: int,
+    segments: Mapping[int, PlannedSegments],
+    distinct: DistinctRows | None,
+    memory: int,
+) -> dict[tuple[str, int], Buffer]:
+    """What the arrays of an operation take; operations share what does not outlive a step or a component."""
+    o = code.operation.index
+    all_rows = {ROW: rows.count} | {domain: int(rows.offsets[domain][-1]) for domain in segments}
+    in_part = {ROW: longest_part}
+    in_step = {ROW: rows.longest} | {domain: each.most for domain, each in segments.items()}
+    kinds: dict[str, tuple[tuple[object, ...], Mapping[int, int]]] = {
+        "kept": (("kept", memory), all_rows),
+        "saved": (("saved", o), all_rows),
+        "early": (("component",), in_part),
+        "step": (("step",), in_step),
+        "step_back": (("step",), in_step),
+        "late": (("component",), in_part),
+        "deferred": (("deferred", o), all_rows),
+    }
+    buffers = {}
+    for (kind, number), slot in code.slots.items():
+        name, counts = kinds[kind]
+        buffers[kind, number] = Buffer((*name, number), (counts[slot.level], *slot.shape), slot.dtype)
+    if distinct is not None:
+        assert code.distinct is not None
+        for kind, held, numbers in (
+            ("spread", "kept", code.distinct.spread),
+            ("sums", "saved", code.distinct.summed),
+        ):
+            for place, number in enumerate(numbers):
+                slot = code.slots[held, number]
+                name = ("distinct", number) if kind == "spread" else ("sums", o, number)
+                buffers[kind, place] = Buffer(name, (distinct.count, *slot.shape), slot.dtype)
+    return buffers
+
+
+def _step_ranges(
     merged: Merged, first_steps: Mapping[int, Sequence[int]]
 ) -> list[tuple[int, list[StepRange]]]:
     """The steps of a batch by component, consecutive steps of one operation as one range.

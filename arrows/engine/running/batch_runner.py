@@ -16,17 +16,17 @@ from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
 from arrows.engine.running.bound_operation import OperationRefused
-from arrows.engine.running.error_origin import (
+from arrows.engine.running.error_origin import first_not_finite, raise_input_error
+from arrows.engine.running.executor import Executor
+from arrows.engine.running.executors import Executors
+from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
+from arrows.engine.running.memory import (
     BatchMemoryError,
-    first_not_finite,
+    bytes_beside,
     no_memory_to_plan,
     out_of_memory,
-    raise_input_error,
     refuse_example,
 )
-from arrows.engine.running.executor import Executor
-from arrows.engine.running.executors import Executors, arena_sizes, bytes_beside
-from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.outputs import (
     CallRecord,
     OutputRows,
@@ -331,13 +331,12 @@ class BatchRunner:
         if limit is None:
             return 1
         # The gradients of parameters are the engine's, and once more the caller's or the sum of the parts.
-        sizes, fixed = arena_sizes(executor, planned), executor.fixed_bytes + kept
-        fixed += executor.parameter_gradients.dense_bytes
-        sent = planned.upload.bytes + bytes_beside(executor, planned, sizes)
-        if arena.bytes_with(sizes) + sent + fixed <= limit:
+        fixed = executor.fixed_bytes + kept + executor.parameter_gradients.dense_bytes
+        sent = planned.upload.bytes + bytes_beside(executor, planned)
+        if arena.bytes_with(planned.buffers()) + sent + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way
-        need = arena.bytes_with(sizes) + sent
+        need = arena.bytes_with(planned.buffers()) + sent
         if need + fixed <= limit:
             return 1
         if alone is not None:

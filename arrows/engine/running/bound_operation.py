@@ -1,18 +1,22 @@
-"""An operation of a batch, its forward regions bound to arrays."""
+"""An operation of a batch, its regions bound to arrays: forward and backward ones to the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from arrows.engine.device import Arena, Device, Uploaded
-from arrows.engine.program.emitters.arrays import GatherArrays, RegionArrays, SegmentBounds, StepRefused
-from arrows.engine.program.program import Slot
+from arrows.engine.device import Arena, Device
+from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
 from arrows.engine.running.batch_plan import PlannedOperation
+from arrows.engine.running.operation_code import DistinctLayout
+from arrows.ops import RowSparse
 from arrows.ops.arrays import Array
 
-# Operations share scratch arrays: nothing outlives its step.
-_SCRATCH_NAMES = {"early": "component", "late": "component", "step": "step", "step_back": "step"}
+RunDeferred: TypeAlias = Callable[
+    [Sequence[Array | None], Sequence[Array | None]], Sequence[Array | RowSparse | None]
+]
+"""``run_deferred(targets, added)`` gives the gradients of parameters: see `BatchGradients`."""
 
 
 class OperationRefused(Exception):
@@ -23,50 +27,46 @@ class OperationRefused(Exception):
         self.operation, self.step = operation, step
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class BatchArrays:
     """What all operations of a batch are bound to.
 
     Attributes:
         device: where the arrays are.
         arena: gives memory.
-        uploaded: has the index arrays.
         slabs: the rows of all operations.
+        gradients: for each slab, the gradients of its rows; None where none come in.
+        waiting: on a device with kernels, for each slab the gradients that its rows pull.
+        scattered: by operation and number of the `ScatterGroup`, where the gradients of its operands wait.
     """
 
     device: Device
     arena: Arena
-    uploaded: Uploaded
     slabs: Sequence[Array]
+    gradients: Sequence[Array | None]
+    waiting: Mapping[int, Array]
+    scattered: Mapping[tuple[int, int], Array]
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class BoundOperation:
-    """An operation whose forward regions are bound to arrays.
+    """An operation whose regions are bound to arrays; None for what its program does not have.
 
     Attributes:
         planned: the operation.
-        batch: what all operations are bound to.
-        once: the values of the region ``once``.
-        gathers: by number of the gather in the program.
-        segments: for each sequence, its bounds at each step.
-        results: for each result, the operation's rows of its slab.
-        kept: by number of `Held`, what forward regions hold for all rows.
-        keys: the dropout keys of all rows.
-        run_early: runs ``early`` on one component; None where the program has no such region.
-        run_steps: runs ``step`` on some steps.
+        early: what runs before a component, given its number among those of the operation.
+        step, step_back: run these regions on some steps.
+        late: what is left to do for a component after its steps backwards.
+        deferred: runs ``deferred`` on the arrays to write gradients of parameters to (None: to new arrays)
+            and those to add them to, and returns the values, None for what has been added.
     """
 
     planned: PlannedOperation
-    batch: BatchArrays
-    once: Sequence[Array]
-    gathers: Mapping[int, GatherArrays]
-    segments: Mapping[int, Sequence[SegmentBounds]]
-    results: Sequence[Array]
-    kept: Sequence[Array | None]
-    keys: Array | None
-    run_early: Callable[[int], None] | None
-    run_steps: Callable[[int, int], None]
+    early: Callable[[int], None] | None
+    step: Callable[[int, int], None]
+    step_back: Callable[[int, int], None] | None
+    late: Callable[[int], None]
+    deferred: RunDeferred | None
 
     def run(self, first: int, stop: int, part: int | None) -> None:
         """Runs some steps, and before the first step of a component what runs early.
@@ -75,84 +75,128 @@ class BoundOperation:
             OperationRefused: a kernel refused its operands.
         """
         try:
-            if part is not None and self.run_early is not None:
-                self.run_early(part)
-            self.run_steps(first, stop)
+            if part is not None and self.early is not None:
+                self.early(part)
+            self.step(first, stop)
         except StepRefused as refused:
             index = self.planned.code.operation.index
             raise OperationRefused(index, refused.step) from refused.__cause__
 
+    def run_back(self, first: int, stop: int, part: int | None) -> None:
+        """Runs some steps in the reverse order, and what is left to do after the first of a component."""
+        if self.step_back is not None:
+            self.step_back(first, stop)
+        if part is not None:
+            self.late(part)
 
-def bind_forward(
+
+def bind(
     planned: PlannedOperation,
     batch: BatchArrays,
     *,
-    memory: int,
     once: Sequence[Array],
     results: Sequence[Array],
-    keys: Array | None,
+    gradients: Sequence[Array | None],
+    tick: Callable[[], None] | None,
 ) -> BoundOperation:
-    """Binds the forward regions of an operation.
+    """Binds the regions of an operation.
 
     Args:
         planned: the operation.
         batch: what all operations are bound to.
-        memory: the number of the memory for what is kept.
         once: the values of the region ``once``.
         results: for each result, the operation's rows of its slab.
-        keys: the dropout keys of all rows, if the program reads them.
+        gradients: for each result, the gradients of these rows; None where none come in.
+        tick: notes that gradients have been added to other rows, for a profile.
     """
-    code, arena, uploaded = planned.code, batch.arena, batch.uploaded
-    gathers = {
-        number: gather.bind(arena, uploaded, batch.slabs[gather.layout.slab], memory, number)
-        for number, gather in enumerate(planned.gathers)
+    code, flow, device, arena = planned.code, planned.flow, batch.device, batch.arena
+    memory: dict[tuple[str, int], Array | None] = {
+        key: arena.array(*buffer) for key, buffer in planned.memory.items()
     }
-    segments = {domain: segments.bind(uploaded) for domain, segments in planned.segments.items()}
-    kept = held_arrays(planned, arena, ("kept", memory), code.kept)
-    run_early = None
-    if code.early is not None:
-        kept_early, spread = kept, None
+    memory |= {("result", number): rows for number, rows in enumerate(results)}
+    memory |= {("gradient", number): rows for number, rows in enumerate(gradients)}
+    gathers = []
+    for number, index in enumerate(planned.gathers):
+        gather, memory["gathered", number] = index.bind(arena, batch.slabs[index.layout.slab])
+        gathers.append(gather)
+    if flow.waiting:
+        memory |= _scatters(planned, batch.scattered)
+    spread = add_up = None
+    if code.distinct is not None:
+        pairs = _distinct_pairs(code.distinct, memory)
         if planned.distinct is not None:
-            kept_early, spread = planned.distinct.bind_spread(batch.device, arena, uploaded, kept)
-        run_component = code.early.make(
-            RegionArrays(
-                once=once,
-                bounds=planned.parts,
-                segments={},
-                gathers=gathers,
-                results=results,
-                kept=kept_early,
-                scratch=scratch_arrays(planned, arena, "early"),
-                device=batch.device,
-                keys=keys,
-            )
-        )
-        run_early = _early(run_component, planned.first_steps, spread)
-    run_steps = code.step.make(
-        RegionArrays(
-            once=once,
-            bounds=planned.bounds,
-            segments=segments,
-            gathers=gathers,
-            results=results,
-            kept=kept,
-            scratch=scratch_arrays(planned, arena, "step"),
-            device=batch.device,
-            keys=keys,
-        )
+            spread = planned.distinct.spread(device, pairs["spread"])
+            add_up = planned.distinct.add_up(device, arena, pairs["sums"])
+    pulls = [
+        pulled.bind(device, arena, target, batch.scattered[reader, group])
+        for result, reader, group, pulled in flow.pulls
+        if (target := gradients[result]) is not None
+    ]
+    frame = Frame(
+        device=device,
+        once=once,
+        bounds=planned.bounds,
+        segments={
+            region: {domain: each.bind() for domain, each in by_domain.items()}
+            for region, by_domain in planned.segments.items()
+        },
+        gathers=gathers,
+        memory=memory,
+        keys=None if planned.keys is None else planned.keys.array,
+        pulls=pulls,
+        places={
+            result: PlacesOfRows(offsets, places, batch.waiting[slab])
+            for result, (offsets, places, slab) in flow.places.items()
+        },
+        ones=arena.ones,
     )
+    added = [
+        sums.bind(device, arena, target, batch.scattered[code.operation.index, number])
+        for number, (group, sums) in enumerate(zip(code.scatter_groups, flow.sums, strict=False))
+        if sums is not None and (target := batch.gradients[group.slab]) is not None
+    ]
+    run_late = None if code.late is None else code.late.make(frame)
     return BoundOperation(
         planned=planned,
-        batch=batch,
-        once=once,
-        gathers=gathers,
-        segments=segments,
-        results=results,
-        kept=kept,
-        keys=keys,
-        run_early=run_early,
-        run_steps=run_steps,
+        early=None if code.early is None else _early(code.early.make(frame), planned.first_steps, spread),
+        step=code.step.make(frame),
+        step_back=None if code.step_back is None else code.step_back.make(frame),
+        late=_late(add_up, run_late, added, tick),
+        deferred=None if code.deferred is None else code.deferred.make(frame),
     )
+
+
+def _scatters(
+    planned: PlannedOperation, scattered: Mapping[tuple[int, int], Array]
+) -> dict[tuple[str, int], Array]:
+    """For each scatter its range of the array of its group."""
+    code, scatters = planned.code, {}
+    for number, group in enumerate(code.scatter_groups):
+        array, start = scattered[code.operation.index, number], 0
+        for scatter, operands in zip(group.scatters, group.operands, strict=True):
+            width = len(operands)
+            count = sum(len(planned.rows.ports[port].rows) for port in operands)
+            flat = array[start : start + count]
+            start += count
+            if width > 1:
+                flat = flat.reshape(count // width, width * flat.shape[1], *flat.shape[2:])
+            scatters["scatter", scatter] = flat
+    return scatters
+
+
+def _distinct_pairs(
+    layout: DistinctLayout, memory: dict[tuple[str, int], Array | None]
+) -> dict[str, list[tuple[Array, Array]]]:
+    """By kind, arrays by distinct row, each with that of all rows: where a batch computes all rows one and
+    the same, which is noted in ``memory`` then."""
+    pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
+    for kind, held, numbers in (("spread", "kept", layout.spread), ("sums", "saved", layout.summed)):
+        for place, number in enumerate(numbers):
+            of_all = memory.get((held, number))
+            by_row = memory.setdefault((kind, place), of_all)
+            if of_all is not None and by_row is not None:
+                pairs[kind].append((by_row, of_all))
+    return pairs
 
 
 def _early(
@@ -171,27 +215,22 @@ def _early(
     return run_early
 
 
-def held_arrays(
-    planned: PlannedOperation, arena: Arena, name: tuple[str, int], slots: Sequence[Slot | None]
-) -> list[Array | None]:
-    """Arrays for all rows of an operation."""
-    return [
-        None
-        if slot is None
-        else arena.array((*name, number), planned.shape(slot.level, slot.shape), slot.dtype)
-        for number, slot in enumerate(slots)
-    ]
+def _late(
+    add_up: Callable[[], None] | None,
+    run_component: Callable[[int, int], None] | None,
+    added: Sequence[Callable[[int], None]],
+    tick: Callable[[], None] | None,
+) -> Callable[[int], None]:
+    """What is left to do for a component after its steps."""
 
+    def run_late(part: int) -> None:
+        if add_up is not None:
+            add_up()
+        if run_component is not None:
+            run_component(part, part + 1)
+        for add in added:
+            add(part)
+        if tick is not None:
+            tick()
 
-def scratch_name(region: str, operation: int) -> Hashable:
-    """Whose the scratch arrays of a region are: those of most regions are shared by all operations."""
-    return _SCRATCH_NAMES.get(region, (region, operation))
-
-
-def scratch_arrays(planned: PlannedOperation, arena: Arena, region: str) -> list[Array]:
-    """Scratch arrays of a region, for its longest step."""
-    name = scratch_name(region, planned.code.operation.index)
-    return [
-        arena.array((name, number), planned.scratch_shape(region, slot.level, slot.shape), slot.dtype)
-        for number, slot in enumerate(planned.code.scratch(region))
-    ]
+    return run_late

@@ -1,4 +1,4 @@
-"""Traces an error in a run back to its example, or says for what memory ran out.
+"""Traces an error in a run back to its example.
 
 A step that a kernel refuses, or a number that is not finite, belongs to some example. Most errors in an
 example show when it is read. An index that is computed, or a sequence that turns out to be empty, shows
@@ -7,42 +7,22 @@ when a step runs, on rows of many examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
 
-from arrows.engine.device import ArenaFull, UploadFull
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
 from arrows.engine.reference import out_of_range
-from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.bound_operation import OperationRefused
-from arrows.engine.running.executor import Executor
-from arrows.engine.running.executors import arena_sizes, in_words
 from arrows.engine.running.run import Run
 from arrows.engine.scheduling import Merged
 from arrows.ops import IndexOutOfRange
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.errors import input_message, message
-
-
-class BatchMemoryError(MemoryError):
-    """A batch needs more memory than there is, or than the limit of the model allows.
-
-    Nothing is lost: model and optimizer are as they were, and a smaller batch may run.
-
-    Example:
-        >>> import arrows as ar
-        >>> model = ar.compile(ar.Map(ar.Vector(100)) >> ar.Sum(), memory_limit=1000)
-        >>> try:
-        ...     model([[[0.0] * 100] * 1000])
-        ... except ar.BatchMemoryError as error:
-        ...     print(str(error).splitlines()[0])
-        cannot run example 0
-    """
+from arrows.typesys.errors import input_message
 
 
 def raise_input_error(
@@ -149,101 +129,3 @@ def _example(run: Run, operation: int, node: int) -> int:
 def _label(operation: Operation) -> str:
     assert isinstance(operation, ApplyOperation | ReadOperation)
     return f"{operation.name} ({operation.typed.form.site})"
-
-
-def refuse_example(executor: Executor, planned: PlannedBatch, number: int, need: int, limit: int) -> None:
-    """Refuses an example that takes more memory than the limit, all alone.
-
-    Raises:
-        BatchMemoryError: says which, and what is largest of what it takes.
-    """
-    largest, size = largest_array(executor, planned)
-    raise BatchMemoryError(
-        message(
-            f"cannot run example {number}",
-            reason=f"it takes {in_words(need)} alone, and memory_limit is {in_words(limit)}; the largest "
-            f"part, {in_words(size)}, is {largest}",
-            hint="raise the limit: model.memory_limit = ..., or leave the example out",
-        )
-    )
-
-
-def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
-    """What to say when memory ran out before a batch could run."""
-    return BatchMemoryError(
-        message(
-            f"cannot run a batch of {count} example{'' if count == 1 else 's'} on {device!r}",
-            reason="memory of the host ran out while it was planned",
-            hint="run fewer examples at a time",
-        )
-    )
-
-
-def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
-    """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
-    sizes = arena_sizes(executor, planned)
-    need = executor.arena.bytes_with(sizes) + planned.upload.bytes
-    held, count = executor.arena.bytes, planned.merged.examples
-    if isinstance(error, ArenaFull):
-        reason = f"memory ran out at {in_words(error.bytes)} for {describe(executor, error.name)}"
-    elif isinstance(error, UploadFull):
-        reason = f"memory ran out while {in_words(error.bytes)} of indices and inputs were sent"
-    else:
-        name, size = largest_array(executor, planned)
-        reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {name}"
-    examples = f"{count} example{'' if count == 1 else 's'}"
-    hint = "this example alone is too large for the device"
-    if count > 1:
-        # What could be had until then would be enough for so many examples; at least one is tried.
-        fits = min(max(count * held // max(need, 1), 1), count - 1)
-        limit = in_words(max(held, need // count)).replace(" ", "")
-        hint = (
-            f"about {fits} would fit; compile(..., memory_limit={limit!r}), or model.memory_limit, runs "
-            "larger batches in parts"
-        )
-    return BatchMemoryError(
-        message(
-            f"cannot run a batch of {examples} on {executor.device.name!r}",
-            reason=f"{reason}; the batch takes {in_words(need)} in all",
-            hint=hint,
-        )
-    )
-
-
-def largest_array(executor: Executor, planned: PlannedBatch) -> tuple[str, int]:
-    """The largest array of a batch in words, and its bytes."""
-    sizes = arena_sizes(executor, planned)
-    bytes_of = {key: size * np.dtype(key[1]).itemsize for key, size in sizes.items()}
-    largest = max(bytes_of, key=bytes_of.__getitem__)
-    return describe(executor, largest[0]), bytes_of[largest]
-
-
-def describe(executor: Executor, name: Hashable) -> str:
-    """An array of the arena in words."""
-    plan = executor.plan
-    if name == "gradients":
-        return "the gradients of all slabs"
-    if isinstance(name, tuple) and len(name) > 1 and isinstance(name[1], int):
-        if name[0] in ("slab", "waiting"):
-            slabs = [name[1]]
-            if name[0] == "slab":
-                slabs = [s for s, number in enumerate(executor.memory.slabs) if number == name[1]]
-            makers = [
-                operation.name
-                for operation in plan.operations
-                if isinstance(operation, (ApplyOperation, ReadOperation))
-                and set(slabs) & set(operation.slabs)
-            ]
-            kind = "slab" if name[0] == "slab" else "the gradients that come into slab"
-            return f"{kind} {name[1]} ({', '.join(dict.fromkeys(makers)) or 'constants'})"
-        if name[0] in ("saved", "sums"):
-            operation = plan.operations[name[1]]
-            return f"what {getattr(operation, 'name', 'an operation')} keeps for its gradients"
-        if name[0] in ("kept", "operand"):
-            owners = [
-                getattr(plan.operations[o], "name", "")
-                for o, number in enumerate(executor.memory.operations)
-                if number == name[1] and o in executor.codes
-            ]
-            return f"what {', '.join(dict.fromkeys(owners))} keeps for all rows"
-    return "what an operation computes meanwhile"

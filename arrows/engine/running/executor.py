@@ -23,8 +23,8 @@ from arrows.engine.planning import (
 from arrows.engine.program import Clock, ProgramTick, make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import computed_indices
-from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
-from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind_forward
+from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, plan_batch
+from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.run import Run, rows_of_output
@@ -214,7 +214,8 @@ class Executor:
             self.codes,
             keys,
             Upload(self.device),
-            backward=bool(self.receiving),
+            memory=self.memory,
+            receiving=self.receiving,
             seeds=seeds,
         )
 
@@ -233,16 +234,10 @@ class Executor:
             OperationRefused: a kernel refused what an example gave it.
         """
         arena = self.arena if arena is None else arena
-        arrays = BatchArrays(
-            device=self.device,
-            arena=arena,
-            uploaded=planned.upload.send(),
-            slabs=self._slabs(planned.merged, arena),
-        )
-        writes = self._stream_writes(planned, arrays, carry)
-        operations = {
-            o: self._bind(planned, o, operation, arrays) for o, operation in planned.operations.items()
-        }
+        planned.upload.send()
+        arrays = self._arrays(planned, arena)
+        writes = self._stream_writes(planned, arrays.slabs, carry)
+        operations = {o: self._bind(planned, o, arrays) for o in planned.operations}
         constants = deque(self.memory.constants)
         if self.clock is not None:
             self.clock.tick("host")
@@ -259,26 +254,40 @@ class Executor:
         write_arrays(self.device, writes)
         return Run(self, planned, arrays, operations)
 
-    def _slabs(self, merged: Merged, arena: Arena) -> list[Array]:
-        return [
-            arena.array(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
-            for number, slab, rows in zip(self.memory.slabs, self.plan.slabs, merged.slab_rows, strict=True)
-        ]
+    def _arrays(self, planned: PlannedBatch, arena: Arena) -> BatchArrays:
+        slabs = [arena.array(*buffer) for buffer in planned.slabs]
+        waiting = {slab: arena.array(*buffer) for slab, buffer in planned.waiting.items()}
+        scattered = {}
+        for o, operation in planned.operations.items():
+            for number, (buffer, first, count) in enumerate(operation.flow.waiting):
+                scattered[o, number] = array = arena.array(*buffer)[first : first + count + 1]
+                if not self.device.has_kernels:
+                    array[-1] = 0
+        gradients: list[Array | None] = [None] * len(planned.slabs)
+        for slab, buffer in planned.gradients.items():
+            gradients[slab] = arena.array(*buffer)
+        return BatchArrays(
+            device=self.device,
+            arena=arena,
+            slabs=slabs,
+            gradients=gradients,
+            waiting=waiting,
+            scattered=scattered,
+        )
 
     def _stream_writes(
-        self, planned: PlannedBatch, arrays: BatchArrays, carry: Carry | None
+        self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None
     ) -> list[ArrayWrite]:
         """What is there before anything is computed; what is carried is written at once."""
         merged, writes = planned.merged, []
         for operation in self.plan.operations:
             if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
-                rows = rows_of_output(self.plan, merged, arrays.slabs, operation.index, 0)
+                rows = rows_of_output(merged, slabs[operation.slabs[0]], operation.index, 0)
                 if isinstance(operation, CarriedOperation):
                     assert carry is not None
                     carry(rows, merged.raw[operation.stream])
                 else:
-                    values = arrays.uploaded.get(planned.sent.streams[operation.index])
-                    writes.append(ArrayWrite(rows, values))
+                    writes.append(ArrayWrite(rows, planned.streams[operation.index].array))
         return writes
 
     def _constant_writes(self, slabs: Sequence[Array], slab: int) -> Iterator[ArrayWrite]:
@@ -287,21 +296,23 @@ class Executor:
                 self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
             yield ArrayWrite(slabs[slab][row : row + 1], self._constants[number][None])
 
-    def _bind(
-        self, planned: PlannedBatch, o: int, operation: PlannedOperation, arrays: BatchArrays
-    ) -> BoundOperation:
-        results = [
-            rows_of_output(self.plan, planned.merged, arrays.slabs, owner, output)
-            for owner, output in self.plan.result_places[o]
-        ]
-        keys = planned.sent.keys.get(o)
-        return bind_forward(
+    def _bind(self, planned: PlannedBatch, o: int, arrays: BatchArrays) -> BoundOperation:
+        operation, clock = planned.operations[o], self.clock
+        results, gradients = [], []
+        for owner, output in self.plan.result_places[o]:
+            slab = self.plan.operations[owner].slabs[output]
+            results.append(rows_of_output(planned.merged, arrays.slabs[slab], owner, output))
+            gradient = arrays.gradients[slab]
+            gradients.append(
+                None if gradient is None else rows_of_output(planned.merged, gradient, owner, output)
+            )
+        return bind(
             operation,
             arrays,
-            memory=self.memory.operations[o],
             once=self._values_without_rows(operation.code),
             results=results,
-            keys=None if keys is None else arrays.uploaded.get(keys),
+            gradients=gradients,
+            tick=None if clock is None else lambda: clock.tick("scatter", o),
         )
 
     def _values_without_rows(self, code: OperationCode) -> tuple[Array, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -92,9 +92,9 @@ class OperationCode:
         code: the program and its functions.
         early, step, step_back, late, deferred: the functions of the regions; None where there is nothing.
         gathers: by their number in the program.
-        kept, saved: by number of `Held`, what it holds; None for a number that is not used.
-        scatter_count: how many scatters the program has.
-        scatter_groups: these, by slab.
+        slots: what the program's own arrays hold, by kind and number: ``kept`` and ``saved`` for all rows,
+            and by region what is scratch there.
+        scatter_groups: the scatters, by slab.
         distinct: how repeated rows are computed once, if they are.
         parameters: what ``once`` reads of layers, in order.
         accumulates: what ``deferred`` adds to gradients of parameters, in order.
@@ -111,9 +111,7 @@ class OperationCode:
     late: RegionCode | None
     deferred: RegionCode | None
     gathers: tuple[GatherLayout, ...]
-    kept: tuple[Slot | None, ...]
-    saved: tuple[Slot | None, ...]
-    scatter_count: int
+    slots: Mapping[tuple[str, int], Slot]
     scatter_groups: tuple[ScatterGroup, ...]
     distinct: DistinctLayout | None
     parameters: tuple[LoadParameter, ...]
@@ -135,9 +133,7 @@ class OperationCode:
             late=regions.get("late"),
             deferred=regions.get("deferred"),
             gathers=_gathers(program),
-            kept=_held(program, backward=False),
-            saved=_held(program, backward=True),
-            scatter_count=len(program.scatters),
+            slots=_slots(program),
             scatter_groups=_scatter_groups(operation, [scatter for _, scatter in program.scatters]),
             distinct=_distinct(program),
             parameters=tuple(each for each in program.region("once") if isinstance(each, LoadParameter)),
@@ -145,11 +141,6 @@ class OperationCode:
             has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
             read_by_kernels=_read_by_kernels(code),
         )
-
-    def scratch(self, region: str) -> Sequence[Slot]:
-        """What the scratch arrays of a region hold."""
-        slots: Sequence[Slot] = self.code.program.scratch.get(region, ())
-        return slots
 
 
 def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
@@ -180,13 +171,16 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
     )
 
 
-def _held(program: Program, *, backward: bool) -> tuple[Slot | None, ...]:
-    slots = {
-        memory.number: Slot(var.rows, var.type.shape, var.type.dtype)
+def _slots(program: Program) -> dict[tuple[str, int], Slot]:
+    held = {
+        ("saved" if memory.backward else "kept", memory.number): Slot(
+            var.rows, var.type.shape, var.type.dtype
+        )
         for var, memory in program.memory.items()
-        if isinstance(memory, Held) and memory.backward is backward
+        if isinstance(memory, Held)
     }
-    return tuple(slots.get(number) for number in range(max(slots, default=-1) + 1))
+    scratch = {(region, n): slot for region, slots in program.scratch.items() for n, slot in enumerate(slots)}
+    return held | scratch
 
 
 def _scatter_groups(operation: ApplyOperation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.device import Arena, ArrayWrite, write_arrays
-from arrows.engine.planning import Plan
+from arrows.engine.device import ArrayWrite, Sent, write_arrays
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
-from arrows.engine.running.bound_backward import (
-    BoundBackward,
-    ScatterArrays,
-    WaitingArrays,
-    bind_backward,
-    bind_scatters,
-)
 from arrows.engine.running.bound_operation import BatchArrays, BoundOperation
 from arrows.engine.running.gradient_memory import BatchGradients, Gradient, ParameterKey
 from arrows.engine.scheduling import Merged, WiredBatch
@@ -35,7 +27,7 @@ class Run:
     Attributes:
         executor: what ran it.
         planned: the batch.
-        arrays: its slabs, and the memory that backward regions take.
+        arrays: its slabs, and what backward regions take.
         operations: those that have nodes in the batch, bound to their arrays.
     """
 
@@ -56,7 +48,8 @@ class Run:
 
     def rows(self, operation: int, output: int) -> Array:
         """The rows of one output, as a range of its slab."""
-        return rows_of_output(self.executor.plan, self.merged, self.slabs, operation, output)
+        slab = self.slabs[self.executor.plan.operations[operation].slabs[output]]
+        return rows_of_output(self.merged, slab, operation, output)
 
     def results(self, operation: int) -> list[Array]:
         """For each result of an operation, its rows."""
@@ -69,12 +62,12 @@ class Run:
 
     def result_values(self, leaf: int) -> Array:
         """Copies what a leaf of the result has, over all examples."""
-        rows = self.arrays.uploaded.get(self.planned.sent.results[leaf])
+        rows = self.planned.results[leaf].array
         return self.executor.device.take(self.slabs[self.executor.plan.results[leaf]], rows)
 
     def metric_values(self, metric: int) -> Array:
         """Copies the values of a metric stream, over all examples."""
-        rows = self.arrays.uploaded.get(self.planned.sent.metrics[metric])
+        rows = self.planned.metrics[metric].array
         return self.executor.device.take(self.slabs[self.executor.plan.metrics[metric]], rows)
 
     @quiet
@@ -88,7 +81,7 @@ class Run:
         terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
             terms.append((self.result_values(0), seeds.result))
-        sent = [self.arrays.uploaded.get(number) for number in self.planned.sent.terms]
+        sent = [weights.array for weights in self.planned.terms]
         matmul = self.executor.device.xp.matmul
         if sent:
             total, *rest = (matmul(values, weights) for (values, _), weights in zip(terms, sent, strict=True))
@@ -100,36 +93,23 @@ class Run:
 
     def start_backward(self) -> BackwardRun:
         """The way back, with gradients that are zero everywhere."""
-        gradients, writes = self._gradients({})
-        write_arrays(self.executor.device, writes)
-        return BackwardRun(self, gradients, None)
+        write_arrays(self.executor.device, self._first_gradients({}))
+        return BackwardRun(self, self.arrays.gradients, None)
 
     def start_from_loss(self) -> BackwardRun:
         """The way back, with the gradients of the loss, by the weights that the batch was planned with."""
-        gradients, writes = self._gradients(self.planned.sent.weights)
         totals = self.executor.parameter_gradients.begin(self.operations)
-        write_arrays(self.executor.device, [*writes, *totals.blanks])
-        return BackwardRun(self, gradients, totals)
+        writes = [*self._first_gradients(self.planned.weights), *totals.blanks]
+        write_arrays(self.executor.device, writes)
+        return BackwardRun(self, self.arrays.gradients, totals)
 
-    def _gradients(self, seeds: Mapping[int, int]) -> tuple[list[Array | None], list[ArrayWrite]]:
-        """Memory for the gradients of all slabs, and what is to be written there.
-
-        Args:
-            seeds: by slab, the number in the upload of the gradients that come in.
-        """
-        plan, arena = self.executor.plan, self.arrays.arena
-        slabs = [s for s in range(len(plan.slabs)) if s in self.executor.receiving]
-        types = [plan.slabs[s].type for s in slabs]
-        shapes = [
-            ((self.merged.slab_rows[s], *type.shape), type.dtype)
-            for s, type in zip(slabs, types, strict=True)
+    def _first_gradients(self, seeds: Mapping[int, Sent]) -> list[ArrayWrite]:
+        """What is to be written to the gradients of slabs: what comes in from the loss, else zeros."""
+        return [
+            ArrayWrite(array, seeds[s].array if s in seeds else None)
+            for s, array in enumerate(self.arrays.gradients)
+            if array is not None
         ]
-        gradients: list[Array | None] = [None] * len(plan.slabs)
-        writes = []
-        for s, array in zip(slabs, arena.side_by_side("gradients", shapes), strict=True):
-            gradients[s] = array
-            writes.append(ArrayWrite(array, self.arrays.uploaded.get(seeds[s]) if s in seeds else None))
-        return gradients, writes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -155,51 +135,19 @@ class BackwardRun:
         if totals is None:
             totals = executor.parameter_gradients.begin(operations)
             write_arrays(executor.device, totals.blanks)
-        waiting = self._waiting()
-        scatters = {o: bind_scatters(operation, waiting) for o, operation in operations.items()}
-        bound = {o: self._bind(o, operation, scatters, waiting) for o, operation in operations.items()}
         if executor.clock is not None:
             executor.clock.tick("host")
         try:
             for _, ranges in reversed(self.run.planned.spans):
                 for o, first, stop, part in reversed(ranges):
-                    bound[o].run(first, stop, part)
+                    operations[o].run_back(first, stop, part)
         except StepRefused as refused:
             raise refused.__cause__ or refused from None
-        for o, backward in bound.items():
-            if backward.run_deferred is not None:
-                count = len(operations[o].planned.code.accumulates)
-                values = backward.run_deferred(totals.targets(o, count), totals.added(o, count))
-                totals.add(o, values)
+        for o, operation in operations.items():
+            if operation.deferred is not None:
+                count = len(operation.planned.code.accumulates)
+                totals.add(o, operation.deferred(totals.targets(o, count), totals.added(o, count)))
         return totals.total()
-
-    def _waiting(self) -> WaitingArrays:
-        """The arrays in which gradients wait for the rows of each slab, on a device with kernels."""
-        plan, rows = self.run.executor.plan, self.run.planned.waiting
-        arena = self.run.arrays.arena
-        arrays = {s: slab_array(arena, "waiting", plan, s, count) for s, count in rows.count.items()}
-        return WaitingArrays(rows, arrays)
-
-    def _bind(
-        self,
-        o: int,
-        operation: BoundOperation,
-        scatters: Mapping[int, ScatterArrays],
-        waiting: WaitingArrays,
-    ) -> BoundBackward:
-        plan, merged = self.run.executor.plan, self.run.merged
-        gradients: list[Array | None] = []
-        for owner, output in plan.result_places[o]:
-            slab = self.gradients[plan.operations[owner].slabs[output]]
-            if slab is not None:
-                first = merged.operations[owner].first_rows[output]
-                slab = slab[first : first + merged.operations[owner].count]
-            gradients.append(slab)
-        return bind_backward(operation, scatters, waiting, self.gradients, gradients, self._tick(o))
-
-    def _tick(self, operation: int) -> Callable[[], None] | None:
-        clock = self.run.executor.clock
-        return None if clock is None else lambda: clock.tick("scatter", operation)
 
     def input_gradients(self, batch: WiredBatch, sites: Sequence[int]) -> tuple[Array, HostArray]:
         """The gradients of what some read sites read, in the order of the visits, and where each example
@@ -222,15 +170,8 @@ class BackwardRun:
         return values, before[site.offsets]
 
 
-def rows_of_output(plan: Plan, merged: Merged, slabs: Sequence[Array], operation: int, output: int) -> Array:
-    """The rows of one output of an operation, as a range of its slab."""
+def rows_of_output(merged: Merged, slab: Array, operation: int, output: int) -> Array:
+    """The rows of one output of an operation, as a range of its slab or of its gradients."""
     rows = merged.operations[operation]
     first = rows.first_rows[output]
-    return slabs[plan.operations[operation].slabs[output]][first : first + rows.count]
-
-
-def slab_array(arena: Arena, name: str, plan: Plan, slab: int, rows: int) -> Array:
-    """Memory for so many rows like those of a slab."""
-    row = plan.slabs[slab].type
-    array: Array = arena.array((name, slab), (rows, *row.shape), row.dtype)
-    return array
+    return slab[first : first + rows.count]

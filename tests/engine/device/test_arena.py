@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import Arena, get_device
+from arrows.engine.device import Arena, Buffer, get_device
 from arrows.ops import RowSparse
 
 LARGE = 64 << 10
@@ -37,21 +37,6 @@ def test_the_same_name_is_the_same_memory(device: str) -> None:
     assert arena.bytes == held
 
 
-@devices
-def test_arrays_side_by_side_are_apart(device: str) -> None:
-    arena = Arena(get_device(device))
-    shapes = [((2, 3), "float32"), ((0, 4), "float64"), ((5,), "int64"), ((), "float64")]
-    arrays = arena.side_by_side("a", shapes)
-    held = arena.bytes
-    for number, array in enumerate(arrays):
-        array[...] = number
-    for number, (array, (shape, dtype)) in enumerate(zip(arrays, shapes, strict=True)):
-        assert (array.shape, array.dtype) == (shape, dtype)
-        assert (ar.to_numpy(array) == number).all()
-    arena.side_by_side("a", shapes)
-    assert arena.bytes == held
-
-
 def test_it_grows_with_room_to_spare_and_is_let_go() -> None:
     arena = Arena(get_device("cpu"))
     arena.array("a", (100,), "float32")
@@ -61,7 +46,9 @@ def test_it_grows_with_room_to_spare_and_is_let_go() -> None:
     assert held > 440
     arena.array("a", (120,), "float32")
     assert arena.bytes == held
-    assert arena.bytes_with({("a", "float32"): 200, ("b", "float32"): 10}) == 4 * (251 + 10)
+    assert arena.bytes_with([Buffer("a", (20, 10), "float32"), Buffer("b", (10,), "float32")]) == 4 * (
+        251 + 10
+    )
     arena.array("a", (1000,), "float32")
     assert arena.bytes >= 4000
     arena.clear()

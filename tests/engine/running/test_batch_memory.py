@@ -15,7 +15,7 @@ from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.device.host_compiler import host_compiler
 from arrows.engine.running import BatchMemoryError, parse_memory
 from arrows.engine.running.batch_runner import BatchRunner
-from arrows.engine.running.executors import arena_sizes, bytes_beside
+from arrows.engine.running.memory import bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
 from tests.compare import close
@@ -55,7 +55,7 @@ def test_a_batch_needs_no_more_memory_than_the_same_batch_took(device: str) -> N
     held = model.executors.arena.bytes
     executor = model.executors.get(training=True, gradients=True)
     planned = executor.merge(model.prepare(batch)[:].wired, DropoutSeed(0, 0, np.arange(len(batch))), None)
-    assert executor.arena.bytes_with(arena_sizes(executor, planned)) == held
+    assert executor.arena.bytes_with(planned.buffers()) == held
 
 
 def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
@@ -64,9 +64,8 @@ def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
     wired = model.prepare(batch)[:].wired
     seeds = model.runner._seeds(len(batch)) if gradients else None  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
-    sizes = arena_sizes(executor, planned)
-    arena = Arena(model.device).bytes_with(sizes)
-    return arena, planned.upload.bytes + bytes_beside(executor, planned, sizes)
+    arena = Arena(model.device).bytes_with(planned.buffers())
+    return arena, planned.upload.bytes + bytes_beside(executor, planned)
 
 
 def need(model: ar.Model, batch: Any, *, gradients: bool) -> int:

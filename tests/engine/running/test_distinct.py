@@ -12,7 +12,7 @@ from arrows import ops
 from arrows.engine.device import Upload
 from arrows.engine.reading import structural_hash
 from arrows.engine.running import batch_plan, distinct
-from arrows.engine.running.distinct import plan_distinct
+from arrows.engine.running.distinct import find_distinct
 from arrows.engine.running.operation_code import DistinctLayout
 from tests.agree import agrees as agrees_with_reference
 
@@ -32,13 +32,13 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """How many distinct rows there were, and of how many."""
     seen: list[tuple[int, int]] = []
 
-    def watched(layout: DistinctLayout, operation: int, rows: Any, upload: Upload) -> Any:
-        planned = plan_distinct(layout, operation, rows, upload)
+    def watched(layout: DistinctLayout, rows: Any, upload: Upload) -> Any:
+        planned = find_distinct(layout, rows, upload)
         if planned is not None:
             seen.append((planned.count, rows.count))
         return planned
 
-    monkeypatch.setattr(batch_plan, "plan_distinct", watched)
+    monkeypatch.setattr(batch_plan, "find_distinct", watched)
     return seen
 
 

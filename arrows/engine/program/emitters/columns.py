@@ -29,10 +29,9 @@ from arrows.engine.program.emitters.arguments import (
     SlabIndex,
     SlabRows,
 )
-from arrows.engine.program.emitters.arrays import PlacesOfRows, RegionArrays
+from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import (
-    GatheredRows,
     Held,
     Program,
     PulledRows,
@@ -41,7 +40,7 @@ from arrows.engine.program.program import (
     Scratch,
 )
 from arrows.ops import ROW, Var
-from arrows.ops.arrays import Array, HostArray
+from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +63,22 @@ class RegionColumns:
 
     Args:
         program: with memory.
-        arrays: what the region is bound to.
+        region: which.
+        arrays: what it is bound to.
 
     Attributes:
         numbers: int64 [steps, numbers], what columns grow by: for each level how many rows the steps before
             have, and how many the step has; at last, how many offsets the steps before have.
     """
 
-    def __init__(self, program: Program, arrays: RegionArrays) -> None:
-        self._program, self._arrays, self._device = program, arrays, arrays.device
-        bounds = [arrays.bounds]
-        for steps in arrays.segments.values():
+    def __init__(self, program: Program, region: str, arrays: Frame) -> None:
+        self._program, self._region, self._arrays, self._device = program, region, arrays, arrays.device
+        self._segments = arrays.segments.get(region, {})
+        bounds = [arrays.bounds[region]]
+        for steps in self._segments.values():
             bounds.append([0, *(stop for _, stop, _ in steps)])
-        self._levels = {level: 2 * place for place, level in enumerate((ROW, *arrays.segments))}
-        self.numbers = np.empty((len(arrays.bounds) - 1, 2 * len(bounds) + 1), np.int64)
+        self._levels = {level: 2 * place for place, level in enumerate((ROW, *self._segments))}
+        self.numbers = np.empty((len(bounds[0]) - 1, 2 * len(bounds) + 1), np.int64)
         for place, each in enumerate(bounds):
             cuts = np.asarray(each, np.int64)
             self.numbers[:, 2 * place] = cuts[:-1]
@@ -116,8 +117,7 @@ class RegionColumns:
             case SlabRows(number):
                 gather, var = arrays.gathers[number], program.gathers[number][1].result
                 if gather.first is None:
-                    assert gather.rows is not None
-                    return self._at(gather.rows, var)
+                    return self._at("gathered", number, var)
                 return WordColumn(address(gather.slab))
             case SlabIndex(number):
                 gather, instruction = arrays.gathers[number], program.gathers[number][1]
@@ -127,25 +127,20 @@ class RegionColumns:
                 width = len(instruction.operands)
                 return self._starts(address(gather.index), 4 * width, instruction.result.rows)
             case GradientRows(number):
-                type, level = program.results[number]
-                gradients = arrays.gradients[number]
-                assert gradients is not None
-                return self._at(gradients, Var(0, type, max(level, ROW)))
+                return self._of_result("gradient", number)
             case PullOffsets(number) | PullPlaces(number) | PullValues(number):
-                return self._places(argument, number, arrays.pulled.get(number))
+                return self._places(argument, number, arrays.places.get(number))
             case SegmentOffsets(level):
-                return WordColumn(self._segments(level, 0), 4, self.numbers.shape[1] - 1)
+                return WordColumn(self._of_segments(level, 0), 4, self.numbers.shape[1] - 1)
             case SegmentRows(level):
-                return self._starts(self._segments(level, 1), 4, level)
+                return self._starts(self._of_segments(level, 1), 4, level)
             case DropoutKeys():
                 assert arrays.keys is not None
                 return self._starts(address(arrays.keys), 8, ROW)
             case ScatterRowsOf(number):
-                var = program.scatters[number][1].operand
-                return self._at(arrays.scatters[number], var)
+                return self._at("scatter", number, program.scatters[number][1].operand)
             case ResultRowsOf(number):
-                type, level = program.results[number]
-                return self._at(arrays.results[number], Var(0, type, max(level, ROW)))
+                return self._of_result("result", number)
 
     def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> WordColumn:
         """The address of offsets, of places or of what they number; 0 where no row of a result has any."""
@@ -153,38 +148,40 @@ class RegionColumns:
             return WordColumn(0)
         match argument:
             case PullOffsets():
-                return self._starts(places.offsets, 4, max(self._program.results[result][1], ROW))
+                return self._starts(places.offsets.address, 4, max(self._program.results[result][1], ROW))
             case PullPlaces():
-                return WordColumn(places.places)
+                return WordColumn(places.places.address)
             case _:
                 return WordColumn(self._device.address(places.values))
 
     def _rows(self, var: Var) -> WordColumn:
         """The address of the rows of a value that has memory of its own."""
-        arrays, memory = self._arrays, self._program.memory[var]
         number = self._program.gather_numbers.get(var)
-        if number is not None:
-            rows = arrays.gathers[number].rows
-            if rows is not None:  # all rows of a range, or of memory
-                return self._at(rows, var)
-        match memory:
+        if number is not None and self._arrays.memory["gathered", number] is not None:
+            return self._at("gathered", number, var)  # all rows of a range, or of memory
+        match self._program.memory[var]:
             case Scratch(slot):
-                return WordColumn(self._device.address(arrays.scratch[slot]))
+                return replace(self._at(self._region, slot, var), stride=0)
             case ResultRows(number):
-                return self._at(arrays.results[number], var)
+                return self._at("result", number, var)
             case Held(number, backward):
-                held = (arrays.saved if backward else arrays.kept)[number]
+                return self._at("saved" if backward else "kept", number, var)
             case ScatterRows(number):
-                held = arrays.scatters[number]
+                return self._at("scatter", number, var)
             case PulledRows(number):
-                held = arrays.gradients[number]
-            case GatheredRows() | _:
+                return self._at("gradient", number, var)
+            case memory:
                 raise AssertionError(memory)
-        assert held is not None
-        return self._at(held, var)
 
-    def _at(self, array: Array, var: Var) -> WordColumn:
+    def _of_result(self, kind: str, number: int) -> WordColumn:
+        """The address of each step's rows of a result, or of its gradient."""
+        type, level = self._program.results[number]
+        return self._at(kind, number, Var(0, type, max(level, ROW)))
+
+    def _at(self, kind: str, number: int, var: Var) -> WordColumn:
         """The address of each step's rows in an array of all rows."""
+        array = self._arrays.memory[kind, number]
+        assert array is not None
         return self._starts(self._device.address(array), prod(var.type.shape) * array.itemsize, var.rows)
 
     def first(self, rows: RowMatrix) -> WordColumn:
@@ -201,9 +198,9 @@ class RegionColumns:
         """What grows with each row of the steps before."""
         return WordColumn(first, stride, self._levels[level])
 
-    def _segments(self, level: int, part: int) -> int:
+    def _of_segments(self, level: int, part: int) -> int:
         """The address of the offsets, or of the rows, of all steps, which lie one after another."""
         if not len(self.numbers):
             return 0
-        segments = self._arrays.segments[level][0][2]
+        segments = self._segments[level][0][2]
         return self._device.address(segments.ids if part else segments.offsets)

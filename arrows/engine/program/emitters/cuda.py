@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.arrays import RegionArrays
+from arrows.engine.program.emitters.arrays import Frame
 from arrows.engine.program.emitters.c import CKernel, c_kernel
 from arrows.engine.program.emitters.launches import RegionLaunches
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
@@ -58,7 +58,7 @@ class _LaunchWriter(RegionWriter):
         super().__init__(program, region, device.xp, tick, jit=False)
         self._in_c: list[CKernel] = []
         self._once = program.once_numbers
-        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, precision)
+        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
         self.values.bound("launches", "bind_launches(arrays)")
 
     def code(self) -> RegionCode:
@@ -203,7 +203,7 @@ class _LaunchWriter(RegionWriter):
         """Names gathered rows that have memory: nothing copies them there where they lie together already."""
         number, copied, end = self.gathers[var], self.values.name(var), suffix(var.rows)
         self.values.levels.add(var.rows)
-        rows = self.values.bound(f"rows{number}", f"arrays.gathers[{number}].rows")
+        rows = self.values.memory("gathered", number)
         self.values.assign(var, f"{copied} if {rows} is None else {rows}[a{end}:z{end}]")
 
     def _take(self, gather: Gather) -> None:
@@ -212,20 +212,20 @@ class _LaunchWriter(RegionWriter):
         end = suffix(var.rows)
         a, z = f"a{end}", f"z{end}"
         self.values.levels.add(var.rows)
-        for part in ("slab", "index", "first", "rows"):
+        for part in ("slab", "index", "first"):
             self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
         self.values.bound("take", "arrays.device.take")
         taken = f"take(slab{number}, index{number}[{width} * {a}:{width} * {z}])"
         if width > 1:
             taken += f".reshape(({z} - {a}, {', '.join(map(str, var.type.shape))},))"
-        whole = f"rows{number}[{a}:{z}]"
+        whole = f"{self.values.memory('gathered', number)}[{a}:{z}]"
         self.values.assign(var, f"{whole} if first{number} is None else {taken}")
 
 
-def _keeping(make: Callable[[RegionArrays], Callable[..., Any]], arrays: RegionArrays) -> Callable[..., Any]:
+def _keeping(make: Callable[[Frame], Callable[..., Any]], arrays: Frame) -> Callable[..., Any]:
     """Binds a region to arrays, which then live as long: a kernel knows their addresses alone."""
     return partial(_run, make(arrays), arrays)
 
 
-def _run(run: Callable[..., Any], _arrays: RegionArrays, *arguments: object) -> Any:
+def _run(run: Callable[..., Any], _arrays: Frame, *arguments: object) -> Any:
     return run(*arguments)

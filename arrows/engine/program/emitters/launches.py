@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from arrows.engine.device import Launch, ProductLayout
-from arrows.engine.program.emitters.arrays import DistinctIndices, RegionArrays
+from arrows.engine.program.emitters.arrays import DistinctIndices, Frame
 from arrows.engine.program.emitters.c import CKernel, segment_sum_kernel
 from arrows.engine.program.emitters.columns import RegionColumns, WordColumn
 from arrows.engine.program.emitters.products import StepProduct
@@ -21,14 +21,15 @@ class RegionLaunches:
 
     Args:
         program: with memory.
+        region: which.
         precision: of matrix products; see `ProductLayout`.
         arrays: what the region is bound to.
     """
 
-    def __init__(self, program: Program, precision: str, arrays: RegionArrays) -> None:
+    def __init__(self, program: Program, region: str, precision: str, arrays: Frame) -> None:
         self._precision = precision
         self._program, self._arrays, self._device = program, arrays, arrays.device
-        self._columns = RegionColumns(program, arrays)
+        self._columns = RegionColumns(program, region, arrays)
 
     def kernel(self, kernel: CKernel) -> Launch:
         """The launches of a kernel, one for each step."""
@@ -43,7 +44,7 @@ class RegionLaunches:
 
     def pull(self, number: int, kernel: CKernel) -> Launch:
         """The launches that add to gradients what readers have left, which are none if nobody has."""
-        return self.kernel(kernel) if number in self._arrays.pulled else _nothing
+        return self.kernel(kernel) if number in self._arrays.places else _nothing
 
     def product(self, product: StepProduct) -> Launch:
         """The launches of a matrix product, one for each step."""
@@ -113,7 +114,6 @@ class RegionLaunches:
         if array is None or not array.flags.c_contiguous:
             array = self._device.empty(shape, rows.dtype)
         count = int(self._columns.words([self._columns.lengths(rows.level)])[0, 0])
-        assert self._arrays.ones is not None
         ones = self._arrays.ones(count, rows.dtype)
         layout = ProductLayout(
             dtype=rows.dtype,
@@ -144,9 +144,9 @@ class RegionLaunches:
         indices = self._arrays.gathers[gather].indices
         if indices is None:
             return None
-        sums = self._device.empty((indices.rows.shape[0], *shape[1:]), rows.dtype)
+        sums = self._device.empty((len(indices.rows.host), *shape[1:]), rows.dtype)
         self._sum_segments(indices, rows, sums, adds=False)
-        return RowSparse(indices.rows, sums, shape, distinct=True)
+        return RowSparse(indices.rows.array, sums, shape, distinct=True)
 
     def add_by_row(
         self,
@@ -176,13 +176,13 @@ class RegionLaunches:
         kernel = segment_sum_kernel(rows.width, rows.dtype, adds=adds)
         words = self._columns.words(
             [
-                WordColumn(indices.rows.shape[0]),
+                WordColumn(len(indices.rows.host)),
                 WordColumn(address(target)),
-                WordColumn(address(indices.rows)),
+                WordColumn(indices.rows.address),
                 self._columns.first(rows),
                 WordColumn(rows.stride),
-                WordColumn(indices.order),
-                WordColumn(indices.starts),
+                WordColumn(indices.order.address),
+                WordColumn(indices.starts.address),
                 WordColumn(target.shape[0]),
             ]
         )

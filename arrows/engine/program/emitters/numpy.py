@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.program.emitters.arrays import RegionArrays, StepRefused
+from arrows.engine.program.emitters.arrays import Frame, StepRefused
 from arrows.engine.program.emitters.c import CKernel
 from arrows.engine.program.emitters.kernels import Kernels
 from arrows.engine.program.emitters.once import OnceCode, emit_once
@@ -58,7 +58,7 @@ class RegionCode:
         kernels: those in C that it launches.
     """
 
-    make: Callable[[RegionArrays], Callable[..., Any]]
+    make: Callable[[Frame], Callable[..., Any]]
     source: str
     kernels: tuple[CKernel, ...] = ()
 
@@ -156,10 +156,10 @@ class RegionWriter:
         for level in sorted(self.values.levels):
             end = suffix(level)
             if level == ROW:
-                self.values.bound("bounds", "arrays.bounds")
+                self.values.bound("bounds", f"arrays.bounds[{self.region!r}]")
                 lines += [f"a = bounds[{step}]", f"z = bounds[{step} + 1]"]
             else:
-                self.values.bound(f"segments{end}", f"arrays.segments[{level}]")
+                self.values.bound(f"segments{end}", f"arrays.segments[{self.region!r}][{level}]")
                 lines.append(f"a{end}, z{end}, g{end} = segments{end}[{step}]")
             if f"n{end}" in words:
                 lines.append(f"n{end} = z{end} - a{end}")
@@ -176,11 +176,11 @@ class RegionWriter:
                 pass  # they lie ready
             case Store(number, var):
                 if self.program.memory.get(var) != ResultRows(number):
-                    self._copy(var, "results", number, max(self.program.results[number][1], ROW))
+                    self._copy(var, "result", number, max(self.program.results[number][1], ROW))
             case Scatter(operands, var):
                 number = self.scatters[id(instruction)]
                 if self.program.memory.get(var) != ScatterRows(number):
-                    self._copy(var, "scatters", number, self.program.operands[operands[0]].level)
+                    self._copy(var, "scatter", number, self.program.operands[operands[0]].level)
             case Accumulate():
                 self.values.name(instruction.operand)
             case SumRows():
@@ -215,9 +215,9 @@ class RegionWriter:
         else:
             self.values.assign(equation.result, self.kernels.call(equation, operands))
 
-    def _copy(self, var: Var, arrays: str, number: int, level: int) -> None:
+    def _copy(self, var: Var, kind: str, number: int, level: int) -> None:
         """Copies a value to where it goes."""
-        array = self.values.bound(f"{arrays}{number}", f"arrays.{arrays}[{number}]")
+        array = self.values.memory(kind, number)
         end = suffix(level)
         self.values.levels.add(level)
         value = self.values.name(var)
@@ -231,7 +231,7 @@ class RegionWriter:
         a, z, n = f"a{end}", f"z{end}", f"n{end}"
         self.values.levels.add(var.rows)
         held = var in self.program.memory
-        for part in ("slab", "index", "first", "rows", *(() if held else ("buffer",))):
+        for part in ("slab", "index", "first"):
             self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
         if width > 1:
             row_range = f"slab{number}[f:f + {width} * {n}].reshape({shape_code(n, var.type.shape)})"
@@ -259,16 +259,17 @@ class RegionWriter:
                 f"        {taken(target)}",
             ]
             return
-        value = self.values.names[var] = f"v{var.id}"
+        value, rows = f"v{var.id}", self.values.memory("gathered", number)
+        self.values.names[var] = value
         self.body += [
             f"if first{number} is None:",
-            f"    {value} = rows{number}[{a}:{z}]",
+            f"    {value} = {rows}[{a}:{z}]",
             "else:",
             f"    f = first{number}[j]",
             "    if f >= 0:",
             f"        {value} = {row_range}",
             "    else:",
-            f"        {value} = buffer{number}[:{n}]",
+            f"        {value} = {rows}[:{n}]",
             f"        {taken(value)}",
         ]
 
@@ -308,7 +309,7 @@ class RegionWriter:
         for var in instruction.reads:
             if distinct is not None and instruction.result in distinct.products and var in distinct.summed:
                 number = distinct.summed.index(var)
-                operands.append(self.values.bound(f"sums{number}", f"arrays.sums[{number}]"))
+                operands.append(self.values.memory("sums", number))
             else:
                 operands.append(self.values.name(var))
         summed = self.kernels.sum_rows(instruction, operands, self.target_of(instruction))

@@ -60,7 +60,7 @@ class Values:
     """
 
     def __init__(self, program: Program, region: str) -> None:
-        self.program, self.whole = program, region == "deferred"
+        self.program, self.region, self.whole = program, region, region == "deferred"
         self.batch: dict[str, str] = {}
         self.sized: dict[str, str] = {}
         self.body: list[str] = []
@@ -110,7 +110,7 @@ class Values:
         if rows.scratch:
             self.levels.add(rows.level)
             self.sized_levels.add(rows.level)
-            name = rows.array.replace("scratch", "s")
+            name = f"{rows.array}n"
             self.sized[name] = f"{rows.array}[:n{end}]"
         elif self.whole:
             name = rows.array
@@ -131,25 +131,24 @@ class Values:
         scratch = False
         match self.program.memory.get(var):
             case Scratch(number):
-                array = self.bound(f"scratch{number}", f"arrays.scratch[{number}]")
+                array = self.memory(self.region, number)
                 scratch = True
             case RangeOf(whole, axis, start, stop):
                 return self.range(whole, axis, start, stop)
             case ResultRows(number):
-                array = self.bound(f"results{number}", f"arrays.results[{number}]")
-            case Held(number, backward):
-                kind = "saved" if backward else "kept"
-                array = self.bound(f"{kind}{number}", f"arrays.{kind}[{number}]")
+                array = self.memory("result", number)
+            case Held() as held:
+                array = self.memory(*self._held(held))
             case ScatterRows(number):
-                array = self.bound(f"scatters{number}", f"arrays.scatters[{number}]")
+                array = self.memory("scatter", number)
             case GatheredRows(number):
-                array = self.bound(f"rows{number}", f"arrays.gathers[{number}].rows")
+                array = self.memory("gathered", number)
             case PulledRows(number):
-                array = self.bound(f"gradients{number}", f"arrays.gradients[{number}]")
+                array = self.memory("gradient", number)
             case None:
                 match self.made_by.get(var):
                     case Pull(_, number):
-                        array = self.bound(f"gradients{number}", f"arrays.gradients[{number}]")
+                        array = self.memory("gradient", number)
                     case LoadKeys():
                         array = self.bound("keys", "arrays.keys")
                     case Equation() as view if is_view(view):
@@ -157,6 +156,20 @@ class Values:
                     case _:
                         return None
         return Rows(array, var.rows, contiguous=True, scratch=scratch)
+
+    def memory(self, kind: str, number: int) -> str:
+        """The name of an array of `Frame.memory`."""
+        return self.bound(f"{kind}{number}", f"arrays.memory[{kind!r}, {number}]")
+
+    def _held(self, held: Held) -> tuple[str, int]:
+        """Where a value is held: that of distinct rows where the region runs over these."""
+        distinct = self.program.distinct
+        if distinct is not None and self.region in ("early", "late"):
+            early = self.region == "early"
+            for number, var in enumerate(distinct.spread if early else distinct.summed):
+                if self.program.memory[var] == held:
+                    return "spread" if early else "sums", number
+        return "saved" if held.backward else "kept", held.number
 
     def range(self, whole: Var, axis: int, start: int, stop: int) -> Rows:
         """A range of a value along a negative axis."""
