@@ -76,6 +76,17 @@ def test_a_place_beyond_the_ends_is_refused() -> None:
             block.eval(([3, 4], place))
 
 
+@pytest.mark.parametrize("sequences", [[[1]], [[1], []], [[], [2], [3, 4]]])
+def test_a_place_beyond_the_ends_has_the_default(sequences: list[list[float]]) -> None:
+    """Also where a batch has one element in all, so that no other stands in for what is not there."""
+    block = (ar.GetItem(0) >> NUMBERS & ar.GetItem(1) >> ar.Scalar("int32")) >> ar.At(default=7.0)
+    for place in (-1, 0, 1, 5):
+        examples = [(sequence, place) for sequence in sequences]
+        wanted = [sequence[place] if 0 <= place < len(sequence) else 7 for sequence in sequences]
+        assert ar.compile(block)(examples).tolist() == wanted
+        assert [float(block.eval(example)) for example in examples] == wanted
+
+
 REFUSED: list[tuple[Any, str]] = [
     (lambda: ar.Vector(3) >> ar.Shift(1), "Shift moves the elements of a sequence, but float32[3] is not a"),
     (lambda: ar.Shift(1), "Shift moves tensors, and the input is a Python object"),
