@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from arrows.engine.program.emitters.c.blocks import CodeBlock
-from arrows.engine.program.emitters.c.functions import FUNCTIONS, TYPES, is_in_c, number
-from arrows.engine.program.emitters.c.places import RowPlace
-from arrows.engine.program.emitters.c.writer import KernelWriter
-from arrows.engine.program.program import Program
+from arrows.engine.program.emitters.functions import FUNCTIONS, TYPES, is_in_c, number
+from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter
+from arrows.engine.program.emitters.places import RowPlace
 from arrows.ops import Equation, Var
 
 ELEMENT_FUNCTIONS = FUNCTIONS
@@ -30,8 +28,7 @@ def element_lines(
         numbers: expressions in C, or constants, for what they read besides.
         results: values that the equations make, or that they read.
     """
-    program = Program(name="elements", operands=(), results=(), regions={}, kernels=True)
-    writer = KernelWriter(program, {equation.result: equation for equation in equations})
+    writer = NumberWriter(equations)
     for var, value in numbers.items():
         text = value if isinstance(value, str) else number(value, var.type.dtype)
         writer.formulas[var] = lambda scope, at, text=text: text  # type: ignore[misc]

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
-from arrows.engine.program.emitters.c.functions import c_type, number
-from arrows.engine.program.emitters.c.places import RowPlace, column
+from arrows.engine.program.emitters.functions import c_type, number
+from arrows.engine.program.emitters.places import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
-    from arrows.engine.program.emitters.c.blocks import CodeBlock
     from arrows.engine.program.emitters.c.writer import KernelWriter
+    from arrows.engine.program.emitters.numbers import CodeBlock
 
 Write = Callable[["CodeBlock", RowPlace, str], None]
 """``write(scope, place, value)`` writes a number of the result, of element ``r``."""

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
-from arrows.engine.program.emitters.c.blocks import CodeBlock
-from arrows.engine.program.emitters.c.functions import c_type, number
-from arrows.engine.program.emitters.c.places import RowPlace, column, join, split
 from arrows.engine.program.emitters.c.writer import KernelWriter
+from arrows.engine.program.emitters.functions import c_type, number
+from arrows.engine.program.emitters.numbers import CodeBlock
+from arrows.engine.program.emitters.places import RowPlace, column, join, split
 from arrows.ops import Equation, Var
 
 WARP = 32

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
-from arrows.engine.program.emitters.c.functions import TYPES, NotInC, c_type, number
-from arrows.engine.program.emitters.c.places import RowPlace, column
+from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type, number
+from arrows.engine.program.emitters.places import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
-    from arrows.engine.program.emitters.c.blocks import CodeBlock
     from arrows.engine.program.emitters.c.writer import KernelWriter
+    from arrows.engine.program.emitters.numbers import CodeBlock
 
 COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count", "segment_take"})
 """Primitives that make one row of a sequence; their numbers are computed where they are read."""

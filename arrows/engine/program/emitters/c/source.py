@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program.emitters.arguments import (
@@ -22,13 +21,13 @@ from arrows.engine.program.emitters.arguments import (
     ScatterRowsOf,
 )
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
-from arrows.engine.program.emitters.c.blocks import CodeBlock
-from arrows.engine.program.emitters.c.cuts import cuts_of
-from arrows.engine.program.emitters.c.functions import FUNCTIONS, TYPES, NotInC, c_type, is_in_c
-from arrows.engine.program.emitters.c.places import RowPlace, column, place
 from arrows.engine.program.emitters.c.reductions import WARP, is_reduction, over_lanes, write_reduction
-from arrows.engine.program.emitters.c.segments import COLLAPSING, write_shift, write_softmax
-from arrows.engine.program.emitters.c.writer import INDEXING, KernelWriter
+from arrows.engine.program.emitters.c.segments import write_shift, write_softmax
+from arrows.engine.program.emitters.c.writer import OF_SEQUENCES, KernelWriter
+from arrows.engine.program.emitters.cuts import pieces
+from arrows.engine.program.emitters.functions import FUNCTIONS, TYPES, NotInC, c_type, is_in_c
+from arrows.engine.program.emitters.numbers import INDEXING, CodeBlock
+from arrows.engine.program.emitters.places import RowPlace, column, place
 from arrows.engine.program.instructions import (
     Gather,
     Instruction,
@@ -57,16 +56,11 @@ class CKernel:
 def in_c(equation: Equation) -> bool:
     """Whether a kernel can compute an equation with rows."""
     name = equation.primitive.name
-    written = is_in_c(equation.primitive) or name in INDEXING or is_reduction(equation)
+    written = is_in_c(equation.primitive) or name in INDEXING | OF_SEQUENCES or is_reduction(equation)
     if equation.primitive.collapses:
-        written = name in COLLAPSING and equation.operands[0].rows >= 0
+        written = name in OF_SEQUENCES and equation.operands[0].rows >= 0
     types = (equation.result.type, *(var.type for var in equation.operands))
     return written and equation.result.rows != INVARIANT and all(type.dtype in TYPES for type in types)
-
-
-def in_columns(equation: Equation) -> bool:
-    """Whether a kernel can compute an equation number by number, fused with others."""
-    return in_c(equation) and not is_reduction(equation)
 
 
 def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
@@ -80,19 +74,16 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
         if not all(var.type.size for var in instruction.writes or instruction.reads):
             return None  # there is nothing to do
         match instruction:
-            case RowMap(equations, results):
-                make = _lane_kernel if any(map(is_reduction, equations)) else _column_kernel
-                return make(program, equations, results)
             case Equation(primitive) as equation if primitive.name == "segment_softmax":
                 return _item_kernel(program, equation, equation.result.type.size, write_softmax, ROW)
             case Equation(primitive) as equation if primitive.name in ATTENTION:
                 return _item_kernel(program, equation, attention_items(equation), write_attention)
             case Equation(primitive) as equation if primitive.name == "segment_shift":
                 return _item_kernel(program, equation, equation.result.type.size, write_shift)
-            case Equation() as equation if is_reduction(equation):
-                return _lane_kernel(program, (equation,), (equation.result,))
-            case Equation() as equation if in_columns(equation):
-                return _column_kernel(program, (equation,), (equation.result,))
+            case RowMap(equations, results):
+                return _map_kernel(program, equations, results)
+            case Equation(result=result) as equation:
+                return _map_kernel(program, (equation,), (result,))
             case Gather(var):
                 return _copy_kernel(program, instruction, RowsOf(var), var)
             case Pull(var, number):
@@ -108,61 +99,42 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
     return None
 
 
-def _column_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
-    """A thread for each number of a row; results whose pieces have one length share a loop."""
-    if not all(in_columns(equation) for equation in equations):
+def _map_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
+    """A thread for each number of a row; where rows are reduced, the lanes of a warp for each row.
+
+    Results whose pieces have one length share a loop.
+    """
+    if not all(map(in_c, equations)) or len({var.rows for var in results}) != 1:
         raise NotInC
-    writer = KernelWriter(program, {equation.result: equation for equation in equations})
-    level = results[0].rows
-    rows = writer.word(RowCount(level), "const long long")
+    reductions = [each for each in equations if is_reduction(each)]
+    writer = KernelWriter(program, [each for each in equations if not is_reduction(each)])
+    rows = writer.word(RowCount(results[0].rows), "const long long")
+    loops = [
+        (length, partial(_write_pieces, writer, places)) for length, places in pieces(equations, results)
+    ]
     blocks = []
-    for length, starts in _pieces(equations, results).items():
-        scope = CodeBlock(writer.fresh)
-        _write_pieces(writer, starts, scope, RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1))
-        blocks.append((length, scope))
-    return _kernel(writer, rows, blocks)
-
-
-def _pieces(equations: Sequence[Equation], results: Sequence[Var]) -> dict[int, list[tuple[Var, int]]]:
-    """The pieces of results, by their length: the value, and where the piece starts."""
-    if len({var.rows for var in results}) != 1:
-        raise NotInC("results of several levels")
-    cuts = cuts_of(equations)
-    pieces: dict[int, list[tuple[Var, int]]] = {}
-    for var in results:
-        for start, stop in pairwise(sorted(cuts[var])):
-            pieces.setdefault(stop - start, []).append((var, start))
-    return dict(sorted(pieces.items()))
+    if not reductions:
+        for length, write in loops:
+            blocks.append((length, CodeBlock(writer.fresh)))
+            write(blocks[-1][1], RowPlace("j", 0, length) if length > 1 else RowPlace("", 0, 1))
+        return _kernel(writer, rows, blocks)
+    scope = CodeBlock(writer.fresh)
+    scope.lines.append("if (j >= LANES) continue;")
+    for equation in reductions:
+        write_reduction(writer, scope, equation)
+    for length, write in loops:
+        over_lanes(scope, length, write)
+    return _kernel(writer, rows, [(WARP, scope)])
 
 
 def _write_pieces(
-    writer: KernelWriter,
-    starts: Sequence[tuple[Var, int]],
-    scope: CodeBlock,
-    at: RowPlace,
-    row: str = "r",
+    writer: KernelWriter, starts: Sequence[tuple[Var, int]], scope: CodeBlock, at: RowPlace
 ) -> None:
     """Computes the number at a place of each piece, then writes them: all is read before."""
     places = [(var, at.moved(start)) for var, start in starts]
-    names = [writer.value(scope, var, row, moved) for var, moved in places]
+    names = [writer.value(scope, var, "r", moved) for var, moved in places]
     for (var, moved), name in zip(places, names, strict=True):
-        _write(writer, scope, var, row, moved, name)
-
-
-def _lane_kernel(program: Program, equations: Sequence[Equation], results: Sequence[Var]) -> CKernel:
-    """The lanes of a warp for each row: element-wise equations, and reductions of whole rows."""
-    if not all(in_c(each) for each in equations):
-        raise NotInC
-    writer = KernelWriter(program, {each.result: each for each in equations if not is_reduction(each)})
-    rows = writer.word(RowCount(results[0].rows), "const long long")
-    scope = CodeBlock(writer.fresh)
-    scope.lines.append("if (j >= LANES) continue;")
-    for equation in equations:
-        if is_reduction(equation):
-            write_reduction(writer, scope, equation)
-    for length, starts in _pieces(equations, results).items():
-        over_lanes(scope, length, partial(_write_pieces, writer, starts))
-    return _kernel(writer, rows, [(WARP, scope)])
+        _write(writer, scope, var, "r", moved, name)
 
 
 def _item_kernel(
@@ -173,7 +145,7 @@ def _item_kernel(
     level: int | None = None,
 ) -> CKernel:
     """A thread for each of so many items of a row; of the result's rows, or of those of another level."""
-    writer = KernelWriter(program, {})
+    writer = KernelWriter(program)
     rows = writer.word(RowCount(equation.result.rows if level is None else level), "const long long")
     scope = CodeBlock(writer.fresh)
 
@@ -188,7 +160,7 @@ def _copy_kernel(
     program: Program, instruction: Instruction, target: Argument, var: Var, level: int | None = None
 ) -> CKernel:
     """A thread for each number that is copied to where it goes; a pull adds to what lies there."""
-    writer = KernelWriter(program, {})
+    writer = KernelWriter(program)
     rows = writer.word(RowCount(var.rows if level is None else max(level, ROW)), "const long long")
     scope, size = CodeBlock(writer.fresh), var.type.size
     at = column("j", size)

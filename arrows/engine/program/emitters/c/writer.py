@@ -1,14 +1,8 @@
-"""Writes the body of a kernel in C: how it reads and writes single numbers of values.
-
-A place of a value is a row and a column, the number's place in the row as it lies in memory.  Slices, joins,
-reshapes and look-ups are no code of their own: they only say which place of an operand is read.
-"""
+"""Reads single numbers of values in kernels: from memory, slabs, gradients, other rows of a sequence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import prod
-from typing import Any
+from collections.abc import Iterable
 
 from arrows.engine.program.emitters.arguments import (
     Argument,
@@ -24,52 +18,39 @@ from arrows.engine.program.emitters.arguments import (
     SlabIndex,
     SlabRows,
 )
-from arrows.engine.program.emitters.c.blocks import CodeBlock
-from arrows.engine.program.emitters.c.functions import TYPES, NotInC, c_type, in_c, is_in_c, number
-from arrows.engine.program.emitters.c.places import (
+from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
+from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type
+from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter
+from arrows.engine.program.emitters.places import (
     RowPlace,
     column,
     join,
     place,
-    quotient,
-    remainder,
-    sliced,
     split,
-    spread,
 )
-from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, is_view
 from arrows.engine.program.program import Program, RangeOf
-from arrows.ops import INVARIANT, ROW, Equation, Var
+from arrows.ops import INVARIANT, Equation, Var
 
-INDEXING = {
-    "index", "reshape", "transpose", "broadcast_to", "concat", "pad_slice", "lookup", "pick", "place",
-    "one_hot", "outer", "dropout", "segment_broadcast", "segment_position", "stop_gradient",
-}  # fmt: skip
-"""Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
+OF_SEQUENCES = COLLAPSING | {"segment_broadcast", "segment_position"}
+"""Primitives whose numbers are made of other rows than their own."""
 
 
-class KernelWriter:
+class KernelWriter(NumberWriter):
     """Collects what a kernel reads and writes.
 
     Args:
         program: with memory.
-        inside: the equations whose results are computed where they are read.
-
-    Attributes:
-        local: values of the row at hand that lie in an array of the thread, by name.
-        formulas: values that are computed of what is known of the whole row.
+        inside: as of `NumberWriter`.
     """
 
-    def __init__(self, program: Program, inside: Mapping[Var, Equation]) -> None:
-        self.program, self.inside = program, inside
-        self.local: dict[Var, str] = {}
-        self.formulas: dict[Var, Callable[[CodeBlock, RowPlace], str]] = {}
+    def __init__(self, program: Program, inside: Iterable[Equation] = ()) -> None:
+        super().__init__(inside)
+        self.program = program
         self.made_by = {var: instruction for _, instruction in program for var in instruction.writes}
         self.gathers = program.gather_numbers
         self._words: dict[Argument, int] = {}
         self._pointers: list[str] = []
-        self._count = 0
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -80,11 +61,6 @@ class KernelWriter:
     def head(self) -> list[str]:
         """The lines that give the words names."""
         return list(self._pointers)
-
-    def fresh(self) -> str:
-        """A name that is not used yet."""
-        self._count += 1
-        return f"v{self._count}"
 
     def word(self, argument: Argument, type: str) -> str:
         """The name of a word: of a number or of an address."""
@@ -101,25 +77,6 @@ class KernelWriter:
 
     # -------------------------------------------------------------------------------------------- reading
 
-    def value(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
-        """The name of a number; lines that compute it are added to the scope."""
-        key = (var, "" if var.rows == INVARIANT else row, at)
-        if var.rows == ROW:
-            scope = scope.before_elements(row, at)
-        there = scope.find(key)
-        if there is None:
-            equation = self.inside.get(var)
-            if var in self.formulas:
-                there = self.formulas[var](scope, at)
-            elif equation is None:
-                there = self._load(scope, var, row, at)
-            else:
-                there = self.compute(scope, equation, row, at)
-            if not there.isidentifier():
-                there = scope.name(c_type(var), there)
-            scope.names[key] = there
-        return there
-
     def row_of(self, scope: CodeBlock, element: str, level: int) -> str:
         """The name of the row that an element of a sequence belongs to."""
         owner = scope.owner(element)
@@ -128,16 +85,15 @@ class KernelWriter:
             owner = scope.name("const long long", f"{rows}[{element}]")
         return owner
 
-    def _load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
+    def load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
         if var in self.local:
-            return f"{self.local[var]}[{at}]"
+            return super().load(scope, var, row, at)
         if var.rows == INVARIANT:
             return f"{self.rows(OnceValue(var), var.type.dtype)}[{at}]"
         if var in self.program.memory:
             return self._in_memory(var, row, at)
-        instruction, size = self.made_by.get(var), var.type.size
-        match instruction:
+        match instruction := self.made_by.get(var):
             case Equation() as equation if is_view(equation):
                 return self.compute(scope, equation, row, at)
             case Gather():
@@ -146,7 +102,7 @@ class KernelWriter:
                 return self.pulled(scope, result, var, row, at)
             case LoadKeys():
                 return f"{self.rows(DropoutKeys(), 'uint64')}[{row}]"
-        raise NotInC(f"%{var.id} of {size} numbers lies nowhere")
+        return super().load(scope, var, row, at)
 
     def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
         root, at = self.root(var, at)
@@ -192,120 +148,14 @@ class KernelWriter:
         scope.lines.append(f"if ({offsets}) for ({start}) {total} += {read};")
         return total
 
-    # ------------------------------------------------------------------------------------------ computing
-
     def compute(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
         """A number of an equation's result, as an expression."""
-        name, operands = equation.primitive.name, equation.operands
-        shape = equation.result.type.shape
-        attributes: dict[str, Any] = dict(equation.attributes)
-
-        def operand(var: Var, place: RowPlace, at_row: str = row) -> str:
-            return self.value(scope, var, at_row, place)
-
-        if is_in_c(equation.primitive):
-            read = [operand(var, spread(at, shape, var.type.shape)) for var in operands]
-            return in_c(equation.primitive, read, operands[0].type.dtype, attributes)
-        x = operands[0]
+        name, x = equation.primitive.name, equation.operands[0]
         if name in COLLAPSING and x.rows >= 0:
             return collapsed(self, scope, equation, row, at)
-        if name not in INDEXING:
-            raise NotInC(name)
-        match name:
-            case "reshape" | "stop_gradient":
-                return operand(x, at)
-            case "index":
-                return operand(x, sliced(at, shape, attributes["key"], x.type.shape))
-            case "transpose":
-                items = split(at, shape)
-                back = [items[attributes["axes"].index(axis - x.type.ndim)] for axis in range(x.type.ndim)]
-                return operand(x, join(back, x.type.shape))
-            case "broadcast_to":
-                return operand(x, spread(at, shape, (1,) * (len(shape) - x.type.ndim) + x.type.shape))
-            case "outer":
-                i, j = split(at, shape)
-                return f"{operand(x, i)} * {operand(operands[1], j)}"
-            case "concat":
-                return self._joined(scope, equation, row, at)
-            case "pad_slice":
-                return self._padded(scope, equation, row, at)
-            case "segment_broadcast":
-                return operand(x, at, self.row_of(scope, row, equation.result.rows))
-            case "segment_position":
-                offsets = self.word(SegmentOffsets(x.rows), "const int*")
-                return f"{row} - {offsets}[{self.row_of(scope, row, x.rows)}]"
-            case "dropout":
-                least = number(int(attributes["rate"] * 2**64), "uint64")
-                dropped = f"(hashed({operand(operands[1], RowPlace('', 0, 1))}, {at}) < {least})"
-                scale = number(1 / (1 - attributes["rate"]), x.type.dtype)
-                return f"{operand(x, at)} * ({c_type(x)})(!{dropped}) * {scale}"
-            case "lookup":
-                size = prod(x.type.shape[1:])
-                index = operand(operands[1], quotient(at, size, prod(shape) // max(size, 1)))
-                first = scope.name("const long long", f"clipped({index}, {x.type.shape[0]}) * {size}")
-                moved = column(f"{first} + ({remainder(at, size)})", x.type.size)
-                return operand(x, moved)
-            case "pick":
-                index = operand(operands[1], at)
-                size = x.type.shape[-1]
-                moved = column(f"({at}) * {size} + clipped({index}, {size})", x.type.size)
-                return operand(x, moved)
-            case "place" | "one_hot":
-                size = attributes["size"]
-                outer = quotient(at, size, prod(shape[:-1]))
-                here = f"({operand(operands[-1], outer)} == {remainder(at, size)})"
-                dtype = TYPES[equation.result.type.dtype]
-                return f"({dtype}){here}" + (f" * {operand(x, outer)}" if name == "place" else "")
-        raise AssertionError(name)
-
-    def _joined(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
-        """A number of a join: that of the part whose range it is in."""
-        shape = equation.result.type.shape
-        axis: Any = dict(equation.attributes)["axis"]
-        items = split(at, shape)
-        along = items[axis]
-        start = 0
-        total = ""
-        for part in equation.operands:
-            stop = start + part.type.shape[axis]
-            inside = [*items]
-            if start <= along.offset and along.offset + along.length <= stop:  # known beforehand
-                inside[axis] = along.moved(-start)
-                return self.value(scope, part, row, join(inside, part.type.shape))
-            if along.offset < stop and start < along.offset + along.length:
-                total = total or scope.name(c_type(equation.result), "0")
-                block = scope.inner(f"if ({along} >= {start} && {along} < {stop})")
-                inside[axis] = column(f"{along} - {start}", stop - start)
-                read = self.value(block, part, row, join(inside, part.type.shape))
-                block.lines.append(f"{total} = {read};")
-                scope.close(block)
-            start = stop
-        return total
-
-    def _padded(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
-        """A number of a slice put back into zeros."""
-        (x,) = equation.operands
-        shape = equation.result.type.shape
-        attributes: dict[str, Any] = dict(equation.attributes)
-        items, inside, conditions = split(at, shape), [], []
-        for axis, item in enumerate(items):
-            if axis >= len(attributes["key"]):
-                inside.append(item)
-                continue
-            key = attributes["key"][axis]
-            if isinstance(key, int):
-                conditions.append(f"{item} == {key}")
-                continue
-            places = range(*slice(*key).indices(shape[axis]))
-            if len(places) == 0:
-                return "0"
-            first, step = places[0], places.step
-            offset = f"({item} - {first})" if step > 0 else f"({first} - {item})"
-            conditions.append(f"{offset} >= 0 && {offset} % {abs(step)} == 0")
-            conditions.append(f"{offset} / {abs(step)} < {len(places)}")
-            inside.append(column(f"{offset} / {abs(step)}", len(places)))
-        total = scope.name(c_type(x), "0")
-        block = scope.inner(f"if ({' && '.join(conditions) or '1'})")
-        block.lines.append(f"{total} = {self.value(block, x, row, join(inside, x.type.shape))};")
-        scope.close(block)
-        return total
+        if name == "segment_broadcast":
+            return self.value(scope, x, self.row_of(scope, row, equation.result.rows), at)
+        if name == "segment_position":
+            offsets = self.word(SegmentOffsets(x.rows), "const int*")
+            return f"{row} - {offsets}[{self.row_of(scope, row, x.rows)}]"
+        return super().compute(scope, equation, row, at)

@@ -1,20 +1,30 @@
-"""Where a kernel cuts rows, so that results which read the same numbers share a loop."""
+"""Where loops and kernels cut rows, so that results which read the same numbers share a loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from arrows.engine.program.emitters.c.functions import is_in_c
 from arrows.ops import Equation, Var
 
 
-def cuts_of(equations: Sequence[Equation]) -> dict[Var, set[int]]:
-    """The places where each row is cut, so that whatever is read together is cut alike.
+def pieces(equations: Sequence[Equation], results: Sequence[Var]) -> list[tuple[int, list[tuple[Var, int]]]]:
+    """The lengths of the pieces of results, and of each length the pieces: the value, where the piece starts.
 
-    Then pieces of one length share a loop, in which each number is computed once: of a cell's gates, which
-    lie side by side, and of its state.
+    Pieces of one length share a loop, in which each number is computed once: of a cell's gates, which lie
+    side by side, and of its state.
     """
+    cuts = _cuts(equations)
+    found: dict[int, list[tuple[Var, int]]] = {}
+    for var in results:
+        for start, stop in pairwise(sorted(cuts[var])):
+            found.setdefault(stop - start, []).append((var, start))
+    return sorted(found.items())
+
+
+def _cuts(equations: Sequence[Equation]) -> dict[Var, set[int]]:
+    """The places where each row is cut, so that whatever is read together is cut alike."""
     cuts: dict[Var, set[int]] = {}
     readers: dict[Var, list[Equation]] = {}
     for equation in equations:
@@ -42,7 +52,7 @@ def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
     attributes: dict[str, Any] = dict(equation.attributes)
     if name == "index":
         (x,), key = equation.operands, attributes["key"]
-        if x.type.ndim == 1 and isinstance(key[0], tuple) and key[0][2] == 1:
+        if x.type.ndim == 1 and key and isinstance(key[0], tuple) and key[0][2] == 1:
             return [(x, 0, key[0][0], result.type.size)]
         return []
     if name == "concat":
@@ -53,7 +63,7 @@ def _parts(equation: Equation) -> list[tuple[Var, int, int, int]]:
             parts.append((operand, start, 0, operand.type.size))
             start += operand.type.size
         return parts
-    if name == "reshape" or is_in_c(equation.primitive):
+    if name in ("reshape", "stop_gradient") or equation.primitive.elementwise:
         return [
             (operand, 0, 0, result.type.size)
             for operand in equation.operands

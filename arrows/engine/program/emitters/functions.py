@@ -1,4 +1,4 @@
-"""Element types and element-wise primitives in C."""
+"""Element types and element-wise primitives in C, and those in Python that loops for numba have."""
 
 from __future__ import annotations
 
@@ -159,3 +159,17 @@ def in_c(primitive: Primitive, operands: Sequence[str], dtype: str, attributes: 
     if primitive.c is None:
         return _BY_TYPE[primitive.name](operands, dtype, attributes)
     return primitive.c.format(*operands, f="f" if dtype == "float32" else "")
+
+
+IN_LOOPS = frozenset({
+    "abs", "add", "divide", "floor", "multiply", "negative", "relu", "round", "sigmoid", "sign", "sqrt",
+    "square", "subtract", "tanh",
+})  # fmt: skip
+"""The element-wise primitives of loops for numba; `arrows.engine.device.jit` defines their functions."""
+
+
+def in_python(primitive: Primitive, operands: Sequence[str]) -> str:
+    """One of `IN_LOOPS` of names of numbers, as an expression in Python."""
+    if primitive.name in ("abs", "relu", "sign") or primitive.c is None:
+        return f"{primitive.name}({', '.join(operands)})"
+    return primitive.c.format(*operands, f="")
