@@ -32,8 +32,10 @@ from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
 
 # The compiler's time grows faster than the source: 3 seconds for 400 lines, 12 for 800, minutes for 2,000.
-# A longer run is left to NumPy.
+# A longer loop is left to NumPy.
 _MOST_LINES = 400
+# What an equation reads is written by calls within its own, and Python has a limit for these.
+_MOST_EQUATIONS = 120
 
 
 def fuse(program: Program, *, dtype: str = "float32") -> Program:
@@ -71,6 +73,10 @@ def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instructio
     behind: list[Instruction] = []
     for instruction in region:
         if isinstance(instruction, Equation) and can_write(instruction, dtype):
+            if len(run) == _MOST_EQUATIONS:
+                yield run
+                yield behind
+                run, behind = [], []
             run.append(instruction)
         elif run and not instruction.writes:
             behind.append(instruction)
