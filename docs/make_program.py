@@ -32,14 +32,10 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import (
     REGIONS,
-    GatheredRows,
-    Held,
     Memory,
+    Place,
     Program,
     RangeOf,
-    ResultRows,
-    ScatterRows,
-    Scratch,
 )
 from arrows.models import sentiment
 from arrows.ops import INVARIANT, Equation, Var
@@ -357,7 +353,7 @@ class Explainer:
     def elementwise(self, made: Equation) -> str:
         """How an element-wise equation runs."""
         result, memory = made.result, self.program.memory
-        over = [var for var in made.reads if isinstance(memory.get(var), Scratch)]
+        over = [var for var in made.reads if getattr(memory.get(var), "kind", "") == "scratch"]
         if any(memory[var] == memory.get(result) and var.type == result.type for var in over):
             over = [var for var in over if memory[var] == memory[result]]
             return f"Element by element, over `%{over[0].id}`, which nothing reads any more."
@@ -369,15 +365,15 @@ class Explainer:
         later = self.readers.get(var, set()) - {self.home[var]}
         reading = " and ".join(f"`{name}`" for name in REGIONS if name in later)
         match memory:
-            case Held() | GatheredRows():
+            case Place("kept" | "saved" | "gathered"):
                 return f"Kept for all rows: {reading} {'read' if len(later) > 1 else 'reads'} it."
             case RangeOf(whole=whole):
                 return f"Written into its range of `%{whole.id}`."
-            case ResultRows() if later:
+            case Place("result") if later:
                 return f"Written where the result goes, and read there by {reading}."
-            case ResultRows():
+            case Place("result"):
                 return "Written where the result goes."
-            case ScatterRows():
+            case Place("scatter"):
                 return "Written where it waits."
             case _:
                 return ""

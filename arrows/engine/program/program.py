@@ -54,39 +54,28 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultRows:
-    """Memory: the operation's rows of the slab of a result."""
-
-    number: int
-
-    def __str__(self) -> str:
-        return f"result {self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Memory for all rows of the operation, which a later region reads: ``kept 0``, ``saved 0``.
+class Place:
+    """An array that a value lies in: ``scratch 0``, ``kept 1``.
 
     Attributes:
-        number: counts from 0 in each of the two kinds.
-        backward: whether a backward region fills it.
+        kind: what for, and whose rows it has:
+
+            * ``result``: the operation's rows of the slab of a result.
+            * ``kept``, ``saved``: all rows of the operation, which a later region reads; a forward region
+              fills what is kept, a backward region what is saved.
+            * ``scratch``: the rows at hand, shared by values whose lives do not meet.
+            * ``gathered``: all rows that a gather has read, for later regions.
+            * ``scatter``: where the gradients of gathered rows wait until these rows take them.
+            * ``gradient``: the rows of a result's gradient, to which a pull adds what their readers left.
+        number: counts from 0 in each kind; that of the result, or of the `Gather` or `Scatter` among the
+            program's, in order; of ``scratch`` that in its region.
     """
 
-    number: int
-    backward: bool = False
-
-    def __str__(self) -> str:
-        return f"{'saved' if self.backward else 'kept'} {self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """Memory for the rows at hand, shared by values whose lives do not meet; numbered by region."""
-
+    kind: str
     number: int
 
     def __str__(self) -> str:
-        return f"scratch {self.number}"
+        return f"{self.kind} {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,49 +91,7 @@ class RangeOf:
         return f"%{self.whole.id}[..., {self.start}:{self.stop}{', :' * (-1 - self.axis)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class ScatterRows:
-    """Memory: where the gradients of gathered rows wait until these rows take them.
-
-    Attributes:
-        number: of the `Scatter` among the program's, in order.
-    """
-
-    number: int
-
-    def __str__(self) -> str:
-        return f"scatter {self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class GatheredRows:
-    """Memory: all rows that a gather has read, for later regions.
-
-    Attributes:
-        number: of the `Gather` among the program's, in order.
-    """
-
-    number: int
-
-    def __str__(self) -> str:
-        return f"gathered {self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class PulledRows:
-    """Memory: the rows of a result's gradient, to which a pull adds what their readers have left.
-
-    Attributes:
-        number: of the result.
-    """
-
-    number: int
-
-    def __str__(self) -> str:
-        return f"gradient {self.number}"
-
-
-Memory: TypeAlias = ResultRows | Held | Scratch | RangeOf | ScatterRows | GatheredRows | PulledRows
+Memory: TypeAlias = Place | RangeOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +237,7 @@ class Program:
 
     @cached_property
     def gathers(self) -> tuple[tuple[str, Gather], ...]:
-        """The gathers, each with its region, in the order that `GatheredRows` counts."""
+        """The gathers, each with its region, in the order that `Place` counts."""
         return tuple((region, item) for region, item in self if isinstance(item, Gather))
 
     @cached_property
@@ -306,5 +253,5 @@ class Program:
 
     @cached_property
     def scatters(self) -> tuple[tuple[str, Scatter], ...]:
-        """The scatters, each with its region, in the order that `ScatterRows` counts."""
+        """The scatters, each with its region, in the order that `Place` counts."""
         return tuple((region, item) for region, item in self if isinstance(item, Scatter))

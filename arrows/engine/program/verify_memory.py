@@ -20,15 +20,10 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import (
     REGIONS,
-    GatheredRows,
-    Held,
     Memory,
+    Place,
     Program,
-    PulledRows,
     RangeOf,
-    ResultRows,
-    ScatterRows,
-    Scratch,
 )
 from arrows.engine.program.verify_equation import Violation
 from arrows.ops import INVARIANT, Equation, Var
@@ -38,7 +33,7 @@ _FORWARD = REGIONS[: REGIONS.index("step_back")]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Part:
     """Where a value lies.
 
     Attributes:
@@ -48,18 +43,18 @@ class _Place:
         plain: whether the value's elements lie there in their order, as in the array.
     """
 
-    array: tuple[Memory, str]
+    array: tuple[Place, str]
     shape: tuple[int, ...]
     box: Region
     plain: bool = True
 
-    def meets(self, other: _Place) -> bool:
+    def meets(self, other: _Part) -> bool:
         """Whether the two share an element."""
         if self.array != other.array:
             return False
         return self.shape != other.shape or overlap(self.box, other.box)
 
-    def is_same(self, other: _Place) -> bool:
+    def is_same(self, other: _Part) -> bool:
         """Whether each element of one lies where that of the other does."""
         same = (self.array, self.shape, self.box) == (other.array, other.shape, other.box)
         return same and self.plain and other.plain
@@ -72,8 +67,8 @@ _Owner: TypeAlias = Var | Store | Scatter
 class _Content:
     """Where something lies, and what has overwritten parts of it since."""
 
-    place: _Place
-    lost: list[tuple[_Place, _Owner]] = field(default_factory=list)
+    place: _Part
+    lost: list[tuple[_Part, _Owner]] = field(default_factory=list)
 
 
 class MemoryChecker:
@@ -86,19 +81,19 @@ class MemoryChecker:
     def __init__(self, program: Program) -> None:
         self.program, self.memory = program, program.memory
         self.home = {var: name for name, instruction in program for var in instruction.writes}
-        self.views: dict[Var, tuple[Var, _Place | None]] = {}  # what each shows, and where that lies
+        self.views: dict[Var, tuple[Var, _Part | None]] = {}  # what each shows, and where that lies
         self.contents: dict[_Owner, _Content] = {}
-        self.held: dict[Held, tuple[T.Tensor, int]] = {}
-        self.targets: dict[_Owner, _Place] = {}  # where results go, and gradients of gathered rows
+        self.held: dict[Memory, tuple[T.Tensor, int]] = {}
+        self.targets: dict[_Owner, _Part] = {}  # where results go, and gradients of gathered rows
         for number, (_, scatter) in enumerate(program.scatters):
-            self._add_target(scatter, ScatterRows(number))
+            self._add_target(scatter, Place("scatter", number))
         for _, instruction in program:
             if isinstance(instruction, Store):
-                self._add_target(instruction, ResultRows(instruction.number))
+                self._add_target(instruction, Place("result", instruction.number))
 
-    def _add_target(self, instruction: Store | Scatter, memory: Memory) -> None:
+    def _add_target(self, instruction: Store | Scatter, memory: Place) -> None:
         shape = instruction.operand.type.shape
-        self.targets[instruction] = _Place((memory, ""), shape, whole(shape))
+        self.targets[instruction] = _Part((memory, ""), shape, whole(shape))
 
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks the next instruction.
@@ -151,24 +146,26 @@ class MemoryChecker:
         memory = self.memory[var]
         root, home = self._place(var).array
         match root:
-            case GatheredRows(number):
+            case Place("gathered", number):
                 right = isinstance(instruction, Gather) and self.program.gathers[number][1] is instruction
-            case PulledRows(number):
+            case Place("gradient", number):
                 right = (
                     isinstance(instruction, Pull) and instruction.number == number and self.program.kernels
                 )
-            case ScatterRows():
+            case Place("scatter"):
                 right = region not in _FORWARD
-            case Held(backward=backward):
-                right = backward == (region not in _FORWARD)
-            case ResultRows():
+            case Place("kept"):
+                right = region in _FORWARD
+            case Place("saved"):
+                right = region not in _FORWARD
+            case Place("result"):
                 # What is made of distinct rows is not there row by row.
                 right = region == "step" or (region == "early" and self.program.distinct is None)
             case _:
                 right = home == region
-        loads = {Gather: GatheredRows, Pull: PulledRows}.get(type(instruction))
-        if loads is not None and not (isinstance(root, Scratch) and self.program.kernels):
-            right &= isinstance(root, loads)
+        loads = {Gather: "gathered", Pull: "gradient"}.get(type(instruction))
+        if loads is not None and not (root.kind == "scratch" and self.program.kernels):
+            right &= root.kind == loads
         if not right:
             raise Violation(f"%{var.id} must not lie in {root}" + (f" of {home}" if home else ""))
         expected = self._type_of(memory, region, var)
@@ -181,17 +178,17 @@ class MemoryChecker:
         """The type and the level of what lies in a memory; None where there is no such memory."""
         program = self.program
         match memory:
-            case Scratch(number):
+            case Place("scratch", number):
                 slots = program.scratch.get(region, ())[number : number + 1]
                 return (T.Tensor(slots[0].shape, slots[0].dtype), slots[0].level) if slots else None
-            case ResultRows(number):
+            case Place("result", number):
                 return program.results[number] if number < len(program.results) else None
-            case ScatterRows(number):
+            case Place("scatter", number):
                 scatters = program.scatters[number : number + 1]
                 return (scatters[0][1].operand.type, scatters[0][1].operand.rows) if scatters else None
-            case Held():
+            case Place("kept" | "saved"):
                 return self.held.setdefault(memory, (var.type, var.rows))
-            case GatheredRows() | PulledRows():
+            case Place():
                 return var.type, var.rows
             case RangeOf(around, axis, start, stop):
                 shape = list(around.type.shape)
@@ -202,7 +199,7 @@ class MemoryChecker:
 
     # Where values lie
 
-    def _place(self, var: Var) -> _Place:
+    def _place(self, var: Var) -> _Part:
         """Where a value lies that has memory."""
         memory = self.memory[var]
         ranges: list[RangeOf] = []
@@ -218,16 +215,16 @@ class MemoryChecker:
         for part in reversed(ranges):
             first = box[part.axis][0]
             box[part.axis] = (first + part.start, first + part.stop)
-        home = self.home.get(var, "") if isinstance(memory, Scratch) else ""
-        return _Place((memory, home), var.type.shape, tuple(box))
+        home = self.home.get(var, "") if memory.kind == "scratch" else ""
+        return _Part((memory, home), var.type.shape, tuple(box))
 
-    def _shown(self, var: Var) -> tuple[Var, _Place | None]:
+    def _shown(self, var: Var) -> tuple[Var, _Part | None]:
         """The value that a view shows, or the value itself; and where the shown lies, if in memory."""
         if var in self.views:
             return self.views[var]
         return var, self._place(var) if var in self.memory else None
 
-    def _view(self, equation: Equation) -> tuple[Var, _Place | None]:
+    def _view(self, equation: Equation) -> tuple[Var, _Part | None]:
         owner, place = self._shown(equation.operands[0])
         if place is None or not place.plain:
             return owner, place
@@ -242,14 +239,14 @@ class MemoryChecker:
 
     # Reading and writing
 
-    def _read(self, region: str, var: Var) -> _Place | None:
+    def _read(self, region: str, var: Var) -> _Part | None:
         """Checks that a value that is read is there still."""
         owner, place = self._shown(var)
         home = self.home.get(owner, region)
         if owner.rows == INVARIANT:
             return None
         if home != region:
-            held = place is not None and not isinstance(place.array[0], (Scratch, ScatterRows))
+            held = place is not None and place.array[0].kind not in ("scratch", "scatter")
             instruction = next(
                 instruction for name, instruction in self.program if owner in instruction.writes
             )
@@ -285,7 +282,7 @@ class MemoryChecker:
             if result in self.memory:
                 self._write(result, self._place(result), joined)
 
-    def _check_in_place(self, result: Var, var: Var, place: _Place | None, *, elementwise: bool) -> None:
+    def _check_in_place(self, result: Var, var: Var, place: _Part | None, *, elementwise: bool) -> None:
         """Checks that an equation does not overwrite what it reads, other than element by element."""
         if place is None or result not in self.memory:
             return
@@ -303,7 +300,7 @@ class MemoryChecker:
         else:
             raise Violation(f"{_name(instruction)} overwrites %{instruction.operand.id}")
 
-    def _write(self, owner: _Owner, place: _Place, parts: Sequence[Var] = ()) -> None:
+    def _write(self, owner: _Owner, place: _Part, parts: Sequence[Var] = ()) -> None:
         """Notes what a value overwrites; its ``parts`` are there already."""
         for other, content in self.contents.items():
             if other not in parts and content.place.meets(place):

@@ -18,7 +18,7 @@ from arrows.engine.program.instructions import (
     Scatter,
     SumRows,
 )
-from arrows.engine.program.program import GatheredRows, Held, Slot
+from arrows.engine.program.program import Place, Slot
 from arrows.ops import Var
 from arrows.typesys import types as T
 
@@ -164,7 +164,7 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
             slab=program.operands[gather.operands[0]].slab,
             level=gather.result.rows,
             by_component=region in COMPONENT_REGIONS,
-            held=isinstance(program.memory.get(gather.result), GatheredRows),
+            held=program.memory.get(gather.result) == Place("gathered", number),
             indexes=number in indices,
         )
         for number, (region, gather) in enumerate(program.gathers)
@@ -173,11 +173,9 @@ def _gathers(program: Program) -> tuple[GatherLayout, ...]:
 
 def _slots(program: Program) -> dict[tuple[str, int], Slot]:
     held = {
-        ("saved" if memory.backward else "kept", memory.number): Slot(
-            var.rows, var.type.shape, var.type.dtype
-        )
-        for var, memory in program.memory.items()
-        if isinstance(memory, Held)
+        (place.kind, place.number): Slot(var.rows, var.type.shape, var.type.dtype)
+        for var, place in program.memory.items()
+        if isinstance(place, Place) and place.kind in ("kept", "saved")
     }
     scratch = {(region, n): slot for region, slots in program.scratch.items() for n, slot in enumerate(slots)}
     return held | scratch
@@ -213,7 +211,7 @@ def _distinct(program: Program) -> DistinctLayout | None:
 
     def number(var: Var) -> int:
         memory = program.memory[var]
-        assert isinstance(memory, Held), f"{var} is not held for all rows"
+        assert isinstance(memory, Place)
         return memory.number
 
     return DistinctLayout(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -22,15 +21,6 @@ _VALUE = re.compile(rf"%(\d+): {_TYPED}(?: in (.+?))?")
 _RANGE = re.compile(r"%(\d+)\[\.\.\., (\d+):(\d+)((?:, :)*)\]")
 _OPERAND = re.compile(rf"operand \d+: {_TYPED} of slab (\d+)(, early)?(, differentiated)?")
 _GRADIENT = re.compile(r"gradient of (\S+)\[(.*)\] \+= (.*)")
-_MEMORIES: dict[str, Callable[[int], Any]] = {
-    "result": programs.ResultRows,
-    "kept": programs.Held,
-    "saved": lambda number: programs.Held(number, backward=True),
-    "scratch": programs.Scratch,
-    "scatter": programs.ScatterRows,
-    "gathered": programs.GatheredRows,
-    "gradient": programs.PulledRows,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +115,7 @@ class _Reader:
             whole, start, stop = (int(part[n]) for n in (1, 2, 3))
             return programs.RangeOf(self.values[whole], -1 - part[4].count(":"), start, stop)
         word, number = text.split(" ")
-        return _MEMORIES[word](int(number))
+        return programs.Place(word, int(number))
 
     def _reads(self, text: str) -> tuple[Var, ...]:
         return tuple(self.values[number] for number in map(int, re.findall(r"%(\d+)", text)))

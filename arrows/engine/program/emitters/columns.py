@@ -31,14 +31,7 @@ from arrows.engine.program.emitters.arguments import (
 )
 from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows
 from arrows.engine.program.emitters.row_matrix import RowMatrix
-from arrows.engine.program.program import (
-    Held,
-    Program,
-    PulledRows,
-    ResultRows,
-    ScatterRows,
-    Scratch,
-)
+from arrows.engine.program.program import Place, Program
 from arrows.ops import ROW, Var
 from arrows.ops.arrays import HostArray
 
@@ -159,19 +152,11 @@ class RegionColumns:
         number = self._program.gather_numbers.get(var)
         if number is not None and self._arrays.memory["gathered", number] is not None:
             return self._at("gathered", number, var)  # all rows of a range, or of memory
-        match self._program.memory[var]:
-            case Scratch(slot):
-                return replace(self._at(self._region, slot, var), stride=0)
-            case ResultRows(number):
-                return self._at("result", number, var)
-            case Held(number, backward):
-                return self._at("saved" if backward else "kept", number, var)
-            case ScatterRows(number):
-                return self._at("scatter", number, var)
-            case PulledRows(number):
-                return self._at("gradient", number, var)
-            case memory:
-                raise AssertionError(memory)
+        place = self._program.memory[var]
+        assert isinstance(place, Place)
+        if place.kind == "scratch":
+            return replace(self._at(self._region, place.number, var), stride=0)
+        return self._at(place.kind, place.number, var)
 
     def _of_result(self, kind: str, number: int) -> WordColumn:
         """The address of each step's rows of a result, or of its gradient."""

@@ -32,7 +32,7 @@ from arrows.engine.program.instructions import (
     is_product,
     is_view,
 )
-from arrows.engine.program.program import Held, Program, PulledRows, ResultRows, ScatterRows, Scratch
+from arrows.engine.program.program import Place, Program
 from arrows.ops import INVARIANT, Equation, Var
 
 
@@ -72,7 +72,7 @@ class _LaunchWriter(RegionWriter):
                 if var in self.program.memory:
                     self._launch(instruction, f"gather({self.gathers[var]}, ")
             case Pull(var, number):
-                if isinstance(self.program.memory.get(var), PulledRows):
+                if self.program.memory.get(var) == Place("gradient", number):
                     self._launch(instruction, f"pull({number}, ")
             case Equation() if is_view(instruction):
                 if instruction.result.rows == INVARIANT:
@@ -88,7 +88,7 @@ class _LaunchWriter(RegionWriter):
                     self._by_arrays(instruction)
             case Accumulate():
                 self.values.name(instruction.operand)
-            case Store(number, var) if self.program.memory.get(var) == ResultRows(number):
+            case Store(number, var) if self.program.memory.get(var) == Place("result", number):
                 pass
             case Scatter(_, var) if self._waits_there(instruction, var):
                 pass
@@ -100,7 +100,7 @@ class _LaunchWriter(RegionWriter):
             self.body.append("synchronize()")
 
     def _waits_there(self, scatter: Scatter, var: Var) -> bool:
-        return self.program.memory.get(var) == ScatterRows(self.scatters[id(scatter)])
+        return self.program.memory.get(var) == Place("scatter", self.scatters[id(scatter)])
 
     # ------------------------------------------------------------------------------------------ launches
 
@@ -186,7 +186,7 @@ class _LaunchWriter(RegionWriter):
         if var in self.values.names or var.rows == INVARIANT:
             return
         if var in self.program.memory:
-            if var in self.gathers and isinstance(self.program.memory[var], (Scratch, Held)):
+            if var in self.gathers and self.program.memory[var] != Place("gathered", self.gathers[var]):
                 self._lying_together(var)
             return
         match self.values.made_by.get(var):

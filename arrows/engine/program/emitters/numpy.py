@@ -35,7 +35,7 @@ from arrows.engine.program.instructions import (
     is_join,
     is_view,
 )
-from arrows.engine.program.program import Program, RangeOf, ResultRows, ScatterRows
+from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
 from arrows.ops.arrays import ArrayModule
 from arrows.typesys import ArrowValueError
@@ -175,11 +175,11 @@ class RegionWriter:
             case LoadKeys() | Pull():
                 pass  # they lie ready
             case Store(number, var):
-                if self.program.memory.get(var) != ResultRows(number):
+                if self.program.memory.get(var) != Place("result", number):
                     self._copy(var, "result", number, max(self.program.results[number][1], ROW))
             case Scatter(operands, var):
                 number = self.scatters[id(instruction)]
-                if self.program.memory.get(var) != ScatterRows(number):
+                if self.program.memory.get(var) != Place("scatter", number):
                     self._copy(var, "scatter", number, self.program.operands[operands[0]].level)
             case Accumulate():
                 self.values.name(instruction.operand)

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.program.instructions import Instruction, LoadKeys, Pull, is_view
-from arrows.engine.program.program import (
-    GatheredRows,
-    Held,
-    Program,
-    PulledRows,
-    RangeOf,
-    ResultRows,
-    ScatterRows,
-    Scratch,
-)
+from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
 
@@ -130,21 +121,11 @@ class Values:
     def _find_rows(self, var: Var) -> Rows | None:
         scratch = False
         match self.program.memory.get(var):
-            case Scratch(number):
-                array = self.memory(self.region, number)
-                scratch = True
+            case Place(kind, number) as place:
+                scratch = kind == "scratch"
+                array = self.memory(self.region, number) if scratch else self.memory(*self._lies_in(place))
             case RangeOf(whole, axis, start, stop):
                 return self.range(whole, axis, start, stop)
-            case ResultRows(number):
-                array = self.memory("result", number)
-            case Held() as held:
-                array = self.memory(*self._held(held))
-            case ScatterRows(number):
-                array = self.memory("scatter", number)
-            case GatheredRows(number):
-                array = self.memory("gathered", number)
-            case PulledRows(number):
-                array = self.memory("gradient", number)
             case None:
                 match self.made_by.get(var):
                     case Pull(_, number):
@@ -161,15 +142,15 @@ class Values:
         """The name of an array of `Frame.memory`."""
         return self.bound(f"{kind}{number}", f"arrays.memory[{kind!r}, {number}]")
 
-    def _held(self, held: Held) -> tuple[str, int]:
-        """Where a value is held: that of distinct rows where the region runs over these."""
+    def _lies_in(self, place: Place) -> tuple[str, int]:
+        """The array of `Frame.memory`: that of distinct rows where the region runs over these."""
         distinct = self.program.distinct
         if distinct is not None and self.region in ("early", "late"):
             early = self.region == "early"
             for number, var in enumerate(distinct.spread if early else distinct.summed):
-                if self.program.memory[var] == held:
+                if self.program.memory[var] == place:
                     return "spread" if early else "sums", number
-        return "saved" if held.backward else "kept", held.number
+        return place.kind, place.number
 
     def range(self, whole: Var, axis: int, start: int, stop: int) -> Rows:
         """A range of a value along a negative axis."""

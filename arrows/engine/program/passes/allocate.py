@@ -45,15 +45,10 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import (
     REGIONS,
-    GatheredRows,
-    Held,
     Memory,
+    Place,
     Program,
-    PulledRows,
     RangeOf,
-    ResultRows,
-    ScatterRows,
-    Scratch,
     Slot,
 )
 from arrows.ops import INVARIANT, Var
@@ -95,23 +90,23 @@ def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
                 name = computed.get(instruction.operand)
                 # What `early` computes of distinct rows is not there row by row.
                 if name == "step" or (name == "early" and program.distinct is None):
-                    memory.setdefault(instruction.operand, ResultRows(instruction.number))
+                    memory.setdefault(instruction.operand, Place("result", instruction.number))
     read_later = {var for name, instruction in program for var in instruction.reads if home[var] != name}
     copied = _copied_gathers(program) if program.kernels else read_later
     for number, (_, gather) in enumerate(program.gathers):
         if gather.result in read_later & copied:
-            memory[gather.result] = GatheredRows(number)
+            memory[gather.result] = Place("gathered", number)
     if program.kernels:
         memory |= _pulled(program)
     kept, saved = count(), count()
     for var, name in computed.items():
         if var in read_later and var not in memory:
             backward = REGIONS.index(name) >= REGIONS.index("step_back")
-            memory[var] = Held(next(saved if backward else kept), backward)
+            memory[var] = Place("saved", next(saved)) if backward else Place("kept", next(kept))
     if reuse:
         for number, (name, scatter) in enumerate(program.scatters):
             if computed.get(scatter.operand) == name:
-                memory.setdefault(scatter.operand, ScatterRows(number))
+                memory.setdefault(scatter.operand, Place("scatter", number))
         memory |= _parts_of_joins(program, memory)
         if not program.kernels:
             memory |= _beneath(program, memory)
@@ -133,7 +128,7 @@ def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory
                 continue
             result = instruction.result
             place = beneath.get(result, memory.get(result))
-            if not isinstance(place, Held):
+            if not (isinstance(place, Place) and place.kind in ("kept", "saved")):
                 continue
             for var in instruction.reads:
                 if var in computed and var not in memory and uses[var] == 1 and _slot(var) == _slot(result):
@@ -178,7 +173,7 @@ def _pulled(program: Program) -> dict[Var, Memory]:
             loaded = len(reads) == 1 and reads[0][0] == name
             loaded = loaded and (isinstance(reads[0][1], RowMap) or is_elementwise(reads[0][1]))
             if not loaded:
-                memory[instruction.result] = PulledRows(instruction.number)
+                memory[instruction.result] = Place("gradient", instruction.number)
     return memory
 
 
@@ -253,7 +248,7 @@ def _scratch(
             lives[number] = last_read.get(whole, position)
         for number in [number for number, until in lives.items() if until == position]:
             release(number)
-    return slots, {var: Scratch(number) for var, number in slot_of.items()}
+    return slots, {var: Place("scratch", number) for var, number in slot_of.items()}
 
 
 def _slot(var: Var) -> Slot:
