@@ -79,6 +79,8 @@ def main(arguments: list[str] | None = None) -> float:
     learn, dev, test = (
         [each for each in chosen if each["part"] == part] for part in ("learn", "dev", "test")
     )
+    if not (learn and dev and test):
+        parser.error(f"--data: too few functions to learn from and test by: {len(chosen)} in {options.data}")
     every = [node for each in learn for node in nodes(each["tree"])]
     kinds = ar.Vocabulary.of(node["kind"] for node in every)
     words = ar.Vocabulary.of((node["word"] for node in every), min_freq=3)

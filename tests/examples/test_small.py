@@ -88,3 +88,12 @@ def test_it_learns_and_goes_on(
         state = ["--resume", str(tmp_path / "state")]
         again = main([*data, "--epochs", epochs, *state])
     assert again == figure
+
+
+def test_functions_are_looked_for_in_a_folder_without_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = runpy.run_path(str(EXAMPLES / "function_names.py"))["main"]
+    with pytest.raises(SystemExit):
+        main(["--data", str(tmp_path)])
+    assert f"too few functions to learn from and test by: 0 in {tmp_path}" in capsys.readouterr().err
