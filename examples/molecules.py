@@ -14,12 +14,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import arrows as ar
-from arrows.training import Adam, schedules, train
+from arrows.training import Adam, Checkpoint, schedules, train
 
 SOLUBILITY = "measured log solubility in mols per litre"
 
@@ -72,6 +73,7 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0, help="of the split, the first weights, the order")
     parser.add_argument("--threads", type=int, help="of matrix products; default: what is faster")
+    parser.add_argument("--resume", type=Path, help="keep the state of the run here, and go on from it")
     options = parser.parse_args(arguments)
     columns: Any = {"smiles": parse_smiles, SOLUBILITY: float}
     molecules = ar.data.read_csv(options.data, columns=columns).to_list()
@@ -100,6 +102,7 @@ def main(arguments: list[str] | None = None) -> float:
         threads=options.threads,
         evaluate=lambda: {name: error(part) for name, part in parts.items()},
         callbacks=[print],
+        checkpoint=options.resume and Checkpoint(options.resume, resume=True),
     )
     return history[-1].figures["test"]
 
