@@ -121,7 +121,8 @@ class Module(TorchModule):
             tensors: by the name of an input (``Vector(300, name="word")``), a tensor ``[reads, *shape]`` of
                 its element type, in the place of what the examples hold there, which must fit the input
                 still. It has a row for each time that the input is read, example by example, in the order of
-                the visits: the order of the gradients of `Model.value_and_grad`.
+                the visits: the order of the gradients of `Model.value_and_grad`. A tensor of a GPU passes
+                through the host, as what the examples hold does.
 
         Raises:
             InputError, ArrowTypeError, MemoryError: as `Model.__call__`.
