@@ -135,6 +135,13 @@ def is_inside(file: str) -> bool:
     return file.startswith(_ROOT) and not file.startswith(_LIKE_USERS)
 
 
+def _notebook_cell(file: str) -> str | None:
+    """The name of the cell of this notebook that IPython compiled under a file's name, such as `In[3]`."""
+    shell = ipython.get_ipython() if (ipython := sys.modules.get("IPython")) is not None else None
+    named = shell.compile.format_code_name(file) if shell is not None else None
+    return named[1] if named is not None else None
+
+
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     """A place in the user's source, printed `model.py:41`.
@@ -155,7 +162,9 @@ class SourceLine:
         return SourceLine, (self.file, self.line)
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.line}" if self.line else self.file
+        if not self.line:
+            return self.file
+        return f"{_notebook_cell(self.file) or os.path.basename(self.file)}:{self.line}"
 
     @classmethod
     def here(cls) -> SourceLine:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,6 +61,16 @@ def test_sites() -> None:
     site = SourceLine.here()
     assert site.file == __file__ and str(site) == f"test_errors.py:{site.line}"
     assert str(SourceLine("<unknown>", 0)) == "<unknown>"
+
+
+def test_a_line_of_a_notebook_names_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {"/tmp/ipykernel_7/123.py": ("Cell", "In[3]")}
+    shell = SimpleNamespace(compile=SimpleNamespace(format_code_name=cells.get))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert str(SourceLine("/tmp/ipykernel_7/123.py", 2)) == "In[3]:2"
+    assert str(SourceLine("/x/model.py", 41)) == "model.py:41"
+    shell = None  # IPython is imported, but this is no notebook
+    assert str(SourceLine("/tmp/ipykernel_7/123.py", 2)) == "123.py:2"
 
 
 def test_the_family() -> None:
