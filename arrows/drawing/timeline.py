@@ -27,7 +27,7 @@ class Schedule(Protocol):
     @property
     def schedule(self) -> str: ...
     @property
-    def examples(self) -> int: ...
+    def examples(self) -> int | None: ...
     @property
     def operations(self) -> tuple[str, ...]: ...
     @property
@@ -42,7 +42,8 @@ def heading(schedule: Schedule) -> str:
     'strata: 2 examples, 2 steps, 5 rows'
     """
     rows = sum(rows for _, rows in schedule.steps)
-    counts = [_count(schedule.examples, "example"), _count(len(schedule.steps), "step"), _count(rows, "row")]
+    examples = [] if schedule.examples is None else [_count(schedule.examples, "example")]
+    counts = [*examples, _count(len(schedule.steps), "step"), _count(rows, "row")]
     return f"{schedule.schedule}: {', '.join(counts)}"
 
 

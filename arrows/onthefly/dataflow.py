@@ -31,7 +31,7 @@ class ObservedCall:
 class Dataflow:
     """The call sites of a program, in the order of their first calls, and which of them feed which.
 
-    `arrows.drawing.draw_dataflow` draws it.
+    Printed, it is a drawing; in a notebook, a picture: those of `arrows.drawing.draw_dataflow`.
 
     Attributes:
         calls: the call sites.
@@ -48,6 +48,16 @@ class Dataflow:
 
     calls: tuple[ObservedCall, ...]
     wires: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        from arrows import drawing  # a room beside this one: only a reader asks for it
+
+        return drawing.draw_dataflow(self).rstrip("\n")
+
+    def _repr_svg_(self) -> str:
+        from arrows import drawing
+
+        return drawing.draw_dataflow(self, "svg")
 
 
 def dataflow(plan: Plan, calls: Iterable[CallSite]) -> Dataflow:

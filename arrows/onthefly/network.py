@@ -303,10 +303,8 @@ class OnTheFly:
         with self.lock.mutex:
             return dataflow(self.plan("strata"), self.calls.values())
 
-    def _repr_svg_(self) -> str | None:
-        from arrows import drawing  # a room above: only a notebook asks for it
-
-        return drawing.dataflow_svg(self.dataflow)
+    def _repr_svg_(self) -> str:
+        return self.dataflow._repr_svg_()
 
     def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; operations that are still in the plan keep their programs."""

@@ -7,7 +7,7 @@ nodes that are needed and have not run; values of earlier runs enter it as *carr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -161,11 +161,11 @@ class Runs:
             selection = self._wirer.select(ids)
             schedule = net.schedules()[0]
             if selection is None:
-                return Timeline(schedule, 1, (), ())
+                return Timeline(schedule, None, (), ())
             self._wirer.set_state(selection, WAITING)
             plan = net.plan(schedule)
             batch = WiredBatch.all(self._wirer.wire(selection, plan))
-            return timeline(plan, merge(plan, batch, share=False))
+            return _timeline(plan, merge(plan, batch, share=False))
 
     def _finish(self, selection: NodeSelection, run: Run) -> None:
         """Records where the values of a run lie."""
@@ -259,7 +259,7 @@ class Runs:
         """The schedules of the runs so far."""
         if self._timelines is not None:
             return self._timelines
-        return tuple(timeline(each.run.executor.plan, each.run.merged) for each in self.finished)
+        return tuple(_timeline(each.run.executor.plan, each.run.merged) for each in self.finished)
 
     def release(self) -> None:
         """Gives the memory of all runs back; their schedules stay."""
@@ -285,6 +285,11 @@ class Runs:
         """The error for operands that a call at one of some sites refuses."""
         calls = sorted({self._net.describe(site) for site in sites.tolist()})
         return ArrowValueError(message(f"cannot compute {' or '.join(calls[:3])}", reason=str(cause)))
+
+
+def _timeline(plan: Plan, merged: Merged) -> Timeline:
+    """The schedule of a run. What it computes belongs to no example."""
+    return replace(timeline(plan, merged), examples=None)
 
 
 def _nodes_of(selection: NodeSelection, merged: Merged, operation: int) -> HostArray:

@@ -298,13 +298,13 @@ class Timeline:
 
     Attributes:
         schedule: its name, such as `strata`.
-        examples: how many examples are in the batch.
+        examples: how many examples are in the batch; None of a program on the fly, which has none.
         operations: the names of the operations, in the order in which they first run.
         steps: for each step, the operation (by its place in `operations`) and the number of rows.
     """
 
     schedule: str
-    examples: int
+    examples: int | None
     operations: tuple[str, ...]
     steps: tuple[tuple[int, int], ...]
 
