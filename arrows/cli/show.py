@@ -22,20 +22,9 @@ from arrows.cli.user_file import (
     user_lines,
 )
 from arrows.data import read_json_lines
-from arrows.drawing import (
-    CHARACTERS,
-    lay_out,
-    scene_of,
-    shorten,
-    timeline_svg,
-    timeline_text,
-    to_mermaid,
-    to_page,
-    to_svg,
-    to_text,
-)
+from arrows.drawing import draw, draw_timeline, to_ascii, to_page
 from arrows.engine.planning import SCHEDULES
-from arrows.inference import Typed, typed_tree
+from arrows.inference import Typed
 from arrows.storage import replacing, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable_lines
@@ -123,21 +112,11 @@ def _schedule(named: NamedBlock, examples: list[Any], how: str, format: str) -> 
     if format == "mermaid":
         raise ArrowValueError("a schedule is drawn as text, svg or html, not as mermaid")
     timeline = ar.compile(named.block, jit=False, schedule=how).timeline(examples)
-    if format == "text":
-        return timeline_text(timeline)
-    svg = timeline_svg(timeline)
-    return svg if format == "svg" else to_page(f"{named.name}, a batch's schedule", svg, 600)
+    drawn = draw_timeline(timeline, "text" if format == "text" else "svg")
+    return drawn if format != "html" else to_page(f"{named.name}, a batch's schedule", drawn, 600)
 
 
-def _drawn(named: NamedBlock, typed: Typed | None, error: str, format: str) -> str:
-    scene = scene_of(named.block if typed is None else typed)
-    if format == "mermaid":
-        return to_mermaid(scene)
-    if format == "text":
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        return to_text(lay_out(scene, CHARACTERS), ascii_only=not encoding.lower().startswith("utf"))
-    drawing = lay_out(scene)
-    svg = to_svg(drawing, shorten(named.name))
-    if format == "svg":
-        return svg
-    return to_page(named.name, svg, drawing.width, "" if typed is None else typed_tree(typed), error)
+def _drawn(named: NamedBlock, typed: Typed | None, error: str, format: Any) -> str:
+    text = draw(typed or named.block, format, name=named.name, error=error)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return to_ascii(text) if format == "text" and not encoding.lower().startswith("utf") else text

@@ -6,47 +6,29 @@ the same and run together, or they feed one another in a cycle, which a wire lea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal
 
-from arrows.drawing.layout import lay_out
-from arrows.drawing.scene import Box, FrameBox, FramePort, ReferenceBox, Scene
-from arrows.drawing.shapes import CHARACTERS, BoxStyle
+from arrows.drawing.layout import CHARACTERS, lay_out
+from arrows.drawing.scene import Box, Scene, clean, shorten
 from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
-from arrows.drawing.views import TypeText, clean, shorten
+from arrows.typesys import ArrowValueError
+
+if TYPE_CHECKING:
+    from arrows.onthefly.dataflow import Dataflow, ObservedCall
 
 CALLS = 200  # at most so many call sites are drawn: the first that were observed
 
 
-class DrawnCall(Protocol):
-    """A call site: see `arrows.onthefly.dataflow.ObservedCall`."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def line(self) -> str: ...
-    @property
-    def output(self) -> str: ...
-    @property
-    def stratum(self) -> int: ...
-
-
-class CallGraph(Protocol):
-    """The call sites to draw: see `arrows.onthefly.dataflow.Dataflow`."""
-
-    @property
-    def calls(self) -> Sequence[DrawnCall]: ...
-    @property
-    def wires(self) -> Sequence[tuple[int, int]]: ...
-
-
-def dataflow_text(flow: CallGraph, *, ascii_only: bool = False) -> str:
-    """Draws the call sites of a program on the fly as text.
+def draw_dataflow(dataflow: Dataflow, format: Literal["text", "svg"] = "text") -> str:
+    """Draws the call sites of a program on the fly, and which of them feed which.
 
     Args:
-        flow: a network's `dataflow`.
-        ascii_only: use ASCII characters alone, for terminals that lack others.
+        dataflow: of a network, `net.dataflow`.
+        format: "text" or "svg".
+
+    Raises:
+        ArrowValueError: there is no such format.
 
     Example:
         >>> import arrows as ar
@@ -54,33 +36,27 @@ def dataflow_text(flow: CallGraph, *, ascii_only: bool = False) -> str:
         >>> with net.batch() as g:
         ...     float(ar.Function(lambda x: x * 2, name="double")(1.5))
         3.0
-        >>> print(dataflow_text(net.dataflow, ascii_only=True), end="")
-         +---------+
-         | values  |
-         +---------+
+        >>> print(draw_dataflow(net.dataflow), end="")
+         ┌─────────┐
+         │ values  │
+         └─────────┘
            float32
-              |
-              v
-        +-------...-+
-        | double ...|
-        +-------...-+
+              │
+              ▼
+        ┌───────...─┐
+        │ double ...│
+        └───────...─┘
            float32
     """
-    return to_text(lay_out(flow_scene(flow), CHARACTERS), ascii_only=ascii_only)
+    scene = flow_scene(dataflow)
+    if format == "text":
+        return to_text(lay_out(scene, CHARACTERS))
+    if format == "svg":
+        return to_svg(lay_out(scene), "call sites and what they feed")
+    raise ArrowValueError(f"it is drawn as text or svg, not as {format!r}")
 
 
-def dataflow_svg(flow: CallGraph) -> str:
-    """Draws the call sites of a program on the fly as an SVG document.
-
-    Example:
-        >>> import arrows as ar
-        >>> dataflow_svg(ar.OnTheFly().dataflow).startswith("<svg ")
-        True
-    """
-    return to_svg(lay_out(flow_scene(flow)), "call sites and what they feed")
-
-
-def flow_scene(flow: CallGraph) -> Scene:
+def flow_scene(flow: Dataflow) -> Scene:
     """Builds the scene of a program: strata downwards, with a frame around each stratum of several calls."""
     calls = flow.calls[:CALLS]
     wires = [(a, b) for a, b in flow.wires if a < len(calls) and b < len(calls)]
@@ -93,36 +69,32 @@ def flow_scene(flow: CallGraph) -> Scene:
         members = strata[stratum]
         sources = sorted({box_of[a] for a, b in wires if b in members and a not in members})
         repeats = any(a in members and b in members for a, b in wires)
-        box = (
-            _frame(calls, wires, members, repeats) if repeats or len(members) > 1 else _box(calls[members[0]])
-        )
-        place = scene.add(box, sources)
-        box_of.update(dict.fromkeys(members, place))
+        box = _box(calls[members[0]])
+        if repeats or len(members) > 1:
+            inner = _stratum(calls, wires, members, repeats)
+            box = Box(inner.title, "block", scene=inner)
+        box_of.update(dict.fromkeys(members, scene.add(box, sources)))
     left = len(flow.calls) - len(calls)
     if left or not calls:
-        scene.add(Box(f"... {left:,} more" if left else "nothing has been computed yet", BoxStyle.MORE))
+        scene.add(Box(f"... {left:,} more" if left else "nothing has been computed yet", "more"))
     return scene
 
 
-def _box(call: DrawnCall, knot: object = None) -> Box:
+def _box(call: ObservedCall, knot: object = None) -> Box:
     """Builds the box of a call. With a knot, the call's result goes back to the entrance of the frame."""
     text = shorten(call.label) + (f"  {clean(call.line)}" if call.line else "")
-    style = BoxStyle.LAYER if call.line else BoxStyle.DATA
-    output = TypeText(shorten(call.output), clean(call.output))
     hint = f"{clean(call.label)}, stratum {call.stratum}"
-    if knot is not None:
-        return ReferenceBox(text, style=style, output=output, hint=hint, knot=knot)
-    return Box(text, style, output, hint)
+    return Box(text, "layer" if call.line else "data", clean(call.output), hint, knot=knot)
 
 
-def _frame(
-    calls: Sequence[DrawnCall], wires: Sequence[tuple[int, int]], members: Sequence[int], repeats: bool
-) -> FrameBox:
-    """Builds the frame of a stratum. A wire to the same or an earlier call goes back to the entrance."""
+def _stratum(
+    calls: tuple[ObservedCall, ...], wires: list[tuple[int, int]], members: list[int], repeats: bool
+) -> Scene:
+    """Builds the inside of a frame. A wire to the same or an earlier call goes back to the entrance."""
     stratum = calls[members[0]].stratum
     title = f"stratum {stratum}" + (", step by step" if repeats else "")
     scene = Scene(knot=("stratum", stratum) if repeats else None, title=title)
-    entrance = scene.add(FramePort())
+    entrance = scene.add(Box())
     box_of: dict[int, int] = {}
     for member in members:
         sources = [a for a, b in wires if b == member]
@@ -133,5 +105,5 @@ def _frame(
     read_inside = {a for a, b in wires if b in members}
     read_outside = {a for a, b in wires if b not in members}
     ends = [box_of[member] for member in members if member in read_outside or member not in read_inside]
-    scene.add(FramePort(), ends)
-    return FrameBox(title, scene=scene)
+    scene.add(Box(), ends)
+    return scene

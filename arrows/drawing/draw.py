@@ -1,32 +1,65 @@
-"""A block, a schedule or a program on the fly as a picture, in the format that is asked for."""
+"""A block as a picture, in the format that is asked for; as a notebook shows it, it is never an exception."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeVar
+from html import escape
+from typing import Literal
 
-from arrows.combinators import AnyBlock
-from arrows.drawing.dataflow import CallGraph, dataflow_svg, dataflow_text
-from arrows.drawing.layout import lay_out
+from arrows.combinators import AnyBlock, title
+from arrows.drawing.layout import CHARACTERS, lay_out
 from arrows.drawing.mermaid import to_mermaid
-from arrows.drawing.page import to_page
-from arrows.drawing.scene import scene_of
-from arrows.drawing.shapes import CHARACTERS
+from arrows.drawing.scene import clean, count_inside, scene_of, shorten, untyped
 from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
-from arrows.drawing.timeline import Schedule, timeline_svg, timeline_text
-from arrows.inference import Typed, title, typed_tree
-from arrows.typesys import ArrowValueError
+from arrows.inference import Typed, infer, typed_tree
+from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys.quoting import printable_lines
 
-X = TypeVar("X")
+INFERRED = 2_000  # a notebook draws larger blocks without types; up to here inference takes a second
+NOTEBOOK = 120  # about the most boxes in a notebook
+
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root{{color-scheme:light dark}}
+body{{margin:0 auto;padding:1.5rem;max-width:110rem;font:16px/1.5 system-ui,sans-serif}}
+body{{background:#fff;color:#1c2330}}
+h1{{font-size:1.3rem;overflow-wrap:anywhere}}
+figure,pre{{margin:1rem 0;overflow-x:auto}}
+figure svg{{max-width:100%;min-width:{least}px;height:auto}}
+pre{{font:13px/1.45 ui-monospace,Menlo,'DejaVu Sans Mono',Consolas,monospace}}
+.error{{border-left:4px solid #c22;padding:.5rem 1rem}}
+@media (prefers-color-scheme:dark){{body{{background:#0f1216;color:#e8ecf3}}}}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{error}<figure>
+{svg}</figure>
+{tree}</body>
+</html>
+"""
 
 
-def draw(block: AnyBlock | Typed, format: Literal["text", "svg", "mermaid", "html"] = "text") -> str:
+def draw(
+    block: AnyBlock | Typed,
+    format: Literal["text", "svg", "mermaid", "html"] = "text",
+    *,
+    name: str | None = None,
+    error: str = "",
+) -> str:
     """Draws a block: boxes, and wires between them.
 
     Args:
         block: a block; or what `ar.infer` gives for it, whose wires carry types.
         format: "text", "svg", "mermaid", or "html" for a page of its own.
+        name: the title of the page, and of the picture for screen readers; by default the block in short.
+        error: why there are no types, on the page.
 
     Raises:
         ArrowValueError: there is no such format.
@@ -37,57 +70,89 @@ def draw(block: AnyBlock | Typed, format: Literal["text", "svg", "mermaid", "htm
         flowchart TD
     """
     scene = scene_of(block)
-    if format == "text":
-        return to_text(lay_out(scene, CHARACTERS))
-    if format == "mermaid":
-        return to_mermaid(scene)
-    drawing, name = lay_out(scene), title(block.form if isinstance(block, Typed) else block)
-    svg = to_svg(drawing, name)
-    if format == "svg":
-        return svg
-    if format == "html":
-        return to_page(name, svg, drawing.width, typed_tree(block) if isinstance(block, Typed) else "")
+    name = name or title(block.form if isinstance(block, Typed) else block)
+    match format:
+        case "text":
+            return to_text(lay_out(scene, CHARACTERS))
+        case "mermaid":
+            return to_mermaid(scene)
+        case "svg":
+            return to_svg(lay_out(scene), shorten(name))
+        case "html":
+            drawing = lay_out(scene)
+            tree = typed_tree(block) if isinstance(block, Typed) else ""
+            return to_page(name, to_svg(drawing, shorten(name)), drawing.width, tree, error)
     raise ArrowValueError(f"a block is drawn as text, svg, mermaid or html, not as {format!r}")
 
 
-def draw_timeline(timeline: Schedule, format: Literal["text", "svg"] = "text") -> str:
-    """Draws a batch's schedule: steps across, operations down, rows as height.
+def to_page(title: str, svg: str, width: int, tree: str = "", error: str = "") -> str:
+    """Writes a web page.
 
     Args:
-        timeline: of `model.timeline(examples)`, or a batch's `g.timeline(x)` on the fly.
-        format: "text" or "svg".
-
-    Raises:
-        ArrowValueError: there is no such format.
-
-    Example:
-        >>> import arrows as ar
-        >>> model = ar.compile(ar.Map(ar.Vector(2) >> ar.FC(3)) >> ar.Sum())
-        >>> print(draw_timeline(model.timeline([[[1, 2]], []])).splitlines()[0])
-        strata: 2 examples, 2 steps, 3 rows
-    """
-    return _drawn(timeline, format, timeline_text, timeline_svg)
-
-
-def draw_dataflow(dataflow: CallGraph, format: Literal["text", "svg"] = "text") -> str:
-    """Draws the call sites of a program on the fly, and which of them feed which.
-
-    Args:
-        dataflow: of a network, `net.dataflow`.
-        format: "text" or "svg".
-
-    Raises:
-        ArrowValueError: there is no such format.
+        title: what the page shows.
+        svg: the drawing.
+        width: the drawing's width. A narrow page shrinks it to no less than three quarters, so that letters
+            stay legible, and scrolls.
+        tree: the typed tree; empty if there is none.
+        error: why there are no types; empty if there are.
 
     Example:
-        >>> import arrows as ar
-        >>> draw_dataflow(ar.OnTheFly().dataflow, "svg").startswith("<svg ")
+        >>> "<h1>a &lt; b</h1>" in to_page("a < b", "<svg/>", 100)
         True
     """
-    return _drawn(dataflow, format, dataflow_text, dataflow_svg)
+    return PAGE.format(
+        title=escape(clean(title)),
+        svg=svg,
+        least=width * 3 // 4,
+        tree=f"<pre>{_escaped(tree)}</pre>\n" if tree else "",
+        error=f'<pre class="error">{_escaped(error)}</pre>\n' if error else "",
+    )
 
 
-def _drawn(x: X, format: str, text: Callable[[X], str], svg: Callable[[X], str]) -> str:
-    if format not in ("text", "svg"):
-        raise ArrowValueError(f"it is drawn as text or svg, not as {format!r}")
-    return text(x) if format == "text" else svg(x)
+def notebook_svg(block: AnyBlock) -> str | None:
+    """Draws a block as SVG; None if that fails.
+
+    Example:
+        >>> import arrows as ar
+        >>> str(notebook_svg(ar.Scalar())).startswith("<svg ")
+        True
+    """
+    try:
+        return _picture(_inferred(block)[0])
+    except Exception:  # noqa: BLE001  a picture that fails must not hide the cell's result
+        return None
+
+
+def notebook_html(block: AnyBlock) -> str | None:
+    """Draws a block, with its typed tree folded up below; an ill-typed block comes with its error.
+
+    Example:
+        >>> import arrows as ar
+        >>> "cannot compose" in str(notebook_html(ar.Scalar() >> ar.Vector(3)))
+        True
+    """
+    try:
+        typed, below = _inferred(block)
+        return f'<div style="overflow-x:auto">{_picture(typed)}</div>{below}'
+    except Exception:  # noqa: BLE001  as above
+        return None
+
+
+def _inferred(block: AnyBlock) -> tuple[Typed, str]:
+    """The typed expression of a block that is small enough, and its tree or its error, to be shown below."""
+    plain = untyped(block)
+    if count_inside(plain, INFERRED) >= INFERRED:
+        return plain, ""
+    try:
+        typed = infer(block)
+    except (ArrowTypeError, ArrowValueError) as error:
+        return plain, f"<pre>{_escaped(f'{type(error).__name__}: {error}')}</pre>"
+    return typed, f"<details><summary>types</summary><pre>{_escaped(typed_tree(typed))}</pre></details>"
+
+
+def _picture(typed: Typed) -> str:
+    return to_svg(lay_out(scene_of(typed, NOTEBOOK)), shorten(typed.form.label))
+
+
+def _escaped(lines: str) -> str:
+    return escape(printable_lines(lines))

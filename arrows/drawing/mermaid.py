@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from arrows.drawing.scene import Box, Scene, shorten
 
-from arrows.drawing.scene import Box, FrameBox, ReferenceBox, Scene, is_dot
-from arrows.drawing.shapes import BoxStyle
-
+ROUNDED = "([", "])"
 SHAPES = {
-    BoxStyle.JOIN: ("([", "])"),
-    BoxStyle.CASE: ("([", "])"),
-    BoxStyle.PORT: ("([", "])"),
-    BoxStyle.AGAIN: ("[[", "]]"),
-    BoxStyle.EFFECT: ("[/", "/]"),
+    "join": ROUNDED,
+    "case": ROUNDED,
+    "port": ROUNDED,
+    "again": ("[[", "]]"),
+    "effect": ("[/", "/]"),
 }
 """The brackets around the text of a box; a style that is not listed has square ones."""
-UNSAFE = {c: f"#{ord(c)};" for c in '"#&<>`\\|{}[]()*_~;'}
+UNSAFE = str.maketrans({c: f"#{ord(c)};" for c in '"#&<>`\\|{}[]()*_~;'})
 
 
 def to_mermaid(scene: Scene) -> str:
@@ -34,53 +32,40 @@ def to_mermaid(scene: Scene) -> str:
     """
     lines = ["flowchart TD"]
     names: dict[int, str] = {}
-    knots: dict[Hashable, str] = {}
-    loops: list[tuple[str, Hashable]] = []
+    knots: dict[object, str] = {}
+    loops: list[tuple[str, object]] = []
     wires: list[tuple[Box, Box]] = []
-    todo: list[tuple[Scene, int, int]] = [(scene, 0, 1)]
+    todo = [(scene, 0, "  ")]
     while todo:
-        inner, at, depth = todo.pop()
-        indent = "  " * depth
+        inner, at, indent = todo.pop()
         if at == len(inner.boxes):
             wires.extend((inner.boxes[a], inner.boxes[b]) for a, b in inner.wires)
             if inner is not scene:
-                lines.append(f"{'  ' * (depth - 1)}end")
+                lines.append(f"{indent[2:]}end")
             continue
-        todo.append((inner, at + 1, depth))
+        todo.append((inner, at + 1, indent))
         box = inner.boxes[at]
         name = names[id(box)] = f"n{len(names)}"
         if at == 0 and inner.knot is not None:
             knots[inner.knot] = name
-        if isinstance(box, ReferenceBox):
+        if box.knot is not None:
             loops.append((name, box.knot))
-        if isinstance(box, FrameBox):
-            lines.append(f'{indent}subgraph {name}["{quoted(box.text)}"]')
-            todo.append((box.scene, 0, depth + 1))
-        elif not box.text:
-            lines.append(f"{indent}{name}(( ))")
+        text = f'"{box.text.translate(UNSAFE)}"'
+        if box.scene is not None:
+            lines.append(f"{indent}subgraph {name}[{text}]")
+            todo.append((box.scene, 0, f"{indent}  "))
         else:
-            left, right = SHAPES.get(box.style, ("[", "]"))
-            lines.append(f'{indent}{name}{left}"{quoted(box.text)}"{right}')
+            left, right = ("((", "))") if box.is_dot else SHAPES.get(box.style, ("[", "]"))
+            lines.append(f"{indent}{name}{left}{' ' if box.is_dot else text}{right}")
     for source, target in wires:
-        word = f'|"{quoted(source.output.short)}"|' if source.output.short else ""
+        word = f'|"{shorten(source.output).translate(UNSAFE)}"|' if source.output else ""
         lines.append(f"  {names[id(_end(source, -1))]} -->{word} {names[id(_end(target, 0))]}")
-    for name, knot in loops:
-        lines.append(f'  {name} -.->|"again"| {knots[knot]}')
+    lines += [f'  {name} -.->|"again"| {knots[knot]}' for name, knot in loops]
     return "\n".join(lines) + "\n"
 
 
 def _end(box: Box, place: int) -> Box:
     """Returns the node at which a wire ends: for a frame with one entrance and one exit, one of these."""
-    while isinstance(box, FrameBox) and sum(is_dot(b) for b in box.scene.boxes) == 2:
+    while box.scene is not None and sum(inner.is_dot for inner in box.scene.boxes) == 2:
         box = box.scene.boxes[place]
     return box
-
-
-def quoted(text: str) -> str:
-    """Escapes a text for the quotation marks of Mermaid: characters of its syntax become codes.
-
-    Example:
-        >>> quoted('say "hi"')
-        'say #34;hi#34;'
-    """
-    return "".join(UNSAFE.get(c, c) for c in text)

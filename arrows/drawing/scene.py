@@ -1,81 +1,82 @@
 """Turns an expression into boxes, frames and the wires between them; `layout` places them later.
 
-Large expressions are folded up: a drawing has about `BOXES` boxes at most, a chain shows `STEPS` steps, a
-fan-out or choice `BRANCHES` branches, and frames nest `DEPTH` deep. Fan-outs directly inside one another
-become frames where they are `NESTED` deep.
+The parts and their roles are those of the typed tree. Large expressions are folded up: a drawing has about
+`BOXES` boxes at most, a chain shows `STEPS` steps, a fan-out or choice `BRANCHES` branches, and frames nest
+`DEPTH` deep. Chains and fan-outs directly inside one another become frames where they are `NESTED` deep.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from arrows.combinators import AnyBlock, Choice, Fan, Graph, Source
-from arrows.drawing.shapes import BoxStyle
-from arrows.drawing.views import NO_TYPE, DrawnBlock, TypeText, clean, shorten
-from arrows.inference import Typed
+from arrows.combinators import (
+    AnyBlock,
+    Choice,
+    Constant,
+    Fan,
+    Graph,
+    Layer,
+    Optional,
+    Pipe,
+    Read,
+    Reference,
+    Shared,
+    Source,
+    Transform,
+    title,
+)
+from arrows.inference import Knot, Typed, shows_arguments, visible
 from arrows.typesys import types as T
+from arrows.typesys.quoting import printable
 
 BOXES = 400
 STEPS = 24
 BRANCHES = 12
 DEPTH = 12
-NESTED = 8
+NESTED = 16
 COUNTED = 10_000  # the label of a folded part counts its blocks up to here
+WORDS = 40  # a text in a drawing is cut to this number of characters
+TYPE = 60  # a type is written up to this number of parts
 
-Placing: TypeAlias = Generator["Placing", list[int], list[int]]
-"""A suspended call: it yields the calls that it makes, and receives their results.
+UNKNOWN = T.Type()
+"""The type of all values of an expression that is drawn without types."""
 
-A result is a list of boxes: those from which the value of a block comes.
-"""
+P = TypeVar("P")
+Style: TypeAlias = Literal[
+    "layer", "data", "constant", "effect", "again", "block", "join", "case", "port", "more"
+]
+"""The look of a box, and its CSS class in SVG."""
 
 
 @dataclass(eq=False, slots=True)
 class Box:
     """A box: a block, or a point that a value passes (a port, a join, a case).
 
+    A port stands where a value enters or leaves a frame. It is a dot, or has the name of a parameter or part.
+
     Attributes:
-        text: the text inside.
+        text: the text inside; of a frame, its title.
         style: its look.
         output: the type of its result; empty if the type is not drawn.
         hint: the tooltip.
+        scene: what is drawn inside, if the box is a frame.
+        knot: of a reference to an enclosing recursive block, the knot of that block's scene.
     """
 
-    text: str
-    style: BoxStyle
-    output: TypeText = NO_TYPE
-    hint: str = ""
-
-
-@dataclass(eq=False, slots=True)
-class FramePort(Box):
-    """The point where a value enters or leaves a frame: a dot, or the name of a parameter or part."""
-
     text: str = ""
-    style: BoxStyle = BoxStyle.PORT
+    style: Style = "port"
+    output: str = ""
+    hint: str = ""
+    scene: Scene | None = None
+    knot: object = None
 
-
-def is_dot(box: Box) -> bool:
-    """Whether a box is a port without a name, which is drawn as a dot."""
-    return isinstance(box, FramePort) and not box.text
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class FrameBox(Box):
-    """A block whose inside is drawn; `text` is the title of the frame."""
-
-    style: BoxStyle = BoxStyle.BLOCK
-    scene: Scene
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class ReferenceBox(Box):
-    """A reference to an enclosing recursive block; `knot` is the knot of that block's scene."""
-
-    style: BoxStyle = BoxStyle.AGAIN
-    knot: Hashable
+    @property
+    def is_dot(self) -> bool:
+        """Whether this is a port without a name."""
+        return self.style == "port" and not self.text
 
 
 @dataclass(eq=False, slots=True)
@@ -90,14 +91,14 @@ class Scene:
 
     Example:
         >>> scene = Scene()
-        >>> first = scene.add(FramePort())
-        >>> scene.add(Box("f", BoxStyle.BLOCK), [first]), scene.wires
+        >>> first = scene.add(Box())
+        >>> scene.add(Box("f", "block"), [first]), scene.wires
         (1, [(0, 1)])
     """
 
     boxes: list[Box] = field(default_factory=list)
     wires: list[tuple[int, int]] = field(default_factory=list)
-    knot: Hashable = None
+    knot: object = None
     title: str = ""
 
     def add(self, box: Box, sources: Sequence[int] = ()) -> int:
@@ -118,10 +119,34 @@ def scene_of(x: Typed | AnyBlock, boxes: int = BOXES) -> Scene:
     Example:
         >>> import arrows as ar
         >>> scene = scene_of(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()))
-        >>> [box.text or str(box.style) for box in scene.boxes], scene.wires
+        >>> [box.text or box.style for box in scene.boxes], scene.wires
         (['port', "Map(Scalar('float32'))", 'Sum()', 'port'], [(0, 1), (1, 2), (2, 3)])
     """
-    return _Builder(boxes).build(DrawnBlock.of(x))
+    return _Builder(boxes).build(x if isinstance(x, Typed) else untyped(x))
+
+
+def untyped(block: AnyBlock) -> Typed:
+    """The tree of a block whose types are not known: those of a block that is ill-typed, or too large."""
+    done: dict[int, Typed] = {}
+    knots: dict[object, Knot] = {}
+    todo = [block]
+    while todo:
+        form = todo.pop()
+        if isinstance(form, Reference) and form.definition is not None:
+            first = form.token not in knots
+            knot = knots.setdefault(form.token, Knot(form.label))
+            done[id(form)] = Typed(form, UNKNOWN, UNKNOWN, knot=knot)
+            if first:
+                knot.fix = done[id(form)]
+                todo.append(form.definition)
+        elif missing := [part for part in form.parts if id(part) not in done]:
+            todo += [form, *reversed(missing)]
+        else:
+            done[id(form)] = Typed(form, UNKNOWN, UNKNOWN, tuple(done[id(part)] for part in form.parts))
+    for knot in knots.values():
+        assert knot.fix.form.definition is not None
+        knot.body = done[id(knot.fix.form.definition)]
+    return done[id(block)]
 
 
 class _Builder:
@@ -129,181 +154,248 @@ class _Builder:
         self.left = boxes
         self.depth = 0
         self.nested = 0
-        self.knots: tuple[Hashable, ...] = ()
+        self.knots: tuple[Knot, ...] = ()
         self.scene = Scene()
-        self.drawn: dict[int, tuple[Scene | None, list[int]]] = {}
+        self.drawn: dict[int, tuple[Scene, list[int]]] = {}
         # Frames are filled level by level, so that the deepest blocks are folded up first.
-        self.frames: deque[tuple[Scene, DrawnBlock, int, tuple[Hashable, ...]]] = deque()
+        self.frames: deque[tuple[Scene, Typed, int, tuple[Knot, ...]]] = deque()
 
-    def build(self, root: DrawnBlock) -> Scene:
-        scene = Scene()
-        start = scene.add(FramePort(output=root.input))
-        self.scene = scene
-        ends = _run(self.place(root, [start]))
-        scene.add(FramePort(), ends)
+    def build(self, root: Typed) -> Scene:
+        scene = self.scene
+        start = scene.add(Box(output=_type_text(root.input)))
+        scene.add(Box(), self.place(root, [start]))
         while self.frames:
-            self.scene, view, self.depth, self.knots = self.frames.popleft()
-            self.nested = 0
-            self.fill(view)
+            self.scene, typed, self.depth, self.knots = self.frames.popleft()
+            self.fill(typed)
         return scene
 
-    # The inside of frames
+    # The methods below return a list of boxes: those from which the value of a block comes.
 
-    def fill(self, view: DrawnBlock) -> None:
+    def fill(self, typed: Typed) -> None:
         """Draws the inside of a frame."""
-        if view.flows:
-            start = self.scene.add(FramePort())
-            ends = _run(self.inside(view, start))
-            last = self.scene.add(FramePort(), ends)
+        if _flows(typed):
+            start = self.scene.add(Box())
+            ends = self.inside(typed, [start])
+            last = self.scene.add(Box(), ends)
             for end in ends:  # the frame itself has the type of the result below it
                 if [wire for wire in self.scene.wires if wire[0] == end] == [(end, last)]:
-                    self.scene.boxes[end].output = NO_TYPE
+                    self.scene.boxes[end].output = ""
             return
-        parts = view.parts
-        for part in self.few(parts):
+        parts = visible(typed)
+        for part in _few(parts):
             if part is None:
                 self.more(len(parts) - BRANCHES + 1, [])
                 continue
-            start = self.scene.add(FramePort(shorten(part.role), output=part.input))
-            self.scene.add(FramePort(), _run(self.place(part, [start])))
+            role, inner = part
+            start = self.scene.add(Box(shorten(role), output=_type_text(inner.input)))
+            self.scene.add(Box(), self.place(inner, [start]))
 
-    def inside(self, view: DrawnBlock, start: int) -> Placing:
+    def inside(self, typed: Typed, sources: list[int]) -> list[int]:
         """Draws the inside of a form through whose parts its input flows."""
-        form = view.form
-        if isinstance(form, Graph):
-            return (yield self.graph(view, form, start))
-        if isinstance(form, Choice):
-            return (yield self.choice(view, start))
-        if isinstance(form, Fan):
-            return (yield self.fan(view, form, [start]))
-        return (yield self.chain(view.parts, [start]))
+        match typed.form:
+            case Graph():
+                return self.graph(typed, typed.form, sources)
+            case Choice():
+                return self.choice(typed, sources)
+            case Fan():
+                return self.fan(typed, typed.form, sources)
+            case _:
+                return self.chain([part.typed for part in visible(typed)], sources)
 
-    def choice(self, view: DrawnBlock, start: int) -> Placing:
+    def choice(self, typed: Typed, sources: list[int]) -> list[int]:
         ends: list[int] = []
-        parts = view.every_part
-        for part in self.few(parts):
+        parts = visible(typed)
+        for part in _few(parts):
             if part is None:
-                ends.append(self.more(len(parts) - BRANCHES + 1, [start]))
+                ends.append(self.more(len(parts) - BRANCHES + 1, sources))
                 continue
-            case = self.scene.add(Box(part.role, BoxStyle.CASE), [start])
-            case_ends = yield self.place(part, [case])
+            case = self.scene.add(Box(shorten(part.role), "case"), sources)
+            case_ends = self.place(part.typed, [case])
             if part.role == "key":
-                self.scene.add(Box("chooses the case", BoxStyle.CASE), case_ends)
+                self.scene.add(Box("chooses the case", "case"), case_ends)
             else:
                 ends.extend(case_ends)
         return ends
 
-    def graph(self, view: DrawnBlock, form: Graph[object, object], start: int) -> Placing:
-        wires: list[list[int]] = [[start]]
-        parts = view.every_part
-        for j, part in enumerate(parts):
-            if self.left <= 0 and j < len(parts) - 1:
-                return [self.more(len(parts) - j, [start])]
-            sources = [end for wire in _wires_of(form.nodes[j].source) for end in wires[wire]]
-            sources = sources or [start]
-            name = form.parameter(j)
-            if name:
+    def graph(self, typed: Typed, form: Graph[object, object], sources: list[int]) -> list[int]:
+        wires = [sources]
+        for j, part in enumerate(typed.parts):
+            if self.left <= 0 and j < len(typed.parts) - 1:
+                return [self.more(len(typed.parts) - j, sources)]
+            read = [end for wire in _wires_of(form.nodes[j].source) for end in wires[wire]] or sources
+            if name := form.parameter(j):
                 self.left -= 1
-                wires.append([self.scene.add(FramePort(shorten(name), output=part.output), sources)])
+                wires.append([self.scene.add(Box(shorten(name), output=_type_text(part.output)), read)])
             else:
-                wires.append((yield self.place(part, sources)))
+                wires.append(self.place(part, read))
         return [end for wire in _wires_of(form.result) for end in wires[wire]]
 
-    # One block after what it reads
-
-    def place(self, view: DrawnBlock, sources: list[int]) -> Placing:
-        """Draws a block that reads `sources`, and returns the boxes that give its result.
+    def place(self, typed: Typed, sources: list[int]) -> list[int]:
+        """Draws a block that reads `sources`.
 
         A block that occurs several times on one value is drawn once in each frame, with a wire to each
         reader there. Another frame draws it again, because no wire crosses the border of a frame.
         """
-        typed = view.typed
-        if typed is None or typed.places == 1:
-            return (yield self.draw(view, sources))
         scene, ends = self.drawn.get(id(typed), (None, []))
         if scene is self.scene:
             return ends
-        if scene is not None and view.parts:
+        if scene is not None and visible(typed):
+            text = shorten(f"{_heading(typed)} (as above)")
+            box = Box(text, "more", _type_text(typed.output), clean(typed.form.label))
             self.left -= 1
-            text = shorten(f"{view.heading} (as above)")
-            box = Box(text, BoxStyle.MORE, output=view.output, hint=clean(view.form.label))
             return [self.scene.add(box, sources)]
-        ends = yield self.draw(view, sources)
-        self.drawn[id(typed)] = self.scene, ends
+        ends = self.draw(typed, sources)
+        if typed.places > 1:
+            self.drawn[id(typed)] = self.scene, ends
         return ends
 
-    def draw(self, view: DrawnBlock, sources: list[int]) -> Placing:
+    def draw(self, typed: Typed, sources: list[int]) -> list[int]:
         """Draws a block, whether or not it is drawn elsewhere already."""
-        if view.dissolves and self.left > 0 and self.nested < NESTED:
-            if isinstance(view.form, Fan):
-                return (yield self.fan(view, view.form, sources))
-            return (yield self.chain(view.parts, sources))
+        if _dissolves(typed.form) and self.left > 0 and self.nested < NESTED:
+            self.nested += 1
+            ends = self.inside(typed, sources)
+            self.nested -= 1
+            return ends
         self.left -= 1
-        output = view.output
-        if view.typed is not None and isinstance(view.typed.output, T.Void):
-            output = output._replace(short="")
-        hint = clean(view.form.label)
-        box: Box
-        if view.knot is not None and view.knot in self.knots:
-            box = ReferenceBox(text=view.label, output=output, hint=hint, knot=view.knot)
-        elif view.compact:
-            box = Box(view.label, view.style, output=output, hint=hint)
-        elif self.left <= 0 or self.depth >= DEPTH:
-            count = view.count(COUNTED)
-            text = f"{view.heading}: ... {count:,}{' or more' if count >= COUNTED else ''} inside"
-            box = Box(text, BoxStyle.MORE, output=output, hint=hint)
-        else:
-            scene = Scene(knot=view.knot if view.opens else None, title=view.heading)
-            knots = (*self.knots, view.knot) if view.opens else self.knots
-            self.frames.append((scene, view, self.depth + 1, knots))
-            box = FrameBox(text=view.heading, output=output, hint=hint, scene=scene)
+        form, knot = typed.form, typed.knot
+        box = Box(
+            shorten(title(form, WORDS)),
+            _style(typed),
+            "" if isinstance(typed.output, T.Void) else _type_text(typed.output),
+            clean(form.label),
+        )
+        if knot is not None and knot in self.knots:
+            box.knot, box.style = knot, "again"
+        elif not _compact(typed):
+            box.text = _heading(typed)
+            if self.left <= 0 or self.depth >= DEPTH:
+                count = count_inside(typed, COUNTED)
+                box.text += f": ... {count:,}{' or more' if count >= COUNTED else ''} inside"
+                box.style = "more"
+            else:
+                box.scene = Scene(knot=knot, title=box.text)
+                knots = self.knots if knot is None else (*self.knots, knot)
+                self.frames.append((box.scene, typed, self.depth + 1, knots))
         return [self.scene.add(box, sources)]
 
-    def chain(self, steps: list[DrawnBlock], sources: list[int]) -> Placing:
+    def chain(self, steps: list[Typed], sources: list[int]) -> list[int]:
         hidden = range(0)
         if len(steps) > STEPS:
             hidden = range(STEPS // 2, len(steps) - STEPS // 2 + 1)
         for i, step in enumerate(steps):
             if i in hidden:
                 if i == hidden.start:
-                    sources = [self.more(len(hidden), sources, steps[hidden.stop - 1].output)]
+                    sources = [self.more(len(hidden), sources, steps[hidden.stop - 1])]
                 continue
             if self.left <= 0 and len(steps) - i > 1:
-                return [self.more(len(steps) - i, sources, steps[-1].output)]
-            sources = yield self.place(step, sources)
+                return [self.more(len(steps) - i, sources, steps[-1])]
+            sources = self.place(step, sources)
         return sources
 
-    def fan(self, view: DrawnBlock, form: Fan[object, object], sources: list[int]) -> Placing:
+    def fan(self, typed: Typed, form: Fan[object, object], sources: list[int]) -> list[int]:
         if len(sources) > 1:
             self.left -= 1
-            sources = [self.scene.add(Box("( , )", BoxStyle.JOIN), sources)]
+            sources = [self.scene.add(Box("( , )", "join"), sources)]
         self.left -= 1
-        self.nested += 1
         ends: list[int] = []
-        parts = view.every_part
-        for part in self.few(parts):
+        parts = visible(typed)
+        for part in _few(parts):
             if part is None or self.left <= 0:
                 rest = len(parts) - BRANCHES + 1 if part is None else len(parts) - len(ends)
                 ends.append(self.more(rest, sources))
                 if part is not None:
                     break
                 continue
-            ends.extend((yield self.place(part, sources)))
-        self.nested -= 1
+            ends.extend(self.place(part.typed, sources))
         text = "( , )" if form.labels is None else "{" + ", ".join(map(T.label, form.labels)) + "}"
-        box = Box(shorten(text), BoxStyle.JOIN, output=view.output, hint=clean(form.label))
+        box = Box(shorten(text), "join", _type_text(typed.output), clean(form.label))
         return [self.scene.add(box, ends or sources)]
 
-    def few(self, parts: list[DrawnBlock]) -> list[DrawnBlock | None]:
-        """Selects the parts to draw; one None stands for all that are folded up."""
-        if len(parts) <= BRANCHES:
-            return list(parts)
-        return [*parts[: BRANCHES - 2], None, parts[-1]]
-
-    def more(self, count: int, sources: Sequence[int], output: TypeText = NO_TYPE) -> int:
-        """Adds a box that stands for several folded blocks and shows their number."""
+    def more(self, count: int, sources: Sequence[int], last: Typed | None = None) -> int:
+        """Adds a box that stands for several folded blocks; it has the type of the last one."""
         self.left -= 1
-        return self.scene.add(Box(f"... {count:,} more", BoxStyle.MORE, output=output), sources)
+        output = "" if last is None else _type_text(last.output)
+        return self.scene.add(Box(f"... {count:,} more", "more", output), sources)
+
+
+# How a block is drawn
+
+
+def _opens(typed: Typed) -> bool:
+    """Whether the block is recursive itself, and not a reference to a recursive block."""
+    return typed.knot is not None and typed.knot.fix is typed
+
+
+def _dissolves(form: AnyBlock) -> bool:
+    """Whether the parts are drawn without a frame: those of an unnamed chain or fan-out."""
+    return form.name is None and isinstance(form, (Pipe, Fan)) and not shows_arguments(form)
+
+
+def _flows(typed: Typed) -> bool:
+    """Whether wires lead from the input through the parts to the result.
+
+    They do in a `Pipe`, but not in a `Map`, whose part acts on the elements.
+    """
+    flows = isinstance(typed.form, (Pipe, Fan, Graph, Choice, Shared)) and not shows_arguments(typed.form)
+    return flows or _opens(typed)
+
+
+def _compact(typed: Typed) -> bool:
+    """Whether one box is enough: the block has no parts, or its label shows them."""
+    form, parts = typed.form, visible(typed)
+    if not parts or form.name is not None or _opens(typed) or len(parts) > 3:
+        return not parts
+    if form.kind == "OneOf" or isinstance(form, Graph) or _dissolves(form):
+        return False
+    if any(visible(part.typed) or part.typed.knot is not None for part in parts):
+        return False  # a recursion needs a frame, in which its wire goes back
+    return len(form.label) <= WORDS and "..." not in form.label
+
+
+def _style(typed: Typed) -> Style:
+    form = typed.form
+    if typed.knot is not None:
+        return "block" if _opens(typed) else "again"
+    if form.effect:
+        return "effect"
+    if isinstance(form, Layer):
+        return "layer"
+    if isinstance(form, Constant):
+        return "constant"
+    return "data" if isinstance(form, (Read, Transform)) or isinstance(typed.input, T.Input) else "block"
+
+
+def _heading(typed: Typed) -> str:
+    """The title of a frame."""
+    form = typed.form
+    if _opens(typed):
+        return f"fix {clean(form.label)}"
+    if isinstance(form, Graph):
+        words = form.name or form.kind
+        return shorten(words if form.title else f"{words}({', '.join(form.parameters)})")
+    if form.name is not None:
+        return shorten(form.name)
+    if isinstance(form, Choice) and not isinstance(form, Optional) and form.key is not None:
+        key = form.summary().brief(0)
+        return form.kind if key == "lambda" else shorten(f"{form.kind} by {key}")
+    return shorten(form.kind + (", from the end" if getattr(form, "reverse", False) is True else ""))
+
+
+def count_inside(typed: Typed, limit: int) -> int:
+    """Counts the blocks inside, up to a limit."""
+    count, todo, entered = 0, visible(typed), {typed.knot}
+    while todo and count < limit:
+        inner = todo.pop().typed
+        count += 1
+        if inner.knot is None or inner.knot not in entered:
+            entered.add(inner.knot)
+            todo.extend(visible(inner))
+    return count
+
+
+def _few(parts: list[P]) -> list[P | None]:
+    """Selects the parts to draw; one None stands for all that are folded up."""
+    return [*parts] if len(parts) <= BRANCHES else [*parts[: BRANCHES - 2], None, parts[-1]]
 
 
 def _wires_of(source: Source) -> list[int]:
@@ -318,22 +410,26 @@ def _wires_of(source: Source) -> list[int]:
     return wires
 
 
-def _run(steps: Placing) -> list[int]:
-    """Runs a generator that yields its recursive calls.
+def _type_text(t: T.Type) -> str:
+    return "" if t is UNKNOWN else clean(T.notation(t, TYPE))
 
-    A list holds the suspended calls instead of Python's own stack, since expressions may nest as deep as
-    memory allows.
+
+def shorten(text: str, width: int = WORDS) -> str:
+    """Cuts a text to at most `width` characters.
+
+    Example:
+        >>> shorten("Sequence(float32[300])", 12)
+        'Sequence(...'
     """
-    stack = [steps]
-    result: list[int] | None = None
-    while stack:
-        try:
-            called = next(stack[-1]) if result is None else stack[-1].send(result)
-        except StopIteration as stop:
-            stack.pop()
-            result = stop.value
-        else:
-            stack.append(called)
-            result = None
-    assert result is not None
-    return list(result)
+    text = clean(text)
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def clean(text: str) -> str:
+    """Puts a text in one line, and escapes characters that control terminals or that XML forbids.
+
+    Example:
+        >>> clean("a\\nb\\x1b[31m")
+        'a b\\\\x1b[31m'
+    """
+    return printable(" ".join(text.split()))

@@ -10,8 +10,9 @@ import re
 
 QUOTED = 60  # the most characters of a text that a message quotes
 
-# Control characters, lone surrogates, characters that change the direction of writing, line separators.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+# Control characters, lone surrogates, characters that change the direction of writing, line separators, and
+# two that XML forbids.
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\u2028\u2029\ufffe\uffff]")
 
 _HALF = re.compile("[\ud800-\udfff]")
 

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from arrows.drawing import Drawing
-from arrows.drawing.shapes import Rect, columns
+from arrows.drawing.layout import Rect, columns
 
 
 def overlap(a: Rect, b: Rect) -> bool:

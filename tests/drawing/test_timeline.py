@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import arrows as ar
-from arrows.drawing import timeline_svg, timeline_text
+from arrows.drawing import draw_timeline
 from arrows.engine.scheduling import Timeline
 
 TREES = [{"xs": [1, 2, 3]}, {"xs": []}, {"xs": [4, 5]}]
@@ -27,24 +27,24 @@ def test_the_timeline_is_the_schedule():
 
 
 def test_text():
-    lines = timeline_text(model().timeline(TREES)).splitlines()
+    lines = draw_timeline(model().timeline(TREES)).splitlines()
     assert str(model().timeline(TREES)).splitlines() == lines  # so `print` draws it
     assert lines[0] == "strata: 3 examples, 4 steps, 8 rows"
     assert lines[2] == "a & <b>  ▆▆▃     3 steps, 5 rows"
     assert lines[3] == "square      █    1 step, 3 rows"
-    assert timeline_text(model().timeline([])).startswith("strata: 0 examples, 0 steps, 0 rows")
+    assert draw_timeline(model().timeline([])).startswith("strata: 0 examples, 0 steps, 0 rows")
 
 
 def test_long_schedules_share_columns():
     long = Timeline("depth", 1, ("a",), ((0, 1),) * 1001)
-    lines = timeline_text(long).splitlines()
+    lines = draw_timeline(long).splitlines()
     assert max(map(len, lines)) < 130 and lines[-1] == "a column stands for 11 steps"
 
 
 def test_svg_has_a_box_a_step_inside_the_picture():
     for schedule in (model().timeline(TREES), Timeline("depth", 1, ("a", "b"), ((0, 1), (1, 9)) * 1000)):
-        assert schedule._repr_svg_() == timeline_svg(schedule)  # so a notebook shows it
-        root = ET.fromstring(timeline_svg(schedule))
+        assert schedule._repr_svg_() == draw_timeline(schedule, "svg")  # so a notebook shows it
+        root = ET.fromstring(draw_timeline(schedule, "svg"))
         width, height = float(root.get("width")), float(root.get("height"))
         boxes = [e for e in root.iter() if e.get("class") == "box layer"]
         assert len(boxes) == len(schedule.steps)
@@ -54,5 +54,5 @@ def test_svg_has_a_box_a_step_inside_the_picture():
             assert right <= x and x + w <= width and y >= 0 and y + h <= height
             right = x + w - 0.1
             assert re.search(rf"{rows} rows?$", box[0].text)
-    empty = ET.fromstring(timeline_svg(Timeline("strata", 0, (), ())))
+    empty = ET.fromstring(draw_timeline(Timeline("strata", 0, (), ()), "svg"))
     assert float(empty.get("width")) > 0

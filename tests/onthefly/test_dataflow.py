@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import arrows as ar
-from arrows.drawing import dataflow_text, timeline_text
+from arrows.drawing import draw_dataflow, draw_timeline
 from arrows.onthefly.dataflow import Dataflow
 
 
@@ -79,8 +79,8 @@ def test_values_of_earlier_runs_keep_their_origin():
 
 def test_the_picture_of_a_program():
     net, _ = recurrent()
-    assert "step by step" in dataflow_text(net.dataflow)
-    assert str(net.dataflow) + "\n" == dataflow_text(net.dataflow)  # so `print` draws it
+    assert "step by step" in draw_dataflow(net.dataflow)
+    assert str(net.dataflow) + "\n" == draw_dataflow(net.dataflow)  # so `print` draws it
     assert ET.fromstring(net._repr_svg_()).tag.endswith("svg")
 
 
@@ -88,7 +88,7 @@ def test_the_timeline_of_a_run_to_come_is_drawn():
     net = ar.OnTheFly()
     with net.batch() as g:
         x = ar.FC(3)(g.tensor([1.0, 2.0]))
-        drawn = timeline_text(g.timeline(x))
+        drawn = draw_timeline(g.timeline(x))
         assert "FC  █    1 step, 1 row" in drawn
         assert drawn.startswith("strata: 1 step, 1 row\n")  # of no example: a program has none
         assert not g.timelines
