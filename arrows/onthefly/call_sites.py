@@ -250,7 +250,7 @@ class CallSites:
             pattern=pattern_of(trace),
             simple=_simple(trace),
             element_sites={each.domain: (each.index, each.outputs) for each in elements},
-            limits={place: limit for place, limit in limits if limit is not None},
+            limits={place: limit[0] for place, limit in limits if limit is not None},
             random=trace.dropout_key is not None,
             draws=trace.draws,
             owners=tuple(owner for owner, _, _ in trace.parameters),

@@ -15,7 +15,7 @@ from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name, make_plan, slabs_by_type
 from arrows.engine.program import Clock, Profile, profile
-from arrows.engine.reading import IndexSite, index_sites
+from arrows.engine.reading import IndexPort, index_ports
 from arrows.engine.running import Executor, ExecutorChoices, OperationCode
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
@@ -70,7 +70,7 @@ class Planned:
 
     version: object
     plans: dict[str, Plan] = field(default_factory=dict)
-    indices: dict[str, list[IndexSite]] = field(default_factory=dict)
+    indices: dict[str, list[IndexPort]] = field(default_factory=dict)
     executors: dict[tuple[str, bool, bool], Executor] = field(default_factory=dict)
 
 
@@ -285,11 +285,11 @@ class OnTheFly:
             planned.plans[schedule] = make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
         return planned.plans[schedule]
 
-    def indices(self, schedule: str) -> list[IndexSite]:
-        """What to compute of the call sites observed so far to know the indices that depend on data alone."""
+    def indices(self, schedule: str) -> list[IndexPort]:
+        """The operands of the call sites observed so far that are indices, and may be data as it is."""
         planned = self._up_to_date()
         if schedule not in planned.indices:
-            planned.indices[schedule] = index_sites(self.plan(schedule))
+            planned.indices[schedule] = index_ports(self.plan(schedule))
         return planned.indices[schedule]
 
     def _up_to_date(self) -> Planned:

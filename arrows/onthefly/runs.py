@@ -133,7 +133,7 @@ class Runs:
         return executor, merged_by[schedule]
 
     def _check_indices(self, selection: NodeSelection, plan: Plan, wirings: Wirings) -> None:
-        """Checks the indices that depend on this run's data alone, where kernels do not check them.
+        """Checks the indices that are data of this run as it is, where kernels do not check them.
 
         Raises:
             ArrowValueError: an index is out of range.
@@ -146,7 +146,6 @@ class Runs:
             plan,
             indices,
             site,
-            plan.sites.base[site] + wirings.depth.values,
             wirings.sources.values - (len(plan.lowered.constants) << plan.shift),  # they have no nodes here
             wirings.counts.values,
             [column.values for column in wirings.raw],

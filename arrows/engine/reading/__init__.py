@@ -23,11 +23,11 @@ from arrows.engine.reading.index_arrays import (
     with_stop,
 )
 from arrows.engine.reading.index_bounds import (
-    IndexSite,
+    IndexPort,
     computed_indices,
     index_limit,
     index_of,
-    index_sites,
+    index_ports,
     indices_out_of_range,
 )
 from arrows.engine.reading.structural_hash import classify, unique_hashes
@@ -46,7 +46,7 @@ __all__ = [
     "ExampleDigest",
     "ExampleReader",
     "Fingerprint",
-    "IndexSite",
+    "IndexPort",
     "Outputs",
     "ReadNotes",
     "ReaderRecipe",
@@ -61,7 +61,7 @@ __all__ = [
     "fingerprint",
     "index_limit",
     "index_of",
-    "index_sites",
+    "index_ports",
     "index_type",
     "indices_out_of_range",
     "joined_chunks",

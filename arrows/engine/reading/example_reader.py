@@ -14,7 +14,7 @@ from arrows.engine.planning import Plan
 from arrows.engine.reading.example_streams import Chunk, ExampleStreams, Explain, ReadNotes
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
-from arrows.engine.reading.index_bounds import index_sites
+from arrows.engine.reading.index_bounds import index_ports
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
 from arrows.ops import IndexOutOfRange
@@ -45,7 +45,7 @@ class ExampleReader:
         self.plan = plan
         self.max_nodes = max_nodes
         self.explain = explain
-        self.indices = index_sites(plan)
+        self.indices = index_ports(plan)
         self.source = completed_source(plan)
         self.code = compile(self.source, "<arrows lowering>", "exec")
         self._idle: list[ExampleStreams] = []

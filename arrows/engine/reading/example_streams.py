@@ -16,7 +16,7 @@ from arrows.engine.lowering import ConstantSite, ObjectTap
 from arrows.engine.planning import Plan
 from arrows.engine.reading.generated_code import TooManyNodes, bounded, drive, even, zipped
 from arrows.engine.reading.index_arrays import index_type
-from arrows.engine.reading.index_bounds import IndexSite, Misfit, indices_out_of_range
+from arrows.engine.reading.index_bounds import IndexPort, Misfit, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.reference import too_many_nodes
@@ -62,7 +62,7 @@ class ExampleStreams:
     """
 
     def __init__(
-        self, plan: Plan, code: CodeType, *, indices: list[IndexSite], max_nodes: int, explain: Explain
+        self, plan: Plan, code: CodeType, *, indices: list[IndexPort], max_nodes: int, explain: Explain
     ) -> None:
         self.plan, self.indices, self.max_nodes, self.explain = plan, indices, max_nodes, explain
         lowered, streams = plan.lowered, plan.lowered.streams
@@ -203,7 +203,7 @@ class ExampleStreams:
                 raw.append(Column(convert_many(leaves, leaf), ends))
         values = [column.values for column in raw]
         for misfit in indices_out_of_range(
-            plan, self.indices, all_sites, all_keys, sources.values, counts.values, values
+            plan, self.indices, all_sites, sources.values, counts.values, values
         ):
             self._refuse_index(misfit, nodes, examples, first, notes)
         hashes = None

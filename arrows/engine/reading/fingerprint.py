@@ -19,7 +19,7 @@ from arrows.engine.planning import (
     ReadOperation,
 )
 from arrows.engine.reading.content_digest import Unhashable, digests
-from arrows.engine.reading.index_bounds import IndexSite
+from arrows.engine.reading.index_bounds import IndexPort
 from arrows.typesys import SourceLine
 
 
@@ -92,7 +92,7 @@ def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> 
     return Fingerprint(block, tuple((name, digest) for (name, _), digest in zip(roots, hashes, strict=True)))
 
 
-def described(plan: Plan, indices: Sequence[IndexSite], source: str) -> str:
+def described(plan: Plan, indices: Sequence[IndexPort], source: str) -> str:
     """A hash of how a block reads, without what its functions say; ``source``: the generated code."""
     operations = [_rows_of(operation) for operation in plan.operations]
     said = [

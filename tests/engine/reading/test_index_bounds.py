@@ -174,7 +174,7 @@ def test_an_index_out_of_range_is_the_same_error_on_every_device(
         examples[:2] = [[1, 1, 1], [2, 2, 2]]
     if way in ("the element at a place", "a computed place"):
         examples[:2] = [[1, 1, 1], [0, 2, 0]]
-    if of_weights:  # of several in a batch, the first that a step meets is named
+    if of_weights or way not in ("a vector", "a list"):  # of several, the first that a step meets is named
         del examples[3:]
     found = models(way, table, of_weights)
     before = {
