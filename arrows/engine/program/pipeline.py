@@ -24,9 +24,7 @@ from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
 from arrows.engine.program.passes.fuse_kernels import fuse_kernels
 from arrows.engine.program.passes.join import join
-from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
-from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
@@ -43,7 +41,7 @@ ProgramTick = Callable[[Program, str, int], None]
 # regions `once` and `step`, after `split` also `early`; BACKWARD those of gradients too, where there are any.
 # LAST (arrays) or KERNELS (C) see the whole program; only `allocate` comes after.
 FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
-BACKWARD: tuple[Pass, ...] = (join_slices, push_sums, defer, place)
+BACKWARD: tuple[Pass, ...] = (push_sums, defer)
 LAST: tuple[Pass, ...] = (deduplicate, fuse)
 KERNELS: tuple[Pass, ...] = (fuse_kernels,)
 

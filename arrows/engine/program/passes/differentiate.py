@@ -13,15 +13,22 @@ what was computed of parameters alone::
                                                     deferred
                                                       %8: float32[3, 4] = sum %7
                                                       gradient of FC_1/weight[0:3, 0:4] += %8
+
+The gradient of a slice is that of a box of the sliced value.  Boxes that lie side by side are written side by
+side, by one ``concat``; those of a parameter go straight into their range of its gradient.  The gates of an
+LSTM would make four arrays of zeros and add them up else, and each part of a matrix would cost a pass over
+all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from arrows import ops
-from arrows.engine.program.boxes import whole
+from arrows.engine.program.boxes import box_of_slice, moved, whole
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -29,6 +36,7 @@ from arrows.engine.program.instructions import (
     LoadConstant,
     LoadParameter,
     Pull,
+    Region,
     Scatter,
     Store,
     SumRows,
@@ -36,6 +44,7 @@ from arrows.engine.program.instructions import (
 from arrows.engine.program.passes.tidy import prune, with_views
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Tracer, TraceRecorder, Var
+from arrows.typesys import types as T
 
 
 def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
@@ -52,34 +61,24 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
     before = [each for each in program.region("once") if isinstance(each, Equation)]
     main = [each for name in ("early", "step") for each in program.region(name) if isinstance(each, Equation)]
     moving = _moving(program, [*before, *main])
-    recorder = _Derivation(program.next_number)
+    recorder = _Derivation(program.next_number, moving)
     pulls: list[Instruction] = []
-    gradient: dict[Var, Tracer] = {}
     for instruction in program.region("step"):
         if isinstance(instruction, Store) and seeded[instruction.number] and instruction.operand in moving:
-            g = recorder.new(instruction.operand, max(instruction.operand.rows, ROW))
+            g = recorder.new(instruction.operand.type, max(instruction.operand.rows, ROW))
             pulls.append(Pull(g.var, instruction.number))
-            recorder.add(gradient, instruction.operand, g)
-    recorder.walk(main, moving, gradient)
+            recorder.add(instruction.operand, g)
+    recorder.walk(main)
     scatters: list[Instruction] = []
     for instruction in forward:
-        if isinstance(instruction, Gather) and instruction.result in gradient:
-            scatters += _scatters(program, instruction, gradient[instruction.result], recorder)
-
-    sums: list[Instruction] = []
-    total: dict[Var, Tracer] = {}
-    for (var, _), g in recorder.row_gradients.items():
-        if var in moving:
-            summed = recorder.new(var, INVARIANT)
-            sums.append(SumRows(summed.var, g.var))
-            recorder.add(total, var, summed)
-    recorder.walk(before, moving, total)
+        if isinstance(instruction, Gather):
+            scatters += _scatters(program, instruction, recorder)
+    recorder.walk(before)
     accumulated = [
-        Accumulate(
-            instruction.owner, instruction.spec, whole(instruction.spec.shape), total[instruction.result].var
-        )
-        for instruction in forward
-        if isinstance(instruction, LoadParameter) and instruction.result in total
+        Accumulate(load.owner, load.spec, box, g.var)
+        for load in forward
+        if isinstance(load, LoadParameter)
+        for box, g in recorder.pieces.get(load.result, ())
     ]
     if not scatters and not accumulated:
         return program
@@ -87,7 +86,7 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
     once: list[Instruction] = [LoadConstant(var, array) for array, var in recorder.constants]
     step: list[Instruction] = []
     deferred: list[Instruction] = []
-    of_sums = {var for instruction in sums for var in instruction.writes}
+    of_sums = {each.result for each in recorder.sums}
     for equation in recorder.equations:
         if equation.result.rows != INVARIANT:
             step.append(equation)
@@ -101,7 +100,7 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
             program.with_regions(
                 once=(*program.region("once"), *once),
                 step_back=(*pulls, *step, *scatters),
-                deferred=(*sums, *deferred, *accumulated),
+                deferred=(*recorder.sums, *deferred, *accumulated),
             )
         )
     )
@@ -111,49 +110,97 @@ class _Derivation(TraceRecorder):
     """Records a backward program, whose numbers follow those of the forward program that it reads.
 
     Attributes:
-        row_gradients: the gradients of values without rows, still with rows; by the level of these rows, for
-            rows of the operation and elements of its sequences add up only once each is summed.
+        pieces: the gradients of boxes of each value, which add up where they meet.
+        sums: over rows: the gradients of values that are the same for all rows.
     """
 
-    def __init__(self, first_number: int) -> None:
+    def __init__(self, first_number: int, moving: Collection[Var]) -> None:
         super().__init__()
         self._count = first_number
-        self.row_gradients: dict[tuple[Var, int], Tracer] = {}
+        self.moving = moving
+        self.pieces: dict[Var, list[tuple[Region, Tracer]]] = {}
+        self.sums: list[SumRows] = []
 
-    def new(self, like: Var, level: int) -> Tracer:
+    def new(self, type: T.Tensor, level: int) -> Tracer:
         """A value that an instruction makes."""
-        return self._new(like.type, level)
+        return self._new(type, level)
 
-    def add(self, gradient: dict[Var, Tracer], var: Var, g: Tracer) -> None:
-        """Adds ``g`` to the gradient of ``var``."""
-        if var.rows == INVARIANT and g.var.rows != INVARIANT:
-            level = var, g.var.rows
-            self.row_gradients[level] = self._total(self.row_gradients.get(level), g)
-        else:
-            gradient[var] = self._total(gradient.get(var), g)
+    def add(self, var: Var, g: Tracer, box: Region | None = None) -> None:
+        """Adds ``g`` to the gradient of a box of a value, or of all of it."""
+        if var not in self.moving:
+            return
+        if var.rows == INVARIANT != g.var.rows:
+            summed = self.new(g.type, INVARIANT)
+            self.sums.append(SumRows(summed.var, g.var))
+            g = summed
+        self.pieces.setdefault(var, []).append((whole(var.type.shape) if box is None else box, g))
 
-    def _total(self, gradient: Tracer | None, addend: Tracer) -> Tracer:
-        if gradient is None:
-            return addend
+    def total(self, var: Var) -> Tracer | None:
+        """The gradient of a value."""
+        by_box: dict[Region, Tracer] = {}
+        for box, g in self.pieces.get(var, ()):
+            by_box[box] = self._sum(by_box.get(box), g)
+        total = by_box.pop(whole(var.type.shape), None)
+        if (joined := self._side_by_side(var.type, by_box)) is not None:
+            return self._sum(total, joined)
+        for box, g in by_box.items():
+            key = tuple((start, stop, 1) for start, stop in box)
+            padded = self.bind(ops.get("pad_slice"), g, key=key, shape=var.type.shape)
+            assert isinstance(padded, Tracer)
+            total = self._sum(total, padded)
+        return total
+
+    def _sum(self, left: Tracer | None, right: Tracer) -> Tracer:
+        if left is None:
+            return right
         with self:
-            total = ops.add(gradient, addend)
+            total = ops.add(left, right)
         assert isinstance(total, Tracer)
         return total
 
-    def walk(self, equations: Sequence[Equation], moving: set[Var], gradient: dict[Var, Tracer]) -> None:
-        """Pulls the gradients back through ``equations``."""
+    def _side_by_side(self, type: T.Tensor, by_box: Mapping[Region, Tracer]) -> Tracer | None:
+        """Several boxes that lie side by side along one axis, with zeros between; None where they do not."""
+        all_of_it = whole(type.shape)
+        axes = {axis for box in by_box for axis, each in enumerate(box) if each != all_of_it[axis]}
+        if len(by_box) < 2 or len(axes) != 1:
+            return None
+        (axis,) = axes
+        parts: list[Tracer] = []
+
+        def fill(start: int, stop: int) -> None:
+            if start < stop:
+                gap = (*type.shape[:axis], stop - start, *type.shape[axis + 1 :])
+                parts.append(self.constant(np.zeros(gap, type.dtype)))
+
+        end = 0
+        for box in sorted(by_box):
+            start, stop = box[axis]
+            if start < end:
+                return None
+            fill(end, start)
+            parts.append(by_box[box])
+            end = stop
+        fill(end, type.shape[axis])
         with self:
-            for equation in reversed(equations):
-                g = gradient.get(equation.result)
-                if g is None:
-                    continue
-                operands = [self.tracer(operand) for operand in equation.operands]
+            joined = ops.concat(parts, axis=axis - len(type.shape))
+        assert isinstance(joined, Tracer)
+        return joined
+
+    def walk(self, equations: Sequence[Equation]) -> None:
+        """Pulls the gradients back through ``equations``."""
+        for equation in reversed(equations):
+            if (sliced := box_of_slice(equation)) is not None:
+                for box, g in self.pieces.get(equation.result, ()):
+                    self.add(equation.operands[0], g, moved(box, sliced))
+            elif (total := self.total(equation.result)) is not None:
+                result, *operands = map(self.tracer, (equation.result, *equation.operands))
                 attributes: dict[str, Any] = dict(equation.attributes)
-                parts = equation.primitive.vjp(g, self.tracer(equation.result), *operands, **attributes)
+                with self:
+                    parts = equation.primitive.vjp(total, result, *operands, **attributes)
                 for operand, part in zip(equation.operands, parts, strict=True):
-                    if part is not None and operand in moving:
+                    if part is not None:
                         assert isinstance(part, Tracer)
-                        self.add(gradient, operand, part)
+                        self.add(operand, part)
 
 
 def _moving(program: Program, equations: Iterable[Equation]) -> set[Var]:
@@ -171,8 +218,11 @@ def _moving(program: Program, equations: Iterable[Equation]) -> set[Var]:
     return moving
 
 
-def _scatters(program: Program, gather: Gather, g: Tracer, recorder: TraceRecorder) -> list[Scatter]:
+def _scatters(program: Program, gather: Gather, recorder: _Derivation) -> list[Scatter]:
     """The transpose of a gather: of all operands side by side, or of those whose gradient is wanted."""
+    g = recorder.total(gather.result)
+    if g is None:
+        return []
     wanted = [program.operands[number].differentiated for number in gather.operands]
     if all(wanted):
         return [Scatter(gather.operands, g.var)]
@@ -188,4 +238,4 @@ def _scatters(program: Program, gather: Gather, g: Tracer, recorder: TraceRecord
 
 
 def _is_float(var: Var) -> bool:
-    return var.type.dtype.startswith("float")
+    return var.type.floating

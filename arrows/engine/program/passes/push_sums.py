@@ -12,18 +12,22 @@ The sum of a sum is the sum of sums, and so on through every additive primitive.
 For a device with kernels the rows of element-wise products and sums are made, by the kernel that makes their
 operands: to sum the rows is one launch then, a matrix product.  Only sums of outer products are pushed down.
 
+A gradient that is made of nothing but rows of a table stays row-sparse.
+
 Without it a training step of an LSTM along one chain, state 100, takes 20 to 26 times as long (`python -m
 benchmarks.passes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
 
-from arrows.engine.program.instructions import Instruction, SumRows, is_view
+from arrows.engine.program.boxes import whole
+from arrows.engine.program.instructions import Accumulate, SumRows, is_view
 from arrows.engine.program.passes.tidy import with_views
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
@@ -37,74 +41,53 @@ def push_sums(program: Program) -> Program:
     """
     deferred = program.region("deferred")
     # What `deferred` makes again of a view is rows, as what stands in `step_back`.
-    views = tuple(
-        instruction
-        for instruction in deferred
-        if is_view(instruction) and instruction.result.rows != INVARIANT
-    )
-    back = (*program.region("step_back"), *views)
+    views = [each for each in deferred if is_view(each) and each.result.rows != INVARIANT]
+    back = [*program.region("step_back"), *views]
     made_by = {each.result: each for each in back if isinstance(each, Equation)}
-    sums = [instruction for instruction in deferred if isinstance(instruction, SumRows)]
-    first = _Pusher(program, made_by, set())
-    for instruction in sums:
-        (rows,) = instruction.reads
-        first.push(rows, instruction.result)
+    sums = [each for each in deferred if isinstance(each, SumRows)]
+    rest = [each for each in deferred if each not in sums and each not in views]
+    pays = _that_pay(made_by, program.kernels)
     # The plain sum of what products over all rows read needs nothing else to be held for it.
-    held = {var for instruction in first.sums for var in instruction.reads}
-    pusher = _Pusher(program, made_by, held)
-    rest = tuple(
-        instruction
-        for instruction in deferred
-        if not isinstance(instruction, SumRows) and instruction not in views
-    )
-    for instruction in sums:
-        (rows,) = instruction.reads
-        pusher.push(rows, instruction.result)
-    return with_views(program.with_regions(deferred=(*views, *pusher.sums, *pusher.computed, *rest)))
+    held = {var for each in _pushed(sums, made_by, pays, 0)[0] for var in each.reads}
+    pushed, computed = _pushed(sums, made_by, pays - held, program.next_number)
+    return _with_sparse(with_views(program.with_regions(deferred=(*views, *pushed, *computed, *rest))))
 
 
-class _Pusher:
-    """Sums over rows as they are pushed down.
+def _pushed(
+    sums: Sequence[SumRows], made_by: Mapping[Var, Equation], pays: AbstractSet[Var], number: int
+) -> tuple[list[SumRows], list[Equation]]:
+    """The sums pushed down, and what is computed of them, in order.
 
-    Attributes:
-        sums: of rows.
-        computed: what is computed of these sums, in order.
+    Args:
+        sums: of values.
+        made_by: the equations that make rows.
+        pays: the rows whose sum is pushed down.
+        number: the first that no value has.
     """
-
-    def __init__(self, program: Program, made_by: Mapping[Var, Equation], held: set[Var]) -> None:
-        self.made_by = made_by
-        self.pushed = _pushed(made_by, program.kernels) - held
-        self.number = program.next_number
-        self.sums: list[SumRows] = []
-        self.computed: list[Instruction] = []
-
-    def push(self, rows: Var, result: Var) -> None:
-        """Sums ``rows`` into ``result``."""
-        # Additions of hundreds of gradients nest as deep: a stack of its own.
-        pending = [(rows, result)]
-        computed: list[Instruction] = []
-        while pending:
-            rows, result = pending.pop()
-            equation = self.made_by[rows] if rows in self.pushed else None
-            if equation is not None and _sums_without_rows(equation):
-                self.sums.append(SumRows(result, equation))
-            elif (
-                equation is not None
-                and equation.primitive.additive
-                and all(operand.rows == rows.rows for operand in equation.operands)
-            ):
-                parts = []
-                for operand in equation.operands:
-                    parts.append(Var(self.number, operand.type, INVARIANT))
-                    self.number += 1
-                pending.extend(zip(equation.operands, parts, strict=True))
-                computed.append(replace(equation, operands=tuple(parts), result=result))
-            else:
-                self.sums.append(SumRows(result, rows))
-        self.computed += reversed(computed)
+    pushed: list[SumRows] = []
+    computed: list[Equation] = []
+    # Additions of hundreds of gradients nest as deep: a stack of its own.
+    pending = [(var, each.result) for each in reversed(sums) for var in each.reads]
+    while pending:
+        rows, result = pending.pop()
+        equation = made_by[rows] if rows in pays else None
+        if equation is not None and _sums_without_rows(equation):
+            pushed.append(SumRows(result, equation))
+        elif (
+            equation is not None
+            and equation.primitive.additive
+            and all(operand.rows == rows.rows for operand in equation.operands)
+        ):
+            parts = [Var(number + n, var.type, INVARIANT) for n, var in enumerate(equation.operands)]
+            number += len(parts)
+            pending.extend(zip(equation.operands, parts, strict=True))
+            computed.append(replace(equation, operands=tuple(parts), result=result))
+        else:
+            pushed.append(SumRows(result, rows))
+    return pushed, computed[::-1]
 
 
-def _pushed(made_by: Mapping[Var, Equation], kernels: bool) -> set[Var]:
+def _that_pay(made_by: Mapping[Var, Equation], kernels: bool) -> AbstractSet[Var]:
     """The rows whose sum is pushed down, as it pays."""
     pushed: set[Var] = set()
     for var, equation in made_by.items():
@@ -126,3 +109,28 @@ def _sums_without_rows(equation: Equation) -> bool:
     types = tuple(operand.type for operand in equation.operands)
     attributes = primitive.lift(dict(equation.attributes), has_rows, types)
     return primitive.sum_rows(np, has_rows, types, **attributes) is not None
+
+
+def _with_sparse(program: Program) -> Program:
+    """The program with row-sparse gradients where a parameter gets nothing but rows that are looked up."""
+    deferred = program.region("deferred")
+    rows = {each.result for each in deferred if isinstance(each, SumRows) and each.is_of("scatter_row")}
+    pieces = [each for each in deferred if isinstance(each, Accumulate)]
+    for each in deferred:
+        if not isinstance(each, Accumulate):
+            rows.difference_update(each.reads)  # an equation, which takes arrays alone
+    dense = {
+        (id(piece.owner), piece.spec.name)
+        for piece in pieces
+        if piece.operand not in rows or piece.region != whole(piece.spec.shape)
+    }
+    sparse = {piece.operand for piece in pieces if (id(piece.owner), piece.spec.name) not in dense}
+    marked = [
+        replace(each, sparse=True)
+        if isinstance(each, SumRows) and each.result in sparse
+        else replace(each, region=None)
+        if isinstance(each, Accumulate) and each.operand in sparse
+        else each
+        for each in deferred
+    ]
+    return program.with_regions(deferred=tuple(marked))

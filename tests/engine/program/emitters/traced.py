@@ -10,7 +10,6 @@ from arrows.engine.program.build import build
 from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.join import join
-from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import Program
@@ -50,4 +49,4 @@ def program_of(
         return program
     program = differentiate(program, [True] * len(program.results))
     program = push_sums(program)
-    return place(defer(program) if defers else program)
+    return defer(program) if defers else program

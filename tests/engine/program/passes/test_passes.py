@@ -15,9 +15,7 @@ from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.join import join
-from arrows.engine.program.passes.join_slices import join_slices
 from arrows.engine.program.passes.narrow import narrow
-from arrows.engine.program.passes.place import place
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
@@ -170,6 +168,49 @@ late
 + scatter 0 += %8""",
     ),
     Case(
+        differentiated,
+        "a piece of a matrix",
+        """\
+operand 0: float32[3] row of slab 0
+result 0: float32[4] row
+once
+  %0: float32[5, 4] = parameter FC_1/weight
+  %1: float32[3, 4] = index(%0, key=((0, 3, 1),))
+step
+  %2: float32[3] row = gather 0
+  %3: float32[4] row = matmul(%2, %1)
+  result 0 = %3""",
+        """\
+step_back
++ %4: float32[4] row = gradient 0
++ %7: float32[3, 4] row = outer(%2, %4)
+deferred
++ %8: float32[3, 4] = sum %7
++ gradient of FC_1/weight[0:3, 0:4] += %8""",
+    ),
+    Case(
+        differentiated,
+        "slices lie side by side, with zeros between",
+        """\
+operand 0: float32[6] row of slab 0, differentiated
+result 0: float32[2] row
+result 1: float32[2] row
+step
+  %0: float32[6] row = gather 0
+  %1: float32[2] row = index(%0, key=((0, 2, 1),))
+  %2: float32[2] row = index(%0, key=((3, 5, 1),))
+  result 0 = %1
+  result 1 = %2""",
+        """\
+once
++ %5: float32[1] = constant [0.0]
+step_back
++ %3: float32[2] row = gradient 0
++ %4: float32[2] row = gradient 1
++ %6: float32[6] row = concat(%3, %5, %4, %5, axis=-1)
++ scatter 0 += %6""",
+    ),
+    Case(
         fold,
         "rows of a matrix that meet zeros",
         """\
@@ -213,61 +254,6 @@ step
 - %1: float32[3] row = gather 1
 - %2: float32[6] row = concat(%0, %1, axis=-1)
 + %2: float32[6] row = gather 0, 1""",
-    ),
-    Case(
-        place,
-        "a piece of a matrix",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[5, 4] = parameter FC_1/weight
-  %1: float32[3, 4] = index(%0, key=((0, 3, 1),))
-step
-  %2: float32[3] row = gather 0
-  %3: float32[4] row = matmul(%2, %1)
-  result 0 = %3
-step_back
-  %4: float32[4] row = gradient 0
-deferred
-  %5: float32[3, 4] = sum outer(%2, %4)
-  %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
-  gradient of FC_1/weight[0:5, 0:4] += %6""",
-        """\
-deferred
-- %6: float32[5, 4] = pad_slice(%5, key=((0, 3, 1),), shape=(5, 4))
-- gradient of FC_1/weight[0:5, 0:4] += %6
-+ gradient of FC_1/weight[0:3, 0:4] += %5""",
-    ),
-    Case(
-        join_slices,
-        "zeros between slices",
-        """\
-operand 0: float32[6] row of slab 0, differentiated
-result 0: float32[2] row
-result 1: float32[2] row
-step
-  %0: float32[6] row = gather 0
-  %1: float32[2] row = index(%0, key=((0, 2, 1),))
-  %2: float32[2] row = index(%0, key=((3, 5, 1),))
-  result 0 = %1
-  result 1 = %2
-step_back
-  %3: float32[2] row = gradient 0
-  %4: float32[2] row = gradient 1
-  %5: float32[6] row = pad_slice(%4, key=((3, 5, 1),), shape=(6,))
-  %6: float32[6] row = pad_slice(%3, key=((0, 2, 1),), shape=(6,))
-  %7: float32[6] row = add(%5, %6)
-  scatter 0 += %7""",
-        """\
-once
-+ %8: float32[1] = constant [0.0]
-+ %9: float32[1] = constant [0.0]
-step_back
-- %5: float32[6] row = pad_slice(%4, key=((3, 5, 1),), shape=(6,))
-- %6: float32[6] row = pad_slice(%3, key=((0, 2, 1),), shape=(6,))
-- %7: float32[6] row = add(%5, %6)
-+ %7: float32[6] row = concat(%3, %8, %4, %9, axis=-1)""",
     ),
     Case(
         narrow,
