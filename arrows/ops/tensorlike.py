@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Operand = Union["TensorLike", HostArray, np.generic, float, int, bool]
 """An argument of an operation: a tensor of the function, a NumPy constant or a Python number."""
 
+Binary = Callable[["TensorLike", Operand], "TensorLike"]
+
 _UFUNCS = {
     "true_divide": "divide",
     "absolute": "abs",
@@ -29,6 +31,29 @@ _UFUNCS = {
     "invert": "logical_not",
 }
 """Names of operations by NumPy's names, where they differ."""
+
+
+def _operator(name: str) -> tuple[Binary, Binary]:
+    """The methods of an operator that calls the operation of this name, and of the operator reflected."""
+
+    def forward(self: TensorLike, other: Operand) -> TensorLike:
+        result: TensorLike = getattr(ops, name)(self, other)
+        return result
+
+    def reflected(self: TensorLike, other: Operand) -> TensorLike:
+        result: TensorLike = getattr(ops, name)(other, self)
+        return result
+
+    return forward, reflected
+
+
+def _refusal(reason: str, hint: str = "") -> Callable[..., Any]:
+    """A method that asks for what a tensor does not have; `{}` in the reason is its type."""
+
+    def refuse(self: TensorLike, *arguments: object, **keywords: object) -> NoReturn:
+        raise ShapeError(reason.format(self.type), hint=hint)
+
+    return refuse
 
 
 class TensorLike:
@@ -85,59 +110,23 @@ class TensorLike:
         """Axes in reverse order."""
         return ops.transpose(self)
 
-    def __add__(self, other: Operand) -> TensorLike:
-        return ops.add(self, other)
-
-    def __radd__(self, other: Operand) -> TensorLike:
-        return ops.add(other, self)
-
-    def __sub__(self, other: Operand) -> TensorLike:
-        return ops.subtract(self, other)
-
-    def __rsub__(self, other: Operand) -> TensorLike:
-        return ops.subtract(other, self)
-
-    def __mul__(self, other: Operand) -> TensorLike:
-        return ops.multiply(self, other)
-
-    def __rmul__(self, other: Operand) -> TensorLike:
-        return ops.multiply(other, self)
-
-    def __truediv__(self, other: Operand) -> TensorLike:
-        return ops.divide(self, other)
-
-    def __rtruediv__(self, other: Operand) -> TensorLike:
-        return ops.divide(other, self)
-
-    def __floordiv__(self, other: Operand) -> TensorLike:
-        return ops.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: Operand) -> TensorLike:
-        return ops.floor_divide(other, self)
-
-    def __divmod__(self, other: Operand) -> tuple[TensorLike, TensorLike]:
-        return ops.floor_divide(self, other), ops.mod(self, other)
-
-    def __rdivmod__(self, other: Operand) -> tuple[TensorLike, TensorLike]:
-        return ops.floor_divide(other, self), ops.mod(other, self)
-
-    def __mod__(self, other: Operand) -> TensorLike:
-        return ops.mod(self, other)
-
-    def __rmod__(self, other: Operand) -> TensorLike:
-        return ops.mod(other, self)
-
-    def __matmul__(self, other: Operand) -> TensorLike:
-        return ops.matmul(self, other)
-
-    def __rmatmul__(self, other: Operand) -> TensorLike:
-        return ops.matmul(other, self)
-
-    def __pow__(self, exponent: float) -> TensorLike:
-        return ops.power(self, exponent)
-
-    def __rpow__(self, base: Operand) -> TensorLike:
-        return ops.power(base, self)
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("subtract")
+    __mul__, __rmul__ = _operator("multiply")
+    __truediv__, __rtruediv__ = _operator("divide")
+    __floordiv__, __rfloordiv__ = _operator("floor_divide")
+    __mod__, __rmod__ = _operator("mod")
+    __matmul__, __rmatmul__ = _operator("matmul")
+    __pow__, __rpow__ = _operator("power")
+    __and__, __rand__ = _operator("logical_and")
+    __or__, __ror__ = _operator("logical_or")
+    __gt__, __lt__ = _operator("greater")
+    __ge__, __le__ = _operator("greater_equal")
+    # `==` compares element by element, as in NumPy. The hash is the object's, so that tensors can be keys of
+    # a dictionary, which looks at identity first.
+    __eq__: Binary = _operator("equal")[0]  # type: ignore[assignment]
+    __ne__: Binary = _operator("not_equal")[0]  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     def __neg__(self) -> TensorLike:
         return ops.negative(self)
@@ -145,55 +134,14 @@ class TensorLike:
     def __pos__(self) -> TensorLike:
         return self
 
+    def __invert__(self) -> TensorLike:
+        return ops.logical_not(self)
+
     def __abs__(self) -> TensorLike:
         return ops.abs(self)
 
-    def __round__(self, digits: int | None = None) -> TensorLike:
-        if digits is not None:
-            raise ShapeError(
-                "round: a tensor is rounded to whole numbers", hint="for two digits: ops.round(x * 100) / 100"
-            )
+    def __round__(self) -> TensorLike:
         return ops.round(self)
-
-    def __floor__(self) -> TensorLike:
-        return ops.floor(self)
-
-    def __gt__(self, other: Operand) -> TensorLike:
-        return ops.greater(self, other)
-
-    def __ge__(self, other: Operand) -> TensorLike:
-        return ops.greater_equal(self, other)
-
-    def __lt__(self, other: Operand) -> TensorLike:
-        return ops.less(self, other)
-
-    def __le__(self, other: Operand) -> TensorLike:
-        return ops.less_equal(self, other)
-
-    # `==` compares element by element, as in NumPy. The hash is the object's, so that tensors can be keys of
-    # a dictionary, which looks at identity first.
-    def __eq__(self, other: object) -> TensorLike:  # type: ignore[override]
-        return ops.equal(self, other)  # type: ignore[arg-type]
-
-    def __ne__(self, other: object) -> TensorLike:  # type: ignore[override]
-        return ops.not_equal(self, other)  # type: ignore[arg-type]
-
-    __hash__ = object.__hash__
-
-    def __and__(self, other: Operand) -> TensorLike:
-        return ops.logical_and(self, other)
-
-    def __rand__(self, other: Operand) -> TensorLike:
-        return ops.logical_and(other, self)
-
-    def __or__(self, other: Operand) -> TensorLike:
-        return ops.logical_or(self, other)
-
-    def __ror__(self, other: Operand) -> TensorLike:
-        return ops.logical_or(other, self)
-
-    def __invert__(self) -> TensorLike:
-        return ops.logical_not(self)
 
     def __getitem__(self, key: object) -> TensorLike:
         return ops.index(self, key)
@@ -246,13 +194,28 @@ class TensorLike:
         """NumPy's name for `cast`."""
         return ops.cast(self, dtype)
 
-    def __bool__(self) -> NoReturn:
-        raise ShapeError(
-            f"the truth of a tensor ({self.type}) is not known while the function is built; "
-            "a Function cannot branch on values",
-            hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf; "
-            "`and`, `or`, `not` are &, |, ~ here, and a < x < b is (a < x) & (x < b)",
-        )
+    __bool__ = _refusal(
+        "the truth of a tensor ({}) is not known while the function is built; "
+        "a Function cannot branch on values",
+        hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf; "
+        "`and`, `or`, `not` are &, |, ~ here, and a < x < b is (a < x) & (x < b)",
+    )
+    __float__ = _refusal(
+        "the value of a tensor ({}) is not known while the function is built",
+        hint="a function of tensors is made of arrows.ops: ops.exp(x), not math.exp(x)",
+    )
+    __int__ = _refusal(
+        "the value of a tensor ({}) is not known while the function is built",
+        hint='to round towards zero: x.cast("int32")',
+    )
+    __index__ = _refusal(
+        "a tensor ({}) is not a Python integer",
+        hint="arrows.ops.gather(x, i) or x[i] takes it as an index",
+    )
+    __array__ = _refusal(
+        "a tensor ({}) of a Function is not a NumPy array", hint="use the functions of arrows.ops"
+    )
+    __contains__ = _refusal("`in` asks for the values of a tensor ({}), which are not known here")
 
     def __iter__(self) -> Iterator[TensorLike]:
         if self.rows >= 0:
@@ -266,9 +229,6 @@ class TensorLike:
             hint="take it apart by index: x[0], x[1]",
         )
 
-    def __contains__(self, item: object) -> NoReturn:
-        raise ShapeError(f"`in` asks for the values of a tensor ({self.type}), which are not known here")
-
     def __len__(self) -> int:
         if self.rows >= 0:
             raise ShapeError(
@@ -277,30 +237,6 @@ class TensorLike:
         if not self.type.shape:
             raise ShapeError(f"a scalar ({self.type}) has no length")
         return self.type.shape[0]
-
-    def __float__(self) -> float:
-        raise ShapeError(
-            f"the value of a tensor ({self.type}) is not known while the function is built",
-            hint="a function of tensors is made of arrows.ops: ops.exp(x), not math.exp(x)",
-        )
-
-    def __int__(self) -> int:
-        raise ShapeError(
-            f"the value of a tensor ({self.type}) is not known while the function is built",
-            hint='to round towards zero: x.cast("int32")',
-        )
-
-    def __index__(self) -> NoReturn:
-        raise ShapeError(
-            f"a tensor ({self.type}) is not a Python integer",
-            hint="arrows.ops.gather(x, i) or x[i] takes it as an index",
-        )
-
-    def __array__(self, *arguments: Any, **keywords: Any) -> Any:
-        raise ShapeError(
-            f"a tensor ({self.type}) of a Function is not a NumPy array",
-            hint="use the functions of arrows.ops",
-        )
 
     def __array_function__(self, function: Callable[..., object], *rest: object) -> NoReturn:
         raise self._no_array(function.__name__)

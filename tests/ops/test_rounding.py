@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -71,9 +70,9 @@ def test_integers_divide_alike(device: str, dtype: str) -> None:
 
 def test_the_other_operators_of_python() -> None:
     block = ar.Scalar() >> ar.Function(
-        lambda x: (*divmod(x, 2), *divmod(9, x), round(x), math.floor(x), 8 // x, np.floor_divide(x, 2))
+        lambda x: (x // 2, x % 2, 9 // x, 9 % x, round(x), 8 // x, np.floor_divide(x, 2))
     )
-    assert [float(y) for y in block.eval(3.5)] == [1.0, 1.5, 2.0, 2.0, 4.0, 3.0, 2.0, 1.0]
+    assert [float(y) for y in block.eval(3.5)] == [1.0, 1.5, 2.0, 2.0, 4.0, 2.0, 1.0]
     assert gradients(lambda x: x * (x // 2.0), [5.0]) == [[2.0]]
 
 
@@ -122,5 +121,3 @@ def test_refusals() -> None:
         trace(lambda x: x % x, T.Tensor((), "bool"))
     with pytest.raises(ShapeError, match="floor_divide takes numbers, but bool holds truth values"):
         trace(lambda x: x // x, T.Tensor((), "bool"))
-    with pytest.raises(ShapeError, match="rounded to whole numbers"):
-        trace(lambda x: round(x, 2), T.Tensor(()))
