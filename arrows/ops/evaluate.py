@@ -100,10 +100,9 @@ class EagerEvaluation(FunctionContext):
     def __init__(
         self, lookup: Lookup | None = None, record: bool = False, float_type: str | None = None
     ) -> None:
-        self.float_type = float_type
+        super().__init__(float_type)
         self.record = record
         self._lookup = lookup
-        self._tokens = []
         self._tape: list[_Applied | _Joined | _Split] = []
         self._parameters: dict[tuple[object, str], Value] = {}
         self._frozen: set[Value] = set()

@@ -25,7 +25,10 @@ class FunctionContext(Context):
     """
 
     in_function = True
-    _tokens: list[Token[Context | None]]
+
+    def __init__(self, float_type: str | None) -> None:
+        self.float_type = float_type
+        self._tokens: list[Token[Context | None]] = []
 
     def __enter__(self) -> Self:
         self._tokens.append(current_context.set(self))

@@ -1,9 +1,10 @@
-"""Makes the arguments of a function from its input type, and a type from its result; without recursion."""
+"""Makes the arguments of a function from its input type, and a type from its result."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Hashable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from arrows.ops.primitive import ROW
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import types as T
 
-_CLOSE = object()
-
 
 def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[object, ...]:
     """The arguments of a function whose input has this type; `leaf(type, level)` makes each tensor.
@@ -26,39 +25,26 @@ def spread(input: T.Type, leaf: Callable[[T.Tensor, int], object]) -> tuple[obje
     >>> spread(T.Tuple((T.Tensor(()), T.Sequence(T.Tensor((3,))))), lambda type, rows: (str(type), rows))
     (('float32', -1), ('float32[3]', 0))
     """
-    built: list[list[object]] = [[]]
-    sequences = 0
-    level = ROW
-    stack: list[object] = [input]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, T.Tensor):
-            built[-1].append(leaf(item, level))
-        elif isinstance(item, T.Tuple):
-            built.append([])
-            stack.append(_CLOSE)
-            stack.extend(reversed(item.items))
-        elif isinstance(item, T.Sequence):
+    sequences = count()
+
+    def made(t: T.Type, level: int) -> Any:
+        if isinstance(t, T.Tensor):
+            return leaf(t, level)
+        if isinstance(t, T.Tuple):
+            return tuple(made(item, level) for item in t.items)
+        if isinstance(t, T.Sequence):
             if level != ROW:
                 raise ShapeError(
                     f"a Function takes sequences of tensors, not sequences inside sequences: {input}"
                 )
-            level = sequences
-            sequences += 1
-            stack.append(ROW)
-            stack.append(item.element)
-        elif item is _CLOSE:
-            done = tuple(built.pop())
-            built[-1].append(done)
-        elif item is ROW:
-            level = ROW
-        else:
-            inside = "" if item is input else f", with {item} in it"
-            raise ShapeError(
-                f"a Function takes tensors, tuples and sequences of tensors, and its input is {input}{inside}"
-            )
-    argument = built[0][0]
-    return argument if isinstance(argument, tuple) and isinstance(input, T.Tuple) else (argument,)
+            return made(t.element, next(sequences))
+        inside = "" if t is input else f", with {t} in it"
+        raise ShapeError(
+            f"a Function takes tensors, tuples and sequences of tensors, and its input is {input}{inside}"
+        )
+
+    argument = made(input, ROW)
+    return argument if isinstance(input, T.Tuple) else (argument,)
 
 
 def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T.Type]:
@@ -67,29 +53,17 @@ def collect(returned: object, context: Context, name: str) -> tuple[list[Any], T
     A ShapeError if the result contains anything else.
     """
     leaves: list[Any] = []  # tensors of the class that belongs to the context
-    types: list[list[T.Type]] = [[]]
-    stack: list[object] = [returned]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, _Close):
-            items = tuple(types.pop())
-            types[-1].append(T.Tuple(items, item.labels))
-            continue
+
+    def type_of(item: object) -> T.Type:
         parts, labels = _parts(item)
         if parts is not None:
-            types.append([])
-            stack.append(_Close(labels))
-            stack.extend(reversed(parts))
-            continue
+            return T.Tuple([type_of(part) for part in parts], labels)
         value = _leaf(item, context, name)
         leaves.append(value)
-        types[-1].append(T.Sequence(value.type) if value.rows >= 0 else value.type)
-    return leaves, types[0][0]
+        return T.Sequence(value.type) if value.rows >= 0 else value.type
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Close:
-    labels: tuple[Hashable, ...] | None
+    output = type_of(returned)
+    return leaves, output
 
 
 def _parts(item: object) -> tuple[list[object] | None, tuple[Hashable, ...] | None]:

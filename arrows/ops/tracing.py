@@ -72,14 +72,13 @@ class TraceRecorder(FunctionContext):
     """
 
     def __init__(self, float_type: str | None = None) -> None:
-        self.float_type = float_type
+        super().__init__(float_type)
         self.inputs: list[Var] = []
         self.parameters: list[tuple[object, Parameter, Var]] = []
         self.constants: list[tuple[HostArray, Var]] = []
         self.equations: list[Equation] = []
         self.dropout_key: Var | None = None
         self._draws = 0
-        self._tokens = []
         self._count = 0
         self._tracers: dict[Hashable, Tracer] = {}
         self._parameter_uses: dict[Hashable, tuple[Parameter, SourceLine]] = {}

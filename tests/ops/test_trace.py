@@ -145,14 +145,6 @@ def test_inputs_are_spread() -> None:
     assert [var.rows for var in t.inputs] == [0, 1]
 
 
-def test_deep_tuples_need_no_recursion() -> None:
-    kind: T.Type = V3
-    for _ in range(5_000):
-        kind = T.Tuple((kind,))
-    t = trace(lambda *xs: xs, kind)
-    assert t.output == kind
-
-
 def test_rows_meet_the_elements_of_a_sequence() -> None:
     def f(x: Any, hs: Any) -> Any:
         w = parameter(OWNER, weight((3, 3)))
