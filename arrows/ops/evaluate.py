@@ -7,7 +7,7 @@ Tests compare everything faster with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from arrows.typesys.dtypes import is_float
 from arrows.typesys.types import Tensor
 
 Lookup = Callable[[object, Parameter], HostArray]
+
+Pull = Callable[..., Sequence[HostArray | None]]
+"""`pull(*gradients of the results) -> gradients of the operands`, where there are any."""
 
 
 class Value(TensorLike):
@@ -56,32 +59,6 @@ class Value(TensorLike):
         return f"Value({self.array!r}, rows={self.rows})"
 
 
-@dataclass(eq=False, slots=True)
-class _Applied:
-    """Tape entry: a primitive computed `result`."""
-
-    primitive: Primitive
-    operands: tuple[Value, ...]
-    attributes: Attributes
-    result: Value
-
-
-@dataclass(eq=False, slots=True)
-class _Joined:
-    """Tape entry: `join` made a sequence of rows."""
-
-    operands: tuple[Value, ...]
-    result: Value
-
-
-@dataclass(eq=False, slots=True)
-class _Split:
-    """Tape entry: `split` took the rows of a sequence apart."""
-
-    operand: Value
-    results: list[Value]
-
-
 class EagerEvaluation(FunctionContext):
     """Computes functions on tensors of one example: `with evaluation: function(*values)`.
 
@@ -103,7 +80,7 @@ class EagerEvaluation(FunctionContext):
         super().__init__(float_type)
         self.record = record
         self._lookup = lookup
-        self._tape: list[_Applied | _Joined | _Split] = []
+        self._tape: list[tuple[Sequence[Value], Sequence[Value], Pull]] = []  # results, operands
         self._parameters: dict[tuple[object, str], Value] = {}
         self._frozen: set[Value] = set()
         self._key, self._draws = 0, 0
@@ -166,7 +143,7 @@ class EagerEvaluation(FunctionContext):
         array = np.stack([v.array for v in values]) if values else np.zeros((0, *type.shape), type.dtype)
         result = Value(self, array, type, rows, _one_segment(len(array)))
         if self.record:
-            self._tape.append(_Joined(tuple(values), result))
+            self._tape.append(([result], tuple(values), lambda g: g))
         return result
 
     def split(self, value: Value) -> list[Value]:
@@ -174,7 +151,7 @@ class EagerEvaluation(FunctionContext):
         # Iterating a vector gives NumPy numbers, not arrays.
         results = [Value(self, np.asarray(row), value.type, ROW, None) for row in value.array]
         if self.record:
-            self._tape.append(_Split(value, results))
+            self._tape.append((results, [value], lambda *rows: [np.stack(rows)]))
         return results
 
     @quiet
@@ -210,7 +187,8 @@ class EagerEvaluation(FunctionContext):
             )
         result = Value(self, array, type, rows, None if rows < 0 else segments)
         if self.record:
-            self._tape.append(_Applied(primitive, operands, attributes, result))
+            pull = partial(self._gradients, primitive, operands, attributes, result)
+            self._tape.append(([result], operands, pull))
         return result
 
     @quiet
@@ -232,8 +210,17 @@ class EagerEvaluation(FunctionContext):
             _accumulate(gradients, value, cotangent)
         self.record = False  # derivatives are made of the same operations, which must not get onto the tape
         try:
-            for entry in reversed(self._tape):
-                self._step(entry, gradients)
+            for results, operands, pull in reversed(self._tape):
+                if not any(result in gradients for result in results):
+                    continue
+                arrived = [
+                    _taken(gradients, x) if x in gradients else np.zeros(x.array.shape, x.dtype)
+                    for x in results
+                ]
+                if is_float(results[0].dtype):
+                    for operand, g in zip(operands, pull(*arrived), strict=True):
+                        if g is not None:
+                            _accumulate(gradients, operand, g)
         finally:
             self.record = True
         parameters = {
@@ -246,44 +233,38 @@ class EagerEvaluation(FunctionContext):
         }
         return inputs | parameters
 
-    def _step(self, entry: _Applied | _Joined | _Split, gradients: dict[Value, HostArray]) -> None:
-        if isinstance(entry, _Split):
-            if any(result in gradients for result in entry.results):
-                total = np.zeros_like(entry.operand.array)
-                for i, result in enumerate(entry.results):
-                    if result in gradients:
-                        total[i] = gradients.pop(result)
-                _accumulate(gradients, entry.operand, total)
-            return
-        if entry.result not in gradients:
-            return
-        g = _taken(gradients, entry.result)
-        if not is_float(entry.result.dtype):
-            return
-        if isinstance(entry, _Joined):
-            for i, operand in enumerate(entry.operands):
-                _accumulate(gradients, operand, g[i])
-            return
-        result = entry.result
+    def _gradients(
+        self,
+        primitive: Primitive,
+        operands: tuple[Value, ...],
+        attributes: Attributes,
+        result: Value,
+        g: HostArray,
+    ) -> list[HostArray | None]:
+        """The gradients of the operands of a primitive, from that of its result."""
         wrapped = Value(self, g, result.type, result.rows, result.segments)
-        operand_gradients = entry.primitive.vjp(wrapped, result, *entry.operands, **entry.attributes)
-        if len(operand_gradients) != len(entry.operands):
+        found = primitive.vjp(wrapped, result, *operands, **attributes)
+        if len(found) != len(operands):
             raise ArrowValueError(
-                f"the vjp of {entry.primitive.name} gave {len(operand_gradients)} gradients "
-                f"for {len(entry.operands)} operands"
+                f"the vjp of {primitive.name} gave {len(found)} gradients for {len(operands)} operands"
             )
-        for operand, gradient in zip(entry.operands, operand_gradients, strict=True):
-            if gradient is None or not is_float(operand.dtype):
-                continue
-            if not isinstance(gradient, Value) or gradient.type != operand.type:
-                raise ArrowValueError(
-                    f"the vjp of {entry.primitive.name} gave {getattr(gradient, 'type', gradient)} "
-                    f"as the gradient of {operand.type}"
-                )
-            array = gradient.array
-            if gradient.rows >= 0 and operand.rows == INVARIANT:
-                array = np.asarray(sum_rows(array))
-            _accumulate(gradients, operand, np.broadcast_to(array, operand.array.shape))
+        return [
+            None
+            if gradient is None or not is_float(operand.dtype)
+            else self._fitted(primitive, gradient, operand)
+            for gradient, operand in zip(found, operands, strict=True)
+        ]
+
+    def _fitted(self, primitive: Primitive, gradient: TensorLike, operand: Value) -> HostArray:
+        if not isinstance(gradient, Value) or gradient.type != operand.type:
+            raise ArrowValueError(
+                f"the vjp of {primitive.name} gave {getattr(gradient, 'type', gradient)} "
+                f"as the gradient of {operand.type}"
+            )
+        array = gradient.array
+        if gradient.rows >= 0 and operand.rows == INVARIANT:
+            array = np.asarray(sum_rows(array))
+        return np.broadcast_to(array, operand.array.shape)
 
 
 def _accumulate(gradients: dict[Value, HostArray], value: Value, g: HostArray) -> None:
