@@ -10,7 +10,7 @@ import numpy as np
 import arrows as ar
 from arrows.engine.reference import ArraySemantics
 from arrows.ops import EagerEvaluation, RowSparse
-from arrows.ops.evaluate import Lookup, _Applied
+from arrows.ops.evaluate import Lookup
 
 
 def dense(gradient: Any) -> Any:
@@ -93,16 +93,16 @@ def meets_kink(
 
 def tape_meets_kink(evaluation: EagerEvaluation, tolerance: float = 1e-6) -> bool:
     """Whether what an evaluation has recorded comes near a place where a function has no derivative."""
-    for entry in evaluation._tape:
-        if not isinstance(entry, _Applied) or entry.primitive.name not in _KINKS:
+    for name, _, operands, _ in evaluation._tape:
+        if name not in _KINKS:
             continue
-        arrays_in = [operand.array for operand in entry.operands]
+        arrays_in = [operand.array for operand in operands]
         if arrays_in[0].dtype.kind != "f":
             continue
-        if entry.primitive.name in ("floor", "round", "mod", "floor_divide"):
-            if _near_jump(entry.primitive.name, arrays_in, tolerance):
+        if name in ("floor", "round", "mod", "floor_divide"):
+            if _near_jump(name, arrays_in, tolerance):
                 return True
-        elif _near_kink(arrays_in, tolerance, rows_only=entry.primitive.name.startswith(("segment_", "arg"))):
+        elif _near_kink(arrays_in, tolerance, rows_only=name.startswith(("segment_", "arg"))):
             return True
     return False
 

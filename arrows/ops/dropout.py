@@ -18,7 +18,7 @@ from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, Types, get
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
-from arrows.ops.splitmix import GOLDEN, finalise
+from arrows.ops.splitmix import GOLDEN, hashed
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
@@ -94,9 +94,14 @@ def dropout(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
 
 def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
     floating("dropout", x)
-    if key.shape or key.dtype != "uint64":
-        raise ShapeError(f"dropout: the key must be a uint64 scalar, not {key}")
+    check_key("dropout", key)
     return x
+
+
+def check_key(name: str, key: Tensor) -> None:
+    """Refuses what is no key."""
+    if key != Tensor((), "uint64"):
+        raise ShapeError(f"{name}: the key must be a uint64 scalar, not {key}")
 
 
 def _lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
@@ -113,11 +118,8 @@ def _kernel(
 
     def run(x: Array, key: Array, out: Array | None = None) -> Array:
         row_shape = x.shape if shape is None else shape
-        # Arrays throughout: NumPy's scalars would warn where the hash wraps around.
-        keys = finalise(xp, key.reshape((-1, 1)) + np.uint64(GOLDEN))
-        counters = xp.multiply(xp.arange(1, prod(row_shape) + 1, dtype="uint64"), np.uint64(GOLDEN))
-        kept = _kept(xp, keys, counters, least)
-        kept = kept.reshape((len(keys), *row_shape) if any(rows) else row_shape)
+        kept = _kept(xp, key.reshape(-1), prod(row_shape), least)
+        kept = kept.reshape((kept.shape[0], *row_shape) if any(rows) else row_shape)
         if out is None:
             return xp.multiply(xp.multiply(x, kept), scale)
         put(xp.multiply(x, kept), out)
@@ -126,15 +128,15 @@ def _kernel(
     return run
 
 
-def _kept(xp: ArrayModule, keys: Array, counters: Array, least: np.uint64) -> Array:
+def _kept(xp: ArrayModule, keys: Array, count: int, least: np.uint64) -> Array:
     """A row for each key, which says of each element whether it is kept."""
-    step = CACHED // max(len(counters), 1) + 1
+    step = CACHED // max(count, 1) + 1
     if xp is not np or len(keys) <= step:
-        return xp.greater_equal(finalise(xp, keys + counters), least)
-    kept = np.empty((len(keys), len(counters)), bool)
+        return xp.greater_equal(hashed(xp, keys, count), least)
+    kept = np.empty((len(keys), count), bool)
     for start in range(0, len(keys), step):
         part = slice(start, start + step)
-        np.greater_equal(finalise(np, keys[part] + counters), least, out=kept[part])
+        np.greater_equal(hashed(np, keys[part], count), least, out=kept[part])
     return kept
 
 

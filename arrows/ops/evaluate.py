@@ -80,7 +80,8 @@ class EagerEvaluation(FunctionContext):
         super().__init__(float_type)
         self.record = record
         self._lookup = lookup
-        self._tape: list[tuple[Sequence[Value], Sequence[Value], Pull]] = []  # results, operands
+        # What was computed: its name, the results, the operands.
+        self._tape: list[tuple[str, Sequence[Value], Sequence[Value], Pull]] = []
         self._parameters: dict[tuple[object, str], Value] = {}
         self._frozen: set[Value] = set()
         self._key, self._draws = 0, 0
@@ -143,7 +144,7 @@ class EagerEvaluation(FunctionContext):
         array = np.stack([v.array for v in values]) if values else np.zeros((0, *type.shape), type.dtype)
         result = Value(self, array, type, rows, _one_segment(len(array)))
         if self.record:
-            self._tape.append(([result], tuple(values), lambda g: g))
+            self._tape.append(("join", [result], tuple(values), lambda g: g))
         return result
 
     def split(self, value: Value) -> list[Value]:
@@ -151,7 +152,7 @@ class EagerEvaluation(FunctionContext):
         # Iterating a vector gives NumPy numbers, not arrays.
         results = [Value(self, np.asarray(row), value.type, ROW, None) for row in value.array]
         if self.record:
-            self._tape.append((results, [value], lambda *rows: [np.stack(rows)]))
+            self._tape.append(("split", results, [value], lambda *rows: [np.stack(rows)]))
         return results
 
     @quiet
@@ -188,7 +189,7 @@ class EagerEvaluation(FunctionContext):
         result = Value(self, array, type, rows, None if rows < 0 else segments)
         if self.record:
             pull = partial(self._gradients, primitive, operands, attributes, result)
-            self._tape.append(([result], operands, pull))
+            self._tape.append((primitive.name, [result], operands, pull))
         return result
 
     @quiet
@@ -210,7 +211,7 @@ class EagerEvaluation(FunctionContext):
             _accumulate(gradients, value, cotangent)
         self.record = False  # derivatives are made of the same operations, which must not get onto the tape
         try:
-            for results, operands, pull in reversed(self._tape):
+            for _, results, operands, pull in reversed(self._tape):
                 if not any(result in gradients for result in results):
                     continue
                 arrived = [

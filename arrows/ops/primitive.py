@@ -29,7 +29,6 @@ rule, kernel, derivative and lifting agree:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -157,9 +156,6 @@ def register(primitive: Primitive) -> Primitive:
     A primitive replaces an earlier one of the same name, as when a cell of a notebook runs twice.  Functions
     that were traced with the earlier one keep it.
 
-    Warns:
-        UserWarning: it replaces a primitive whose kernel is another function.
-
     Raises:
         ArrowValueError: the name belongs to a primitive of arrows, or is not a Python name.
 
@@ -171,19 +167,11 @@ def register(primitive: Primitive) -> Primitive:
         raise ArrowValueError(f"register takes a Primitive, got {type(primitive).__name__}")
     if not primitive.name.isidentifier():
         raise ArrowValueError(f"a primitive's name is a Python name, got {primitive.name!r}")
-    old = _primitives.get(primitive.name)
-    if old is not None and old is not primitive:
-        if primitive.name in _own:
-            raise ArrowValueError(
-                f"{primitive.name!r} is the name of a primitive of arrows, on which the engine relies; "
-                "take another name"
-            )
-        if _origin(old) != _origin(primitive):
-            warnings.warn(
-                f"the primitive {primitive.name!r} of {_origin(old)} is replaced by that of "
-                f"{_origin(primitive)}: take another name for one of them",
-                stacklevel=2,
-            )
+    if primitive.name in _own and _primitives[primitive.name] is not primitive:
+        raise ArrowValueError(
+            f"{primitive.name!r} is the name of a primitive of arrows, on which the engine relies; "
+            "take another name"
+        )
     _primitives[primitive.name] = primitive
     return primitive
 
@@ -191,12 +179,6 @@ def register(primitive: Primitive) -> Primitive:
 def keep_own() -> None:
     """Protects the names registered so far, since the engine refers to primitives of arrows by name."""
     _own.update(_primitives)
-
-
-def _origin(primitive: Primitive) -> str:
-    """The function that is its kernel, by which a primitive that is defined again is told from another's."""
-    kernel = primitive.kernel
-    return f"{kernel.__module__}.{getattr(kernel, '__qualname__', type(kernel).__name__)}"
 
 
 def unregister(name: str) -> None:

@@ -13,14 +13,14 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
-from arrows.ops.dropout import spread_key
+from arrows.ops.dropout import check_key, spread_key
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
-from arrows.ops.primitive import Primitive, Run, ShapeRule, lift_rows, register
+from arrows.ops.primitive import Primitive, Run, lift_rows, register
 from arrows.ops.shape_rules import sizes
 from arrows.ops.shaping import cast
-from arrows.ops.splitmix import GOLDEN, finalise
+from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.dtypes import dtype_name, is_float
@@ -150,53 +150,26 @@ def key_offset(number: int) -> int:
     return (number + 1) * DRAW % 2**64
 
 
-def _rule(name: str) -> ShapeRule:
+def _draws(name: str) -> Primitive:
     def rule(key: Tensor, shape: tuple[int, ...], dtype: str, number: int) -> Tensor:
-        if key != Tensor((), "uint64"):
-            raise ShapeError(f"{name}: the key must be a uint64 scalar, not {key}")
+        check_key(name, key)
         return Tensor(shape, dtype)
 
-    return rule
+    def kernel(xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False) -> Run:
+        bits = 24 if dtype == "float32" else 53  # as many high bits as the element type holds
+        each = 2 if name == "normal" else 1
+
+        def run(key: Array, out: Array | None = None) -> Array:
+            words = hashed(xp, key, each * prod(shape), key_offset(number))
+            drawn = xp.multiply(xp.right_shift(words, np.uint64(64 - bits)).astype(dtype), 2.0**-bits)
+            if name == "normal":
+                radius = xp.sqrt(xp.multiply(xp.log(xp.subtract(1, drawn[:, ::2])), -2))  # 1 - u is never 0
+                drawn = xp.multiply(radius, xp.cos(xp.multiply(drawn[:, 1::2], 2 * pi)))
+            return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
+
+        return run
+
+    return register(Primitive(name, rule, kernel, lift=lift_rows))
 
 
-def _words(xp: ArrayModule, key: Array, count: int, number: int) -> Array:
-    """Hashed words, a row for each key."""
-    # Arrays throughout: NumPy's scalars would warn where the hash wraps around.
-    first = np.uint64((GOLDEN + key_offset(number)) % 2**64)
-    keys = finalise(xp, key.reshape((-1, 1)) + first)
-    counters = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
-    return finalise(xp, keys + counters)
-
-
-def _unit(xp: ArrayModule, words: Array, dtype: str) -> Array:
-    """As many high bits as the element type holds, as numbers from 0 to below 1."""
-    bits = 24 if dtype == "float32" else 53
-    return xp.multiply(xp.right_shift(words, np.uint64(64 - bits)).astype(dtype), 2.0**-bits)
-
-
-def _uniform_kernel(
-    xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False
-) -> Run:
-    def run(key: Array, out: Array | None = None) -> Array:
-        drawn = _unit(xp, _words(xp, key, prod(shape), number), dtype)
-        return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
-
-    return run
-
-
-def _normal_kernel(
-    xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False
-) -> Run:
-    def run(key: Array, out: Array | None = None) -> Array:
-        numbers = _unit(xp, _words(xp, key, 2 * prod(shape), number), dtype)
-        radius = xp.sqrt(xp.multiply(xp.log(xp.subtract(1, numbers[:, ::2])), -2))  # 1 - u is never 0
-        drawn = xp.multiply(radius, xp.cos(xp.multiply(numbers[:, 1::2], 2 * pi)))
-        return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
-
-    return run
-
-
-_PRIMITIVES = {
-    name: register(Primitive(name, _rule(name), kernel, lift=lift_rows))
-    for name, kernel in (("normal", _normal_kernel), ("uniform", _uniform_kernel))
-}
+_PRIMITIVES = {name: _draws(name) for name in ("normal", "uniform")}

@@ -38,3 +38,11 @@ def finalise(
     xp.multiply(words, second, out=words)
     xp.bitwise_xor(words, xp.right_shift(words, np.uint64(31), out=shifted), out=words)
     return words
+
+
+def hashed(xp: ArrayModule, keys: Array, count: int, offset: int = 0) -> Array:
+    """Hashed words [n, count] of the keys [n], each of its key, its place, and a number added to the key."""
+    # Arrays throughout: NumPy's scalars would warn where the hash wraps around.
+    rows = finalise(xp, keys.reshape((-1, 1)) + np.uint64((GOLDEN + offset) % 2**64))
+    places = xp.multiply(xp.arange(1, count + 1, dtype="uint64"), np.uint64(GOLDEN))
+    return finalise(xp, rows + places)

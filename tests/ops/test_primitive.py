@@ -93,12 +93,6 @@ def test_a_cell_that_is_run_twice_replaces_its_primitive(cell: dict[str, Any]) -
     np.testing.assert_allclose(again["function"](X), 3 * X * X)
 
 
-def test_another_primitive_of_the_name_replaces_it_with_a_warning(cell: dict[str, Any]) -> None:
-    with pytest.warns(UserWarning, match=r"'cell' of \S+\.kernel is replaced by that of \S+\.cube_kernel:"):
-        another = ops.register(Primitive("cell", lambda x: x, cube_kernel))
-    assert ops.get("cell") is another
-
-
 def test_two_primitives_of_one_name_in_one_model(cell: dict[str, Any]) -> None:
     """A block that was made with the replaced primitive keeps it, beside a block with the new one."""
     again = run_cell(power_of=10.0)
