@@ -9,11 +9,13 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
-from arrows.ops.elementwise import add, erf, multiply, negative, sign, square, unary
+from arrows.ops.elementwise import add, erf, multiply, negative, sign, square
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Run
-from arrows.ops.shape_rules import arithmetic
+from arrows.ops.shape_rules import elementwise, floating
 from arrows.ops.tensorlike import Operand, TensorLike
+
+_tanh = elementwise("tanh", lambda g, result, x: (g * (1 - square(result)),), floating, c="tanh{f}({0})")
 
 
 def tanh(x: Operand) -> TensorLike:
@@ -26,6 +28,39 @@ def tanh(x: Operand) -> TensorLike:
     return bind(_tanh, x)
 
 
+_LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
+"""For each element size in bytes, the largest whole number whose exponential is finite."""
+
+
+def _sigmoid_kernel(xp: ArrayModule) -> Run:
+    minimum, exp, add, divide = xp.minimum, xp.exp, xp.add, xp.divide
+    # From this bound on the result rounds to 1; without the bound, exp(x) would overflow. On NumPy, functions
+    # of elements take an array of one number 0.4 us faster than a Python number.
+    numbers: dict[int, tuple[Any, Any]] = {
+        size: (np.array(most, f"f{size}"), np.array(1, f"f{size}")) if xp is np else (most, 1)
+        for size, most in _LARGEST_EXPONENT.items()
+    }
+
+    def run(x: Array, out: Array | None = None) -> Array:
+        if out is None:
+            out = xp.empty(x.shape, x.dtype)
+        largest, unit = numbers[x.itemsize]
+        minimum(x, largest, out=out)
+        exp(out, out=out)
+        return divide(out, add(out, unit), out=out)
+
+    return run
+
+
+_sigmoid = elementwise(
+    "sigmoid",
+    lambda g, result, x: (g * (result * (1 - result)),),
+    floating,
+    c="sigmoid{f}({0})",
+    kernel=_sigmoid_kernel,
+)
+
+
 def sigmoid(x: Operand) -> TensorLike:
     """1 / (1 + exp(-x)), computed as exp(x) / (1 + exp(x)), which keeps its digits where the result is small.
 
@@ -36,6 +71,14 @@ def sigmoid(x: Operand) -> TensorLike:
     return bind(_sigmoid, x)
 
 
+_relu = elementwise(
+    "relu",
+    lambda g, result, x: (g * sign(result),),
+    c="({0} < 0 ? 0 : {0})",
+    kernel=lambda xp: lambda x, out=None: xp.maximum(x, 0, out=out),
+)
+
+
 def relu(x: Operand) -> TensorLike:
     """max(x, 0); its derivative at 0 is taken as 0.
 
@@ -44,6 +87,15 @@ def relu(x: Operand) -> TensorLike:
     [0.0, 2.0]
     """
     return bind(_relu, x)
+
+
+_softplus = elementwise(
+    "softplus",
+    lambda g, result, x: (g * sigmoid(x),),
+    floating,
+    c="softplus{f}({0})",
+    kernel=lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
+)
 
 
 def softplus(x: Operand) -> TensorLike:
@@ -101,6 +153,28 @@ def mish(x: Operand) -> TensorLike:
     return multiply(x, tanh(softplus(x)))
 
 
+def _number(name: str, argument: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ShapeError(f"{name}: the {argument} is a Python number, got {type(value).__name__}")
+    return float(value)
+
+
+def _elu_kernel(xp: ArrayModule, alpha: float) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
+        return put(xp.where(xp.greater(x, 0), x, below), out)
+
+    return run
+
+
+_elu = elementwise(
+    "elu",
+    lambda g, result, x, alpha: (where(greater(x, 0), g, g * (result + alpha)),),
+    floating,
+    kernel=_elu_kernel,
+)
+
+
 def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
@@ -126,6 +200,21 @@ def selu(x: Operand) -> TensorLike:
     return multiply(elu(x, 1.6732632423543772), 1.0507009873554805)
 
 
+def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        return put(xp.where(xp.greater(x, 0), x, xp.multiply(x, slope)), out)
+
+    return run
+
+
+_leaky_relu = elementwise(
+    "leaky_relu",
+    lambda g, result, x, slope: (where(greater(x, 0), g, g * slope),),
+    floating,
+    kernel=_leaky_relu_kernel,
+)
+
+
 def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     """x where it is positive, `slope * x` elsewhere; the derivative at 0 is taken as the slope.
 
@@ -146,87 +235,3 @@ def log_sigmoid(x: Operand) -> TensorLike:
     [-1000.0]
     """
     return negative(softplus(negative(x)))
-
-
-_LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
-"""For each element size in bytes, the largest whole number whose exponential is finite."""
-
-
-def _sigmoid_kernel(xp: ArrayModule) -> Run:
-    minimum, exp, add, divide = xp.minimum, xp.exp, xp.add, xp.divide
-    # From this bound on the result rounds to 1; without the bound, exp(x) would overflow. On NumPy, functions
-    # of elements take an array of one number 0.4 us faster than a Python number.
-    numbers: dict[int, tuple[Any, Any]] = {
-        size: (np.array(most, f"f{size}"), np.array(1, f"f{size}")) if xp is np else (most, 1)
-        for size, most in _LARGEST_EXPONENT.items()
-    }
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        if out is None:
-            out = xp.empty(x.shape, x.dtype)
-        largest, unit = numbers[x.itemsize]
-        minimum(x, largest, out=out)
-        exp(out, out=out)
-        return divide(out, add(out, unit), out=out)
-
-    return run
-
-
-def _number(name: str, argument: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ShapeError(f"{name}: the {argument} is a Python number, got {type(value).__name__}")
-    return float(value)
-
-
-def _elu_kernel(xp: ArrayModule, alpha: float) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
-        return put(xp.where(xp.greater(x, 0), x, below), out)
-
-    return run
-
-
-def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(xp.where(xp.greater(x, 0), x, xp.multiply(x, slope)), out)
-
-    return run
-
-
-_tanh = unary("tanh", lambda g, result, x: (g * (1 - square(result)),))
-
-_sigmoid = unary(
-    "sigmoid",
-    lambda g, result, x: (g * (result * (1 - result)),),
-    kernel=_sigmoid_kernel,
-    c="sigmoid{f}({0})",
-)
-
-_relu = unary(
-    "relu",
-    lambda g, result, x: (g * sign(result),),
-    arithmetic,
-    kernel=lambda xp: lambda x, out=None: xp.maximum(x, 0, out=out),
-    c="({0} < 0 ? 0 : {0})",
-)
-
-_softplus = unary(
-    "softplus",
-    lambda g, result, x: (g * sigmoid(x),),
-    kernel=lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
-    c="softplus{f}({0})",
-)
-
-_elu = unary(
-    "elu",
-    lambda g, result, x, alpha: (where(greater(x, 0), g, g * (result + alpha)),),
-    kernel=_elu_kernel,
-    c=None,
-)
-
-_leaky_relu = unary(
-    "leaky_relu",
-    lambda g, result, x, slope: (where(greater(x, 0), g, g * slope),),
-    kernel=_leaky_relu_kernel,
-    c=None,
-)

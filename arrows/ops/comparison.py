@@ -5,16 +5,31 @@ Shapes broadcast as in NumPy.  No gradient passes a truth value.
 
 from __future__ import annotations
 
-from arrows.ops.arrays import Array, ArrayModule, put, ufunc
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
-from arrows.ops.elementwise import binary
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
-from arrows.ops.shape_rules import arithmetic, broadcast, same_dtype, two_operands
+from arrows.ops.primitive import Gradients, Primitive, Run, register
+from arrows.ops.shape_rules import arithmetic, broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
+
+
+def _share_vjp(
+    g: TensorLike, a: TensorLike, b: TensorLike, compared: tuple[TensorLike, TensorLike]
+) -> Gradients:
+    # Half where the two are equal, so that maximum(a, b) and maximum(b, a) have the same gradient.
+    share = (cast(greater(*compared), g.dtype) + cast(greater_equal(*compared), g.dtype)) * 0.5
+    ga = g * share
+    return sum_to(ga, a.shape), sum_to(g - ga, b.shape)
+
+
+_maximum = elementwise(
+    "maximum",
+    lambda g, result, a, b: _share_vjp(g, a, b, (a, b)),
+    c="({0} > {1} || {0} != {0} ? {0} : {1})",
+)
 
 
 def maximum(a: Operand, b: Operand) -> TensorLike:
@@ -27,6 +42,13 @@ def maximum(a: Operand, b: Operand) -> TensorLike:
     return bind(_maximum, a, b)
 
 
+_minimum = elementwise(
+    "minimum",
+    lambda g, result, a, b: _share_vjp(g, a, b, (b, a)),
+    c="({0} < {1} || {0} != {0} ? {0} : {1})",
+)
+
+
 def minimum(a: Operand, b: Operand) -> TensorLike:
     """The lesser of a and b, element by element; where they are equal, each gets half of the gradient.
 
@@ -35,6 +57,37 @@ def minimum(a: Operand, b: Operand) -> TensorLike:
     [-1.0, 0.5]
     """
     return bind(_minimum, a, b)
+
+
+def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
+    arithmetic("clip", x)
+    if not x.floating and any(isinstance(bound, float) for bound in (low, high)):
+        raise ShapeError(f"clip: the bounds of {x} must be whole numbers, got {low} and {high}")
+    return x
+
+
+def _clip_kernel(xp: ArrayModule, low: float | None, high: float | None) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        if low is None:
+            return put(x, out) if high is None else xp.minimum(x, high, out=out)
+        if high is None:
+            return xp.maximum(x, low, out=out)
+        return xp.minimum(xp.maximum(x, low, out=out), high, out=out)
+
+    return run
+
+
+def _clip_vjp(
+    g: TensorLike, result: TensorLike, x: TensorLike, low: float | None, high: float | None
+) -> Gradients:
+    inside = None if low is None else greater_equal(x, low)
+    if high is not None:
+        below = less_equal(x, high)
+        inside = below if inside is None else logical_and(inside, below)
+    return (g if inside is None else where(inside, g, 0),)
+
+
+_clip = register(Primitive("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True))
 
 
 def clip(x: Operand, low: float | None = None, high: float | None = None) -> TensorLike:
@@ -59,6 +112,9 @@ def clip(x: Operand, low: float | None = None, high: float | None = None) -> Ten
     return bind(_clip, x, low=low, high=high)
 
 
+_greater = elementwise("greater", c="({0} > {1})", dtype="bool")
+
+
 def greater(a: Operand, b: Operand) -> TensorLike:
     """a > b, as truth values; no gradient passes.
 
@@ -67,6 +123,9 @@ def greater(a: Operand, b: Operand) -> TensorLike:
     [False, True]
     """
     return bind(_greater, a, b)
+
+
+_greater_equal = elementwise("greater_equal", c="({0} >= {1})", dtype="bool")
 
 
 def greater_equal(a: Operand, b: Operand) -> TensorLike:
@@ -99,6 +158,9 @@ def less_equal(a: Operand, b: Operand) -> TensorLike:
     return bind(_greater_equal, b, a)
 
 
+_equal = elementwise("equal", check=lambda name, kind: kind, c="({0} == {1})", dtype="bool")
+
+
 def equal(a: Operand, b: Operand) -> TensorLike:
     """a == b, as truth values; no gradient passes.
 
@@ -107,6 +169,9 @@ def equal(a: Operand, b: Operand) -> TensorLike:
     [False, True]
     """
     return bind(_equal, a, b)
+
+
+_not = elementwise("logical_not", check=truth, c="(!{0})")
 
 
 def not_equal(a: Operand, b: Operand) -> TensorLike:
@@ -119,6 +184,9 @@ def not_equal(a: Operand, b: Operand) -> TensorLike:
     return bind(_not, equal(a, b))
 
 
+_and = elementwise("logical_and", check=truth, c="({0} && {1})")
+
+
 def logical_and(a: Operand, b: Operand) -> TensorLike:
     """True where both are true; also written `a & b`, if one is a tensor.
 
@@ -127,6 +195,9 @@ def logical_and(a: Operand, b: Operand) -> TensorLike:
     [True, False]
     """
     return bind(_and, a, b)
+
+
+_or = elementwise("logical_or", check=truth, c="({0} || {1})")
 
 
 def logical_or(a: Operand, b: Operand) -> TensorLike:
@@ -149,6 +220,30 @@ def logical_not(x: Operand) -> TensorLike:
     return bind(_not, x)
 
 
+def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    if condition.dtype != "bool":
+        raise ShapeError(
+            f"where: the condition must hold truth values, and {condition} does not", hint="compare first"
+        )
+    return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
+
+
+_where = register(
+    Primitive(
+        "where",
+        _where_rule,
+        lambda xp: lambda condition, a, b, out=None: put(xp.where(condition, a, b), out),
+        lambda g, result, condition, a, b: (
+            None,
+            sum_to(where(condition, g, 0), a.shape),
+            sum_to(where(condition, 0, g), b.shape),
+        ),
+        elementwise=True,
+        c="({0} ? {1} : {2})",
+    )
+)
+
+
 def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     """`a` where the condition holds, `b` elsewhere.
 
@@ -166,102 +261,3 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
         beside = Tensor((), constant(array).dtype.name)
     a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
     return bind(_where, condition, a, b)
-
-
-def _share_vjp(
-    g: TensorLike, a: TensorLike, b: TensorLike, compared: tuple[TensorLike, TensorLike]
-) -> Gradients:
-    # Half where the two are equal, so that maximum(a, b) and maximum(b, a) have the same gradient.
-    share = (cast(greater(*compared), g.dtype) + cast(greater_equal(*compared), g.dtype)) * 0.5
-    ga = g * share
-    return sum_to(ga, a.shape), sum_to(g - ga, b.shape)
-
-
-def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    if condition.dtype != "bool":
-        raise ShapeError(
-            f"where: the condition must hold truth values, and {condition} does not", hint="compare first"
-        )
-    return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
-
-
-def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
-    arithmetic("clip", x)
-    if not x.floating and any(isinstance(bound, float) for bound in (low, high)):
-        raise ShapeError(f"clip: the bounds of {x} must be whole numbers, got {low} and {high}")
-    return x
-
-
-def _clip_kernel(xp: ArrayModule, low: float | None, high: float | None) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        if low is None:
-            return put(x, out) if high is None else xp.minimum(x, high, out=out)
-        if high is None:
-            return xp.maximum(x, low, out=out)
-        return xp.minimum(xp.maximum(x, low, out=out), high, out=out)
-
-    return run
-
-
-def _clip_vjp(
-    g: TensorLike, result: TensorLike, x: TensorLike, low: float | None, high: float | None
-) -> Gradients:
-    inside = None if low is None else greater_equal(x, low)
-    if high is not None:
-        below = less_equal(x, high)
-        inside = below if inside is None else logical_and(inside, below)
-    return (g if inside is None else where(inside, g, 0),)
-
-
-def _logical_rule(name: str) -> ShapeRule:
-    def rule(*types: Tensor) -> Tensor:
-        for kind in types:
-            if kind.dtype != "bool":
-                raise ShapeError(
-                    f"{name} takes truth values, but {kind} is not bool", hint="compare first, as in x > 0"
-                )
-        return Tensor(broadcast(name, *types), "bool")
-
-    return rule
-
-
-_maximum = binary(
-    "maximum", "({0} > {1} || {0} != {0} ? {0} : {1})", lambda g, result, a, b: _share_vjp(g, a, b, (a, b))
-)
-
-_minimum = binary(
-    "minimum", "({0} < {1} || {0} != {0} ? {0} : {1})", lambda g, result, a, b: _share_vjp(g, a, b, (b, a))
-)
-
-_greater = binary("greater", "({0} > {1})", rule=two_operands("greater", arithmetic, "bool"))
-
-_greater_equal = binary(
-    "greater_equal", "({0} >= {1})", rule=two_operands("greater_equal", arithmetic, "bool")
-)
-
-_equal = binary("equal", "({0} == {1})", rule=two_operands("equal", lambda name, kind: kind, "bool"))
-
-_where = register(
-    Primitive(
-        "where",
-        _where_rule,
-        lambda xp: lambda condition, a, b, out=None: put(xp.where(condition, a, b), out),
-        lambda g, result, condition, a, b: (
-            None,
-            sum_to(where(condition, g, 0), a.shape),
-            sum_to(where(condition, 0, g), b.shape),
-        ),
-        elementwise=True,
-        c="({0} ? {1} : {2})",
-    )
-)
-
-_clip = register(Primitive("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True))
-
-_and = binary("logical_and", "({0} && {1})", rule=_logical_rule("logical_and"))
-
-_or = binary("logical_or", "({0} || {1})", rule=_logical_rule("logical_or"))
-
-_not = register(
-    Primitive("logical_not", _logical_rule("logical_not"), ufunc("logical_not"), elementwise=True, c="(!{0})")
-)

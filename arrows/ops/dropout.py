@@ -18,7 +18,7 @@ from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, Types, get
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
-from arrows.ops.splitmix import GOLDEN, hashed
+from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 

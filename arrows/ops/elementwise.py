@@ -9,24 +9,16 @@ from arrows.ops.arrays import ArrayModule, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.erf_kernel import erf_kernel
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import (
-    Gradients,
-    HasRows,
-    Kernel,
-    Primitive,
-    ShapeRule,
-    SumRows,
-    SumRun,
-    Types,
-    Vjp,
-    no_gradient,
-    register,
-)
-from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand, two_operands
+from arrows.ops.primitive import Gradients, HasRows, Primitive, SumRun, Types, register
+from arrows.ops.shape_rules import arithmetic, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
+
+_add = elementwise(
+    "add", lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), c="{0} + {1}", additive=True
+)
 
 
 def add(a: Operand, b: Operand) -> TensorLike:
@@ -39,6 +31,14 @@ def add(a: Operand, b: Operand) -> TensorLike:
     return bind(_add, a, b)
 
 
+_subtract = elementwise(
+    "subtract",
+    lambda g, result, a, b: (sum_to(g, a.shape), negative(sum_to(g, b.shape))),
+    c="{0} - {1}",
+    additive=True,
+)
+
+
 def subtract(a: Operand, b: Operand) -> TensorLike:
     """Difference of two tensors.
 
@@ -47,6 +47,23 @@ def subtract(a: Operand, b: Operand) -> TensorLike:
     [0.0, -1.0]
     """
     return bind(_subtract, a, b)
+
+
+def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
+    """Sums a * b over the rows without making the product, as the gradient of a gain needs it."""
+    a, b = types
+    if has_rows != (True, True) or a.shape != b.shape or a.ndim != 1:
+        return None
+
+    return lambda a, b, out=None: sum_products(xp, a, b, out)
+
+
+_multiply = elementwise(
+    "multiply",
+    lambda g, result, a, b: (sum_to(g * b, a.shape), sum_to(g * a, b.shape)),
+    c="{0} * {1}",
+    sum_rows=_multiply_sum_rows,
+)
 
 
 def multiply(a: Operand, b: Operand) -> TensorLike:
@@ -59,6 +76,14 @@ def multiply(a: Operand, b: Operand) -> TensorLike:
     return bind(_multiply, a, b)
 
 
+def _divide_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
+    ga = g / b
+    return sum_to(ga, a.shape), sum_to(negative(ga * result), b.shape)
+
+
+_divide = elementwise("divide", _divide_vjp, floating, c="{0} / {1}")
+
+
 def divide(a: Operand, b: Operand) -> TensorLike:
     """Quotient of floating tensors, element by element.
 
@@ -69,6 +94,9 @@ def divide(a: Operand, b: Operand) -> TensorLike:
     return bind(_divide, a, b)
 
 
+_negative = elementwise("negative", lambda g, result, x: (negative(g),), c="-{0}", additive=True)
+
+
 def negative(x: Operand) -> TensorLike:
     """-x.
 
@@ -77,6 +105,40 @@ def negative(x: Operand) -> TensorLike:
     [-1, 2]
     """
     return bind(_negative, x)
+
+
+def _power_of_number(base: float, exponent: Operand) -> TensorLike:
+    if not 0 < base < inf:
+        raise ShapeError(
+            f"power: a number to the power of a tensor is above 0 and finite, and this one is {base}"
+        )
+    if isinstance(exponent, TensorLike):
+        floating("power", exponent.type)
+    return exp(multiply(exponent, math_log(base)))
+
+
+def _power_vjp(g: TensorLike, result: TensorLike, x: TensorLike, exponent: float) -> Gradients:
+    return (g * (power(x, exponent - 1) * exponent) if exponent else None,)
+
+
+def _power_rule(x: Tensor, exponent: float) -> Tensor:
+    arithmetic("power", x)
+    if not x.floating and (exponent < 0 or not isinstance(exponent, int)):
+        raise ShapeError(
+            f"power: {x} takes whole exponents >= 0, got {exponent}", hint='cast it: x.cast("float32")'
+        )
+    return x
+
+
+_power = register(
+    Primitive(
+        "power",
+        _power_rule,
+        lambda xp, exponent: lambda x, out=None: xp.power(x, exponent, out=out),
+        _power_vjp,
+        elementwise=True,
+    )
+)
 
 
 def power(x: Operand, exponent: Operand) -> TensorLike:
@@ -109,14 +171,7 @@ def power(x: Operand, exponent: Operand) -> TensorLike:
     return bind(_power, x, exponent=exponent)
 
 
-def _power_of_number(base: float, exponent: Operand) -> TensorLike:
-    if not 0 < base < inf:
-        raise ShapeError(
-            f"power: a number to the power of a tensor is above 0 and finite, and this one is {base}"
-        )
-    if isinstance(exponent, TensorLike):
-        floating("power", exponent.type)
-    return exp(multiply(exponent, math_log(base)))
+_exp = elementwise("exp", lambda g, result, x: (g * result,), floating, c="exp{f}({0})")
 
 
 def exp(x: Operand) -> TensorLike:
@@ -129,6 +184,9 @@ def exp(x: Operand) -> TensorLike:
     return bind(_exp, x)
 
 
+_log = elementwise("log", lambda g, result, x: (g / x,), floating, c="log{f}({0})")
+
+
 def log(x: Operand) -> TensorLike:
     """Natural logarithm.
 
@@ -137,6 +195,9 @@ def log(x: Operand) -> TensorLike:
     [0.0]
     """
     return bind(_log, x)
+
+
+_sqrt = elementwise("sqrt", lambda g, result, x: (g / (result * 2),), floating, c="sqrt{f}({0})")
 
 
 def sqrt(x: Operand) -> TensorLike:
@@ -149,6 +210,9 @@ def sqrt(x: Operand) -> TensorLike:
     return bind(_sqrt, x)
 
 
+_square = elementwise("square", lambda g, result, x: (g * (x * 2),), c="{0} * {0}")
+
+
 def square(x: Operand) -> TensorLike:
     """x * x.
 
@@ -157,6 +221,9 @@ def square(x: Operand) -> TensorLike:
     [9.0]
     """
     return bind(_square, x)
+
+
+_abs = elementwise("abs", lambda g, result, x: (g * sign(x),), kernel=ufunc("absolute"))
 
 
 def abs(x: Operand) -> TensorLike:
@@ -169,6 +236,9 @@ def abs(x: Operand) -> TensorLike:
     return bind(_abs, x)
 
 
+_sign = elementwise("sign", c="({0} > 0 ? 1 : {0} < 0 ? -1 : {0})")
+
+
 def sign(x: Operand) -> TensorLike:
     """-1, 0 or 1; no gradient passes.
 
@@ -177,6 +247,9 @@ def sign(x: Operand) -> TensorLike:
     [-1.0, 0.0, 1.0]
     """
     return bind(_sign, x)
+
+
+_expm1 = elementwise("expm1", lambda g, result, x: (g * (result + 1),), floating, c="expm1{f}({0})")
 
 
 def expm1(x: Operand) -> TensorLike:
@@ -189,6 +262,9 @@ def expm1(x: Operand) -> TensorLike:
     return bind(_expm1, x)
 
 
+_log1p = elementwise("log1p", lambda g, result, x: (g / (x + 1),), floating, c="log1p{f}({0})")
+
+
 def log1p(x: Operand) -> TensorLike:
     """log(1 + x), exact near zero.
 
@@ -197,6 +273,9 @@ def log1p(x: Operand) -> TensorLike:
     [0.0]
     """
     return bind(_log1p, x)
+
+
+_sin = elementwise("sin", lambda g, result, x: (g * cos(x),), floating, c="sin{f}({0})")
 
 
 def sin(x: Operand) -> TensorLike:
@@ -209,6 +288,9 @@ def sin(x: Operand) -> TensorLike:
     return bind(_sin, x)
 
 
+_cos = elementwise("cos", lambda g, result, x: (negative(g * sin(x)),), floating, c="cos{f}({0})")
+
+
 def cos(x: Operand) -> TensorLike:
     """Cosine, of radians.
 
@@ -217,6 +299,15 @@ def cos(x: Operand) -> TensorLike:
     [1.0]
     """
     return bind(_cos, x)
+
+
+_erf = elementwise(
+    "erf",
+    lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),),
+    floating,
+    c="erf{f}({0})",
+    kernel=erf_kernel,
+)
 
 
 def erf(x: Operand) -> TensorLike:
@@ -230,126 +321,3 @@ def erf(x: Operand) -> TensorLike:
     [0.0, 0.842701]
     """
     return bind(_erf, x)
-
-
-def binary(
-    name: str,
-    c: str | None,
-    vjp: Vjp = no_gradient,
-    rule: ShapeRule | None = None,
-    *,
-    function: str | None = None,
-    additive: bool = False,
-    sum_rows: SumRows | None = None,
-) -> Primitive:
-    """Registers an element-wise primitive of two operands, whose kernel is NumPy's `function` or its name."""
-    rule = rule or two_operands(name, arithmetic)
-    kernel = ufunc(function or name)
-    return register(
-        Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows, c=c)
-    )
-
-
-def unary(
-    name: str,
-    vjp: Vjp = no_gradient,
-    check: Check = floating,
-    *,
-    kernel: Kernel | None = None,
-    c: str | None = "",
-    additive: bool = False,
-) -> Primitive:
-    """Registers an element-wise primitive of one operand.
-
-    Its kernel is NumPy's function of the name, and its C is C's function of the name; or both are given.
-    """
-    assert kernel is None or c != "", f"give c= for {name!r}, too: its C, or None where it has none"
-    rule, kernel, c = one_operand(name, check), kernel or ufunc(name), f"{name}{{f}}({{0}})" if c == "" else c
-    return register(Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, c=c))
-
-
-def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
-    """Sums a * b over the rows without making the product, as the gradient of a gain needs it."""
-    a, b = types
-    if has_rows != (True, True) or a.shape != b.shape or a.ndim != 1:
-        return None
-
-    return lambda a, b, out=None: sum_products(xp, a, b, out)
-
-
-def _divide_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
-    ga = g / b
-    return sum_to(ga, a.shape), sum_to(negative(ga * result), b.shape)
-
-
-def _power_vjp(g: TensorLike, result: TensorLike, x: TensorLike, exponent: float) -> Gradients:
-    return (g * (power(x, exponent - 1) * exponent) if exponent else None,)
-
-
-def _power_rule(x: Tensor, exponent: float) -> Tensor:
-    arithmetic("power", x)
-    if not x.floating and (exponent < 0 or not isinstance(exponent, int)):
-        raise ShapeError(
-            f"power: {x} takes whole exponents >= 0, got {exponent}", hint='cast it: x.cast("float32")'
-        )
-    return x
-
-
-_add = binary(
-    "add", "{0} + {1}", lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), additive=True
-)
-
-_subtract = binary(
-    "subtract",
-    "{0} - {1}",
-    lambda g, result, a, b: (sum_to(g, a.shape), negative(sum_to(g, b.shape))),
-    additive=True,
-)
-
-_multiply = binary(
-    "multiply",
-    "{0} * {1}",
-    lambda g, result, a, b: (sum_to(g * b, a.shape), sum_to(g * a, b.shape)),
-    sum_rows=_multiply_sum_rows,
-)
-
-_divide = binary("divide", "{0} / {1}", _divide_vjp, two_operands("divide", floating))
-
-_negative = unary("negative", lambda g, result, x: (negative(g),), arithmetic, c="-{0}", additive=True)
-
-_abs = unary("abs", lambda g, result, x: (g * sign(x),), arithmetic, kernel=ufunc("absolute"), c=None)
-
-_sign = unary("sign", check=arithmetic, c="({0} > 0 ? 1 : {0} < 0 ? -1 : {0})")
-
-_square = unary("square", lambda g, result, x: (g * (x * 2),), arithmetic, c="{0} * {0}")
-
-_exp = unary("exp", lambda g, result, x: (g * result,))
-
-_log = unary("log", lambda g, result, x: (g / x,))
-
-_sqrt = unary("sqrt", lambda g, result, x: (g / (result * 2),))
-
-_power = register(
-    Primitive(
-        "power",
-        _power_rule,
-        lambda xp, exponent: lambda x, out=None: xp.power(x, exponent, out=out),
-        _power_vjp,
-        elementwise=True,
-    )
-)
-
-_expm1 = unary("expm1", lambda g, result, x: (g * (result + 1),))
-
-_log1p = unary("log1p", lambda g, result, x: (g / (x + 1),))
-
-_sin = unary("sin", lambda g, result, x: (g * cos(x),))
-
-_cos = unary("cos", lambda g, result, x: (negative(g * sin(x)),))
-
-_erf = unary(
-    "erf",
-    lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),),
-    kernel=erf_kernel,
-    c="erf{f}({0})",
-)

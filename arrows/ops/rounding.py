@@ -8,12 +8,22 @@ import numpy as np
 
 from arrows.ops.arrays import Array, put, ufunc
 from arrows.ops.bind import bind
-from arrows.ops.elementwise import binary, multiply, negative, unary
+from arrows.ops.elementwise import multiply, negative
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Primitive, register
-from arrows.ops.shape_rules import floating, one_operand
+from arrows.ops.shape_rules import checked, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
+
+
+def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
+    """What a primitive gives; integers are whole already."""
+    x = x if isinstance(x, TensorLike) else constant(x)
+    integral = np.dtype(x.dtype).kind in "iu"
+    return cast("TensorLike", x) if integral else bind(primitive, x)
+
+
+_floor = elementwise("floor", check=floating, c="floor{f}({0})")
 
 
 def floor(x: Operand) -> TensorLike:
@@ -28,6 +38,9 @@ def floor(x: Operand) -> TensorLike:
     return _rounded(_floor, x)
 
 
+_round = elementwise("round", check=floating, c="rint{f}({0})", kernel=ufunc("rint"))
+
+
 def round(x: Operand) -> TensorLike:
     """The nearest whole number, in the same element type; halves go to the even one, as in NumPy and PyTorch.
 
@@ -39,6 +52,15 @@ def round(x: Operand) -> TensorLike:
     [0.0, 2.0, -1.0]
     """
     return _rounded(_round, x)
+
+
+def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
+    # (a - a % b) / b is whole but for its rounding.
+    quotients = multiply(g, round((a - result) / b))
+    return sum_to(g, a.shape), negative(sum_to(quotients, b.shape))
+
+
+_mod = elementwise("mod", _mod_vjp, kernel=ufunc("remainder"))
 
 
 def mod(a: Operand, b: Operand) -> TensorLike:
@@ -57,6 +79,9 @@ def mod(a: Operand, b: Operand) -> TensorLike:
     return bind(_mod, a, b)
 
 
+_floor_divide = elementwise("floor_divide")
+
+
 def floor_divide(a: Operand, b: Operand) -> TensorLike:
     """The quotient rounded down, `a // b`, so that `a` is `a // b * b + a % b`; no gradient passes.
 
@@ -71,6 +96,15 @@ def floor_divide(a: Operand, b: Operand) -> TensorLike:
     return bind(_floor_divide, a, b)
 
 
+def _unchanged(x: Array, out: Array | None = None) -> Array:
+    return put(x, out)
+
+
+_stop_gradient = register(
+    Primitive("stop_gradient", checked("stop_gradient", floating), lambda xp: _unchanged, view=True)
+)
+
+
 def stop_gradient(x: Operand) -> TensorLike:
     """x itself, through which no gradient passes: `detach` in PyTorch.
 
@@ -83,33 +117,3 @@ def stop_gradient(x: Operand) -> TensorLike:
     if isinstance(x, TensorLike) and not x.type.floating:
         return x
     return bind(_stop_gradient, x)
-
-
-def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
-    """What a primitive gives; integers are whole already."""
-    x = x if isinstance(x, TensorLike) else constant(x)
-    integral = np.dtype(x.dtype).kind in "iu"
-    return cast("TensorLike", x) if integral else bind(primitive, x)
-
-
-def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
-    # (a - a % b) / b is whole but for its rounding.
-    quotients = multiply(g, round((a - result) / b))
-    return sum_to(g, a.shape), negative(sum_to(quotients, b.shape))
-
-
-def _unchanged(x: Array, out: Array | None = None) -> Array:
-    return put(x, out)
-
-
-_floor = unary("floor")
-
-_round = unary("round", kernel=ufunc("rint"), c="rint{f}({0})")
-
-_mod = binary("mod", None, _mod_vjp, function="remainder")
-
-_floor_divide = binary("floor_divide", None)
-
-_stop_gradient = register(
-    Primitive("stop_gradient", one_operand("stop_gradient", floating), lambda xp: _unchanged, view=True)
-)

@@ -17,7 +17,7 @@ from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, lift_rows, register
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import Check, arithmetic, floating, one_operand
+from arrows.ops.shape_rules import Check, arithmetic, checked, floating
 from arrows.ops.shaping import cast
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
@@ -220,7 +220,7 @@ def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
 
 
 def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
-    rule = one_operand(name, check)
+    rule = checked(name, check)
     return register(Primitive(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses))
 
 

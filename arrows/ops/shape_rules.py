@@ -6,8 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import index as as_int
 from typing import SupportsIndex, TypeAlias
 
+from arrows.ops.arrays import ufunc
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import ShapeRule
+from arrows.ops.primitive import Kernel, Primitive, ShapeRule, SumRows, Vjp, no_gradient, register
 from arrows.typesys.dtypes import wider_dtype
 from arrows.typesys.types import Tensor
 
@@ -73,26 +74,53 @@ def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def one_operand(name: str, check: Check) -> ShapeRule:
-    """The rule of an element-wise function of one operand: its own type, if that passes the check."""
+def truth(name: str, kind: Tensor) -> Tensor:
+    """The type, if its elements are truth values; else a ShapeError that says so."""
+    if kind.dtype != "bool":
+        raise ShapeError(
+            f"{name} takes truth values, but {kind} is not bool", hint="compare first, as in x > 0"
+        )
+    return kind
 
-    def rule(x: Tensor, **attributes: Hashable) -> Tensor:
-        return check(name, x)
 
-    return rule
+def checked(name: str, check: Check, dtype: str | None = None) -> ShapeRule:
+    """The rule of an element-wise function: operands that pass a check, of one element type.
 
+    Its shapes broadcast; the result has the element type of the operands, or `dtype`.
+    """
 
-def two_operands(name: str, check: Check, dtype: str | None = None) -> ShapeRule:
-    """The rule of an element-wise function of two operands: one element type, shapes that broadcast."""
-
-    def rule(a: Tensor, b: Tensor) -> Tensor:
-        common = same_dtype(name, a, b)
-        check(name, a)
-        shape = broadcast(name, a, b)
+    def rule(*types: Tensor, **attributes: Hashable) -> Tensor:
+        for kind in types:
+            check(name, kind)
+        first = types[0]
+        if len(types) == 1:
+            return first
+        common, shape = same_dtype(name, *types), broadcast(name, *types)
         # Reuse the operand's type where the result has the same, so that a trace makes few types.
-        return a if dtype is None and shape == a.shape else Tensor(shape, dtype or common)
+        return first if dtype is None and shape == first.shape else Tensor(shape, dtype or common)
 
     return rule
+
+
+def elementwise(
+    name: str,
+    vjp: Vjp = no_gradient,
+    check: Check = arithmetic,
+    *,
+    c: str | None = None,
+    kernel: Kernel | None = None,
+    dtype: str | None = None,
+    additive: bool = False,
+    sum_rows: SumRows | None = None,
+) -> Primitive:
+    """Registers an element-wise primitive, whose rule is `checked`.
+
+    Its kernel is NumPy's function of the name, unless another one is given.
+    """
+    rule, kernel = checked(name, check, dtype), kernel or ufunc(name)
+    return register(
+        Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows, c=c)
+    )
 
 
 def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
