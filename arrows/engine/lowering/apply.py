@@ -21,7 +21,7 @@ from arrows.engine.lowering.symbols import (
     columns,
     template,
 )
-from arrows.engine.values import Recursion, each, trampoline
+from arrows.engine.values import Recursion, each, recursive, trampoline
 from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
@@ -35,18 +35,15 @@ def emit_constant(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Sym
     return constant(writer, typed.output, typed.form.value)
 
 
-def constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -> Symbol:
+@recursive
+def constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -> Recursion[Symbol]:
     """A constant of the expression; None means zeros."""
-    return trampoline(_constant(writer, type, value))
-
-
-def _constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) -> Recursion[Symbol]:
     match type:
         case T.Tensor():
             number, place = writer.sites.constant(type, value)
             return TensorSymbol(f"@C{number}@", place, number)
         case T.Tuple(items=items):
-            parts = yield each(_constant(writer, item, None) for item in items)
+            parts = yield each(constant.call(writer, item, None) for item in items)
             return TupleSymbol(tuple(parts))
         case T.Sequence(element=element):
             return ListSymbol("[]", template(element, writer.flow))
@@ -194,6 +191,7 @@ def _results(
     leaves = deque(results)
     counts: Counter[int] = Counter()  # by site, the outputs that have a symbol
 
+    @recursive
     def build(type: T.Type) -> Recursion[Symbol]:
         match type:
             case T.Tensor():
@@ -207,10 +205,10 @@ def _results(
                     code = f"({first} + {output})" if output else first
                 return TensorSymbol(code, writer.sites.place(owner, output))
             case T.Tuple(items=items):
-                return TupleSymbol(tuple((yield each(map(build, items)))))
+                return TupleSymbol(tuple((yield each(map(build.call, items)))))
             case T.Sequence(element=element):
                 domain = leaves[0].rows
-                pattern = yield build(element)
+                pattern = yield build.call(element)
                 start = elements[domain][1]
                 stop = f"{start} + {lengths[domain]}"
                 ids = writer.assign("l", f"[{writer.pack(pattern)} for j in range({start}, {stop})]")
@@ -218,7 +216,7 @@ def _results(
             case _:
                 raise AssertionError("an operation gives tensors")
 
-    return trampoline(build(typed.output))
+    return build(typed.output)
 
 
 def emit_metric(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:

@@ -6,7 +6,7 @@ expression holds the value, and which place of `FlowGraph` says where it may com
 (`bare`) is a *pattern*: it carries only the places, for what is stored in lists and handed between functions.
 
 Types may nest as deep as expressions do, so every function here that follows their structure keeps a stack of
-its own or is run by `trampoline`.
+its own or is `recursive`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from arrows.engine.lowering.sites import FlowGraph
-from arrows.engine.values import Recursion, each, trampoline
+from arrows.engine.values import Recursion, each, recursive
 from arrows.typesys import types as T
 
 
@@ -72,61 +72,52 @@ Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol | EndlessSymbol 
 VOID = VoidSymbol()
 
 
-def template(type: T.Type, flow: FlowGraph) -> Symbol:
+@recursive
+def template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
     """Returns a pattern for values of a type, with fresh places that nothing reaches yet."""
-    return trampoline(_template(type, flow))
-
-
-def _template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
     match type:
         case T.Tensor():
             return TensorSymbol("", flow.join())
         case T.Tuple(items=items):
-            return TupleSymbol(tuple((yield each(_template(item, flow) for item in items))))
+            return TupleSymbol(tuple((yield each(template.call(item, flow) for item in items))))
         case T.Sequence(element=element):
-            return ListSymbol("", (yield _template(element, flow)))
+            return ListSymbol("", (yield template.call(element, flow)))
         case T.Broadcast(element=element):
-            return EndlessSymbol((yield _template(element, flow)))
+            return EndlessSymbol((yield template.call(element, flow)))
         case T.Void():
             return VOID
         case _:
             return ObjectSymbol("")
 
 
-def bare(symbol: Symbol) -> Symbol:
+@recursive
+def bare(symbol: Symbol) -> Recursion[Symbol]:
     """Returns the pattern of a symbol: without code, but for constants, whose code is a literal."""
-    return trampoline(_bare(symbol))
-
-
-def _bare(symbol: Symbol) -> Recursion[Symbol]:
     match symbol:
         case TensorSymbol(place=place, constant=None):
             return TensorSymbol("", place)
         case TupleSymbol(items=items):
-            return TupleSymbol(tuple((yield each(map(_bare, items)))))
+            return TupleSymbol(tuple((yield each(map(bare.call, items)))))
         case ListSymbol(element=element):
             return ListSymbol("", element)
         case EndlessSymbol(element=element):
-            return EndlessSymbol((yield _bare(element)))
+            return EndlessSymbol((yield bare.call(element)))
         case ObjectSymbol():
             return ObjectSymbol("")
         case TensorSymbol() | VoidSymbol():
             return symbol
 
 
-def viewed(pattern: Symbol, wanted: T.Type) -> Symbol:
+@recursive
+def viewed(pattern: Symbol, wanted: T.Type) -> Recursion[Symbol]:
     """Returns a pattern as ``wanted``: in the written code a tuple of objects already is one object."""
-    return trampoline(_viewed(pattern, wanted))
-
-
-def _viewed(pattern: Symbol, wanted: T.Type) -> Recursion[Symbol]:
     match wanted, pattern:
         case T.Input(), _:
             return ObjectSymbol("")
         case T.Tuple(items=items), TupleSymbol(items=symbols):
-            return TupleSymbol(tuple((yield each(map(_viewed, symbols, items)))))
+            return TupleSymbol(tuple((yield each(map(viewed.call, symbols, items)))))
         case T.Sequence(element=element), ListSymbol(element=inner):
-            return ListSymbol("", (yield _viewed(inner, element)))
+            return ListSymbol("", (yield viewed.call(inner, element)))
         case _:
             return pattern
 

@@ -19,6 +19,7 @@ from arrows.engine.values import (
     drawing_occurrences,
     each,
     make_tuple,
+    recursive,
     trampoline,
 )
 from arrows.inference import Typed
@@ -118,7 +119,7 @@ class ArraySemantics(Semantics):
             returned = form.function(*arguments)
             leaves, _ = collect(returned, self.evaluation, form.label)
         own_leaves = iter([self._of_node(leaf) for leaf in leaves])
-        return trampoline(_rebuild(typed.output, own_leaves, self.evaluation))
+        return _rebuild(typed.output, own_leaves, self.evaluation)
 
     def _draw_key(self, typed: Typed) -> int:
         """The key of this visit of an occurrence that draws."""
@@ -168,12 +169,13 @@ class ArraySemantics(Semantics):
         self.tapped.append((typed.form, typed.input, value))
 
 
+@recursive
 def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: EagerEvaluation) -> Recursion[Any]:
     """What a function returned, from its tensor leaves; the rows of a sequence become a list."""
     if isinstance(output, T.Tensor):
         return next(leaves)
     if isinstance(output, T.Tuple):
-        return tuple((yield each(_rebuild(item, leaves, evaluation) for item in output.items)))
+        return tuple((yield each(_rebuild.call(item, leaves, evaluation) for item in output.items)))
     assert isinstance(output, T.Sequence)
     return (yield _rebuild_elements(output.element, leaves, evaluation))
 
@@ -188,19 +190,16 @@ def _rebuild_elements(
     return list(zip(*columns, strict=True))
 
 
-def unwrap(output: T.Type, value: object) -> Any:
+@recursive
+def unwrap(output: T.Type, value: Any) -> Recursion[Any]:
     """A value of the walk as users see it: arrays instead of recorded values, tuples with their keys."""
-    return trampoline(_unwrap(output, value))
-
-
-def _unwrap(output: T.Type, value: Any) -> Recursion[Any]:
     if isinstance(output, T.Tensor):
         return value.array
     if isinstance(output, T.Tuple):
-        items = yield each(_unwrap(type, item) for type, item in zip(output.items, value, strict=True))
+        items = yield each(unwrap.call(type, item) for type, item in zip(output.items, value, strict=True))
         return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
-        return (yield each(_unwrap(output.element, item) for item in value))
+        return (yield each(unwrap.call(output.element, item) for item in value))
     if isinstance(value, Endless) and isinstance(output, T.Broadcast):
-        return Endless((yield _unwrap(output.element, value.element)))
+        return Endless((yield unwrap.call(output.element, value.element)))
     return value

@@ -10,7 +10,7 @@ from typing import Any
 from arrows.engine.reference.evaluation import evaluate
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Semantics, UsedUp
-from arrows.engine.values import IteratorReplay, Recursion, convert, each, trampoline
+from arrows.engine.values import IteratorReplay, Recursion, convert, each, recursive
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import HostArray
@@ -78,7 +78,7 @@ class LengthSemantics(Semantics):
     """A tensor is None; sequences have their lengths, since these decide what runs."""
 
     def constant(self, typed: Typed) -> Any:
-        return trampoline(_empty(typed.output))
+        return _empty(typed.output)
 
     def read(self, typed: Typed, leaf: object) -> None:
         assert isinstance(typed.output, T.Tensor)
@@ -88,36 +88,39 @@ class LengthSemantics(Semantics):
         if not isinstance(typed.output, (T.Tuple, T.Sequence)):
             return None
         assert typed.trace is not None
-        lengths = trampoline(_lengths(typed.input, value))
+        lengths = _lengths(typed.input, value)
         levels = iter([var.rows for var in typed.trace.results])
-        return trampoline(_result(typed.output, levels, lengths))
+        return _result(typed.output, levels, lengths)
 
 
+@recursive
 def _empty(type: T.Type) -> Recursion[Any]:
     """A value whose sequences have no elements."""
     if isinstance(type, T.Tuple):
-        return tuple((yield each(map(_empty, type.items))))
+        return tuple((yield each(map(_empty.call, type.items))))
     return [] if isinstance(type, T.Sequence) else None
 
 
+@recursive
 def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursion[Any]:
     """What an operation returns; `levels` says for each tensor leaf of the result to which of the input's
     sequences, whose `lengths` there are, its rows belong."""
     if isinstance(type, T.Tuple):
-        return tuple((yield each(_result(item, levels, lengths) for item in type.items)))
+        return tuple((yield each(_result.call(item, levels, lengths) for item in type.items)))
     if isinstance(type, T.Sequence):
         level, *_ = [next(levels) for _ in T.leaves(type.element)]
-        return [(yield _empty(type.element))] * lengths[level]
+        return [(yield _empty.call(type.element))] * lengths[level]
     next(levels)
     return None
 
 
-def _lengths(type: T.Type, value: Any) -> Recursion[list[int]]:
+def _lengths(type: T.Type, value: Any) -> list[int]:
     """The lengths of all sequences in an operation's input, which has none inside another."""
-    if isinstance(type, T.Sequence):
-        return [len(value)]
-    lengths: list[int] = []
-    if isinstance(type, T.Tuple):
-        for item, part in zip(type.items, value, strict=True):
-            lengths += yield _lengths(item, part)
+    lengths, todo = [], [(type, value)]
+    while todo:
+        type, value = todo.pop()
+        if isinstance(type, T.Sequence):
+            lengths.append(len(value))
+        elif isinstance(type, T.Tuple):
+            todo += reversed(list(zip(type.items, value, strict=True)))
     return lengths

@@ -2,8 +2,8 @@
 
 `convert` reads the tensors of an example, `nth` and `IteratorReplay` the elements of its containers, and
 `ExamplePath` says in errors where in the example a value stands.  A model returns arrays, tuples with keys
-(`Labelled`) and `Ragged`s.  `trampoline` runs recursive functions over examples and results, since data may
-be deeper than the interpreter's stack.
+(`Labelled`) and `Ragged`s.  `recursive` functions over examples and results have a stack of their
+own, since data may be deeper than the interpreter's.
 """
 
 from arrows.engine.values.containers import (
@@ -31,12 +31,12 @@ from arrows.engine.values.results import (
     collate,
     get_row,
     make_tuple,
+    rows_of,
     to_numpy,
     unflatten,
 )
-from arrows.engine.values.rows import rows_of
+from arrows.engine.values.structure import Recursion, each, recursive, trampoline
 from arrows.engine.values.tensor_leaf import LeafError, convert, convert_many
-from arrows.engine.values.trampoline import Recursion, each, trampoline
 
 __all__ = [
     "OPTIONAL",
@@ -69,6 +69,7 @@ __all__ = [
     "make_tuple",
     "next_words",
     "nth",
+    "recursive",
     "rows_of",
     "to_numpy",
     "trampoline",

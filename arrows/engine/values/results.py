@@ -6,7 +6,7 @@ A result has the structure of the block's output type with a batch in front: a `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Any, NoReturn, Self, SupportsIndex, overload
@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Self, SupportsIndex, overload
 import numpy as np
 
 from arrows.engine.device import host_array
-from arrows.engine.values.trampoline import Recursion, each, trampoline
+from arrows.engine.values.structure import Recursion, each, recursive
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -116,7 +116,7 @@ class Ragged:
             if step != 1:
                 raise IndexError(f"sequences are sliced one after the other, not by steps of {step}")
             offsets = self.offsets[first : max(first, last) + 1]
-            values = trampoline(_slice_rows(self.values, int(offsets[0]), int(offsets[-1])))
+            values = _slice_rows(self.values, int(offsets[0]), int(offsets[-1]))
             return Ragged(values, offsets - offsets[0])
         if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
             raise TypeError(
@@ -126,14 +126,14 @@ class Ragged:
         if not -n <= i < n:
             raise IndexError(f"no sequence {i} among {n}")
         i %= n
-        return trampoline(_slice_rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1])))
+        return _slice_rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def tolist(self) -> list[Any]:
         """For each sequence the list of its elements, nested, with Python numbers (brought to the host)."""
-        return trampoline(_tolist(self, len(self)))
+        return _tolist(self, len(self))
 
     def to_dense(self) -> Array:
         """The sequences as one array ``[n, length, ...]``, without a copy where the device's arrays allow it.
@@ -181,16 +181,22 @@ class Ragged:
         return f"Ragged({text} in {len(self)} sequences)"
 
 
-def get_row(result: object, i: int) -> Any:
+@recursive
+def get_row(part: Any, i: int) -> Recursion[Any]:
     """Row `i` of every part of a result: an array, a tuple of such, the elements of a sequence, or None.
 
     >>> get_row((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
     (np.int64(1), array([2]))
     """
-    return trampoline(_get_row(result, i))
+    if part is None:
+        return None
+    if isinstance(part, tuple):
+        return make_tuple((yield each(get_row.call(item, i) for item in part)), _labels(part))
+    return part[i]
 
 
-def to_numpy(result: object) -> Any:
+@recursive
+def to_numpy(result: Any) -> Recursion[Any]:
     """The same structure with every array brought down to the host.
 
     Args:
@@ -207,7 +213,18 @@ def to_numpy(result: object) -> Any:
     >>> to_numpy({"loss": get_device("fake").to_device(np.ones(2))})
     {'loss': array([1., 1.])}
     """
-    return trampoline(_map(result, host_array))
+    if result is None:
+        return None
+    if isinstance(result, (tuple, list)):
+        items = yield each(map(to_numpy.call, result))
+        return items if isinstance(result, list) else make_tuple(items, _labels(result))
+    if isinstance(result, dict):
+        return dict(zip(result, (yield each(map(to_numpy.call, result.values()))), strict=True))
+    if isinstance(result, Ragged):
+        return Ragged((yield to_numpy.call(result.values)), result.offsets)
+    if isinstance(result, RowSparse):
+        return RowSparse(host_array(result.rows), host_array(result.values), result.shape, result.distinct)
+    return host_array(result)
 
 
 def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[HostArray]) -> Any:
@@ -218,10 +235,11 @@ def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[
     >>> unflatten(pairs, [np.array([1.0, 2.0])], [np.array([0, 2, 2])]).tolist()
     [[(1.0, None), (2.0, None)], []]
     """
-    return trampoline(_unflatten(output, iter(arrays), iter(offsets)))
+    return _unflatten(output, iter(arrays), iter(offsets))
 
 
-def collate(output: T.Type, values: list[Any]) -> Any:
+@recursive
+def collate(output: T.Type, values: list[Any]) -> Recursion[Any]:
     """A batched result of type `output` from the results of its examples, as the reference gives them.
 
     >>> collate(T.Sequence(T.Tensor(())), [[np.float32(1)], []]).tolist()
@@ -229,7 +247,58 @@ def collate(output: T.Type, values: list[Any]) -> Any:
     >>> collate(T.Tuple([T.Tensor(()), T.Tensor(())], (1, 0)), [Labelled((5.0, 6.0), (1, 0))])
     (1: array([5.]), 0: array([6.]))
     """
-    return trampoline(_collate(output, values))
+    if isinstance(output, T.Tensor):
+        return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
+    if isinstance(output, T.Tuple):
+        # Tuples are read by position: a key may be a number too.
+        columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in output.items]
+        items = yield each(map(collate.call, output.items, columns))
+        return make_tuple(items, output.labels)
+    if isinstance(output, T.Sequence):
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum([len(value) for value in values], out=offsets[1:])
+        return Ragged((yield collate.call(output.element, list(chain.from_iterable(values)))), offsets)
+    if not isinstance(output, T.Void):
+        raise TypeError(f"a model cannot hand out {output}")
+    return None
+
+
+@recursive
+def rows_of(part: object, count: int) -> Recursion[list[Any]]:
+    """The rows of a batch's result, on the host, as tables and JSON have them.
+
+    Args:
+        part: a result as a model gives it, or a part of one.
+        count: how many examples the batch has.
+
+    Returns:
+        For each example: a Python number for a scalar, a NumPy array for a tensor with axes, a dict for a
+        tuple whose keys are texts and a plain tuple for any other, for a sequence an array of its elements if
+        these are tensors, else the list of its elements' rows, and None for Void.
+
+    >>> words = Labelled((np.array([0.5, 2.0]), Ragged(np.arange(3), np.array([0, 2, 3]))), ("mean", "words"))
+    >>> rows_of(words, 2)
+    [{'mean': 0.5, 'words': array([0, 1])}, {'mean': 2.0, 'words': array([2])}]
+    """
+    if part is None:
+        return [None] * count
+    if isinstance(part, tuple):
+        columns = yield each(rows_of.call(item, count) for item in part)
+        if isinstance(part, Labelled) and all(isinstance(label, str) for label in part.labels):
+            return [dict(zip(part.labels, row, strict=True)) for row in zip(*columns, strict=True)] or [
+                {}
+            ] * count
+        return list(zip(*columns, strict=True)) or [()] * count
+    if isinstance(part, Ragged):
+        bounds = part.offsets.tolist()
+        values = part.values
+        if values is None or isinstance(values, (tuple, Ragged)):
+            elements = yield rows_of.call(values, bounds[-1])
+        else:
+            elements = host_array(values)
+        return [elements[start:stop] for start, stop in pairwise(bounds)]
+    array = host_array(part)
+    return array.tolist() if array.ndim == 1 else list(array)
 
 
 def make_tuple(items: Iterable[object], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
@@ -241,86 +310,49 @@ def _labels(part: tuple[Any, ...]) -> tuple[Hashable, ...] | None:
     return part.labels if isinstance(part, Labelled) else None
 
 
+@recursive
 def _slice_rows(part: Any, start: int, stop: int) -> Recursion[Any]:
     """Rows `start` to `stop` of a part of a result, as views."""
     if part is None:
         return None
     if isinstance(part, tuple):
-        items = yield each(_slice_rows(item, start, stop) for item in part)
+        items = yield each(_slice_rows.call(item, start, stop) for item in part)
         return make_tuple(items, _labels(part))
     if isinstance(part, Ragged):
         offsets = part.offsets[start : stop + 1]
-        values = yield _slice_rows(part.values, int(offsets[0]), int(offsets[-1]))
+        values = yield _slice_rows.call(part.values, int(offsets[0]), int(offsets[-1]))
         return Ragged(values, offsets - offsets[0])
     return part[start:stop]
 
 
-def _get_row(part: Any, i: int) -> Recursion[Any]:
-    if part is None:
-        return None
-    if isinstance(part, tuple):
-        return make_tuple((yield each(_get_row(item, i) for item in part)), _labels(part))
-    return part[i]
-
-
-def _map(part: object, change: Callable[[object], HostArray]) -> Recursion[object]:
-    if part is None:
-        return None
-    if isinstance(part, (tuple, list)):
-        items = yield each(_map(item, change) for item in part)
-        return items if isinstance(part, list) else make_tuple(items, _labels(part))
-    if isinstance(part, dict):
-        return dict(zip(part, (yield each(_map(item, change) for item in part.values())), strict=True))
-    if isinstance(part, Ragged):
-        return Ragged((yield _map(part.values, change)), part.offsets)
-    if isinstance(part, RowSparse):
-        return RowSparse(change(part.rows), change(part.values), part.shape, part.distinct)
-    return change(part)
-
-
+@recursive
 def _tolist(part: object, n: int) -> Recursion[list[Any]]:
     """The `n` rows of a part as a list of Python objects."""
     if part is None:
         return [None] * n
     if isinstance(part, tuple):
-        columns = yield each(_tolist(item, n) for item in part)
+        columns = yield each(_tolist.call(item, n) for item in part)
         return [make_tuple([column[i] for column in columns], _labels(part)) for i in range(n)]
     if isinstance(part, Ragged):
         bounds = part.offsets.tolist()
-        flat = yield _tolist(part.values, bounds[-1])
+        flat = yield _tolist.call(part.values, bounds[-1])
         return [flat[a:b] for a, b in pairwise(bounds)]
     rows: list[Any] = host_array(part).tolist()
     return rows
 
 
+@recursive
 def _unflatten(
     output: T.Type, arrays: Iterator[Array | None], offsets: Iterator[HostArray]
 ) -> Recursion[object]:
     if isinstance(output, T.Tensor):
         return next(arrays)
     if isinstance(output, T.Tuple):
-        items = yield each(_unflatten(item, arrays, offsets) for item in output.items)
+        items = yield each(_unflatten.call(item, arrays, offsets) for item in output.items)
         return make_tuple(items, output.labels)
     if isinstance(output, T.Sequence):
         own = next(offsets)
-        return Ragged((yield _unflatten(output.element, arrays, offsets)), own)
-    if not isinstance(output, T.Void):
-        raise TypeError(f"a model cannot hand out {output}")
-    return None
-
-
-def _collate(output: T.Type, values: list[Any]) -> Recursion[object]:
-    if isinstance(output, T.Tensor):
-        return np.stack(values) if values else np.empty((0, *output.shape), output.dtype)
-    if isinstance(output, T.Tuple):
-        # Tuples are read by position: a key may be a number too.
-        columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in output.items]
-        items = yield each(map(_collate, output.items, columns))
-        return make_tuple(items, output.labels)
-    if isinstance(output, T.Sequence):
-        offsets = np.zeros(len(values) + 1, np.int64)
-        np.cumsum([len(value) for value in values], out=offsets[1:])
-        return Ragged((yield _collate(output.element, list(chain.from_iterable(values)))), offsets)
+        return Ragged((yield _unflatten.call(output.element, arrays, offsets)), own)
     if not isinstance(output, T.Void):
         raise TypeError(f"a model cannot hand out {output}")
     return None

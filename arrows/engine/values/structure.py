@@ -1,14 +1,38 @@
-"""Recursion without the interpreter's stack: generators that call one another by `yield`."""
+"""Recursion without the interpreter's stack: examples, results and types may be deeper than that.
+
+A recursive function is a generator that yields its calls; `recursive` makes a plain function of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from types import GeneratorType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
+P = ParamSpec("P")
 R = TypeVar("R")
 Recursion: TypeAlias = Generator[Any, Any, R]
 """The body of a recursive function, which yields its calls and returns an `R`."""
+
+
+class recursive(Generic[P, R]):
+    """A function without a limit to recursion, of a generator function that yields its recursive calls.
+
+    Args:
+        call: the generator function; inside of it, and of others, ``yield f.call(x)`` calls this one.
+
+    >>> @recursive
+    ... def depth(tree):
+    ...     return 1 + max((yield each(map(depth.call, tree))), default=0)
+    >>> depth([[], [[]]])
+    3
+    """
+
+    def __init__(self, call: Callable[P, Recursion[R]]) -> None:
+        self.call = call
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        return trampoline(self.call(*arguments, **named))
 
 
 def trampoline(call: Recursion[R]) -> R:
