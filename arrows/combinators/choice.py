@@ -16,7 +16,7 @@ from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Identity, Pipe, spell
+from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
@@ -106,37 +106,21 @@ class Cases(Choice[A, B], Generic[A, K, B]):
         return Cases(self.selector, *_checked(pairs), name=self.name)
 
 
-class CasesAfter(Pipe[Any, Any]):
-    """A `OneOf` with a `pre_block`: its cases see the result of that block, its key sees the input itself."""
-
-    def __init__(self, choice: Choice[Any, Any], pre_block: object, *, name: str | None = None) -> None:
-        before = as_block(pre_block, "the pre_block of a OneOf")
-        key, keys, cases = choice.selector, choice.keys, choice.cases
-        self.keys = keys
-        selector: AnyBlock = key if isinstance(key, Block) else Transform(key)
-        after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in cases)
-        # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
-        choose: AnyBlock = Cases(Pipe(Item(0), selector), keys, after)
-        words: list[Argument] = [
-            _written_key(key),
-            by_key(keys, ([case] for case in cases)),
-            ["pre_block=", before],
-        ]
-        roles = "before", *(["key"] if isinstance(key, Block) else []), *(f"case {key!r}" for key in keys)
-        speaking = [choose] if isinstance(key, Block) else [choose, selector]
-        spell(self, "OneOf", words, (Fan((Identity(), before)), choose), speaking, roles, name)
-
-    def case(self, key: Hashable, block: object) -> CasesAfter:
-        """Returns the same choice with one more case; see `Cases.case`."""
-        both, choose = self.parts
-        assert isinstance(choose, Cases)
-        selector: Key = choose.parts[0].parts[1]
-        if isinstance(selector, Transform) and selector not in self.spelling.blocks:
-            selector = selector.function  # it was given as a function
-        cases = [after.parts[1] for after in choose.cases]
-        pairs = [*zip(self.keys, cases, strict=True), (key, block)]
-        chosen: Cases[Any, Any, Any] = Cases(selector, *_checked(pairs))
-        return CasesAfter(chosen, both.parts[1], name=self.name)
+def _after(
+    pre_block: object, key: Key, keys: tuple[Hashable, ...], cases: tuple[object, ...], name: str | None
+) -> AnyBlock:
+    """Makes a `OneOf` whose cases see the result of `pre_block`, while its key sees the input itself."""
+    before = as_block(pre_block, "the pre_block of a OneOf")
+    plain: Choice[Any, Any] = Cases(key, keys, cases)
+    selector: AnyBlock = key if isinstance(key, Block) else Transform(key)
+    # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
+    after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in plain.cases)
+    choose: AnyBlock = Cases(Pipe(Item(0), selector), keys, after)
+    words: list[Argument] = [*plain.arguments(), ["pre_block=", before]]
+    roles = "before", *(["key"] if isinstance(key, Block) else []), *(f"case {key!r}" for key in keys)
+    speaking = [choose] if isinstance(key, Block) else [choose, selector]
+    steps: tuple[AnyBlock, ...] = Fan((Identity(), before)), choose
+    return derived("OneOf", words, *steps, speaking=speaking, roles=roles, name=name)
 
 
 def _written_key(key: Key) -> Argument:
@@ -146,16 +130,14 @@ def _written_key(key: Key) -> Argument:
 class NoCases(NotYetABlock, Generic[A, K]):
     """A `OneOf` without cases; it becomes a block with its first case."""
 
-    def __init__(self, key: Key, name: str | None, pre_block: object = None) -> None:
+    def __init__(self, key: Key, name: str | None) -> None:
         self._key = key
         self._name = name
-        self._pre_block = pre_block
         self._site = SourceLine.here()
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """Returns the choice with its first case; see `Cases.case`."""
-        chosen: Cases[A, K, B] = _choice(self._key, [(key, block)], self._name, self._pre_block)
-        return chosen
+        return Cases(self._key, *_checked([(key, block)]), name=self._name)
 
     def refuse(self, where: str) -> NoReturn:
         raise value_refusal(
@@ -195,7 +177,7 @@ def OneOf(
     name: str | None = None,
 ) -> Block[A, B]: ...
 @overload
-def OneOf(key: object, cases: object = None, *, pre_block: object, name: str | None = None) -> Any: ...
+def OneOf(key: object, cases: object, *, pre_block: object, name: str | None = None) -> Any: ...
 def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: str | None = None) -> Any:
     """One of several blocks, chosen for each example by a key.
 
@@ -203,7 +185,8 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
         key: a function of the input (a Python object), or a block whose result is a Python object. It runs
             while an example is read.
         cases: a dict of blocks by key, a list of pairs (key, block), or a list of blocks (keys 0, 1, ...; a
-            bool counts as 0 or 1). Left out: add them by `.case(key, block)`, which type checkers follow.
+            bool counts as 0 or 1). Left out, without `pre_block`: add them by `.case(key, block)`, which
+            type checkers follow.
         pre_block: what is done before the cases, whichever is chosen: they see its result, and the key sees
             the input. Left out: they see the input.
         name: the name in messages.
@@ -236,8 +219,8 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
             f"expected as key a function of the input, or a block, got {key!r}",
             hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
         )
-    if cases is None:
-        return NoCases(key, name, pre_block)
+    if cases is None and pre_block is None:
+        return NoCases(key, name)
     if isinstance(cases, Mapping):
         pairs = list(cases.items())
     elif isinstance(cases, (list, tuple)):
@@ -250,12 +233,8 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
         )
     if not pairs:
         NoCases(key, name).refuse("a block")
-    return _choice(key, pairs, name, pre_block)
-
-
-def _choice(key: Key, pairs: Sequence[tuple[Any, object]], name: str | None, pre_block: object) -> Any:
-    chosen: Cases[Any, Any, Any] = Cases(key, *_checked(pairs), name=name if pre_block is None else None)
-    return chosen if pre_block is None else CasesAfter(chosen, pre_block, name=name)
+    chosen = key, *_checked(pairs)
+    return Cases(*chosen, name=name) if pre_block is None else _after(pre_block, *chosen, name)
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from arrows.combinators.base.arguments import set_name
 from arrows.combinators.base.block import A, AnyBlock, B, Block, spelled
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument, Spelling
 from arrows.combinators.base.wires import Wire
-
-P = TypeVar("P", bound="Pipe[Any, Any]")
 
 
 class Pipe(Block[A, B]):
@@ -91,19 +89,6 @@ def derived(
         name: the name in messages.
     """
     whole: Pipe[Any, Any] = Pipe()
-    return spell(whole, head, arguments, steps, speaking, roles, name)
-
-
-def spell(
-    whole: P,
-    head: str,
-    arguments: Sequence[Argument],
-    steps: tuple[AnyBlock, ...],
-    speaking: Iterable[AnyBlock],
-    roles: tuple[str, ...],
-    name: str | None,
-) -> P:
-    """Gives a new chain its steps and its spelling; see `derived`."""
     spelled(whole, Spelling(head, tuple(arguments), roles))
     whole.__dict__["_parts"] = steps
     words = whole.spelling.brief(1)

@@ -119,4 +119,3 @@ def test_a_choice_with_a_pre_block_prints_after_a_pickle() -> None:
         copied = pickle.loads(pickle.dumps(block))
         assert str(ar.infer(copied)) == str(ar.infer(block))
         assert repr(copied) == repr(block)
-        assert repr(copied.case(3, ar.Zeros([]))) == repr(block.case(3, ar.Zeros([])))

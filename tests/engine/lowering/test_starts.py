@@ -35,14 +35,13 @@ def test_the_place_in_the_example_is_that_of_the_element() -> None:
 # ------------------------------------------------------------------------------------------ pre_block
 
 
-def test_cases_may_be_added_one_by_one() -> None:
-    one = ar.OneOf(lambda x: x > 0, pre_block=ar.Scalar(), name="sign").case(True, ar.Identity())
-    both = one.case(False, ar.Function(lambda x: -x))
-    assert (one.keys, both.keys) == ((True,), (True, False))
+def test_cases_see_the_result_and_the_key_the_input() -> None:
+    cases = {True: ar.Identity(), False: ar.Function(lambda x: -x)}
+    both = ar.OneOf(lambda x: x > 0, cases, pre_block=ar.Scalar(), name="sign")
     assert floats(agree(both, [3, -4])) == [3, 4]
     assert both.name == "sign"
-    with pytest.raises(ar.ArrowValueError, match="two cases for the key 1"):
-        both.case(1, ar.Identity())
+    with pytest.raises(ar.ArrowTypeError, match="list of blocks, got None"):
+        ar.OneOf(lambda x: x > 0, None, pre_block=ar.Scalar())
     drops = ar.OneOf(lambda x: x, [ar.Constant(1.0), ar.Constant(2.0)], pre_block=ar.Void())
     assert floats(agree(drops, [0, 1, True])) == [1, 2, 2]
 
