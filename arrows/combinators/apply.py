@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias, TypeVarTuple, overload
 
 from arrows import ops
-from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
+from arrows.combinators.base.arguments import (
+    function_name,
+    require_flag,
+    require_integer,
+    set_name,
+    wrong_argument,
+)
 from arrows.combinators.base.block import A, B, Block
 from arrows.ops import IndexOutOfRange, TensorLike
 from arrows.typesys import types as T
@@ -140,16 +146,9 @@ class Concat(Apply[Any, Any]):
 
     def __init__(self, axis: int = 0, flatten: bool = False, *, name: str | None = None) -> None:
         set_name(self, name)
-        if isinstance(axis, bool) or not isinstance(axis, int):
-            raise wrong_argument(
-                "a Concat",
-                f"the axis must be an integer, not {axis!r}",
-                hint="the tensors come as a tuple: (f & g) >> ar.Concat()" if hasattr(axis, "parts") else "",
-            )
-        if not isinstance(flatten, bool):
-            raise wrong_argument("a Concat", f"flatten must be True or False, not {flatten!r}")
-        self.axis = axis
-        self.flatten = flatten
+        hint = "the tensors come as a tuple: (f & g) >> ar.Concat()" if hasattr(axis, "parts") else ""
+        self.axis = require_integer("a Concat", "the axis", axis, hint=hint)
+        self.flatten = require_flag("a Concat", "flatten", flatten)
 
     @property
     def function(self) -> Callable[..., Any]:

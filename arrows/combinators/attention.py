@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 from arrows import ops
 from arrows.combinators.apply import Misfit, Tensors
-from arrows.combinators.base.arguments import wrong_argument
+from arrows.combinators.base.arguments import require_flag
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
@@ -87,8 +87,7 @@ def Attention(
         >>> pooled.tolist(), [float(w) for w in weights]
         ([0.0, 2.0], [0.5, 0.5])
     """
-    if not isinstance(need_weights, bool):
-        raise wrong_argument("an Attention", f"need_weights must be True or False, not {need_weights!r}")
+    require_flag("an Attention", "need_weights", need_weights)
     scored = as_block(score, "the score of an Attention")
     valued = Identity() if value is None else as_block(value, "the value of an Attention")
     nothing = as_default_result(default, "Attention")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
-from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import require_flag, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
@@ -48,9 +48,8 @@ class Loop(Block[A, B]):
     ) -> None:
         set_name(self, name)
         kind = f"{'an' if self.kind == 'RNN' else 'a'} {self.kind}"
-        for word, flag in (("reverse", reverse), ("initial_state_from_input", from_input)):
-            if not isinstance(flag, bool):
-                raise wrong_argument(kind, f"{word} must be True or False, not {flag!r}")
+        self.reverse = require_flag(kind, "reverse", reverse)
+        self.initial_state_from_input = require_flag(kind, "initial_state_from_input", from_input)
         if from_input and initial_state is not None:
             raise wrong_value(
                 kind,
@@ -63,7 +62,6 @@ class Loop(Block[A, B]):
             raise wrong_argument(kind, "there is no initial state", hint=hint)
         if initial_state is None:
             initial_state = Identity() if from_input else InferredZeros()
-        self.reverse, self.initial_state_from_input = bool(reverse), bool(from_input)
         self._parts = (
             as_block(step, f"the {self.cell_word} of {kind}"),
             as_block(initial_state, f"the initial state of {kind}"),

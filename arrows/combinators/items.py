@@ -8,7 +8,7 @@ from collections.abc import Sized
 from enum import Enum
 from typing import Any
 
-from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import require_integer, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.wires import Wire, checked_key
 from arrows.combinators.inputs import Unfit
@@ -146,8 +146,8 @@ class Slice(Item[Any, Any]):
         name: str | None = None,
     ) -> None:
         for word, place in (("start", start), ("stop", stop), ("step", step)):
-            if place is not None and (isinstance(place, bool) or not isinstance(place, int)):
-                raise wrong_argument("a Slice", f"{word} must be an integer or None, not {place!r}")
+            if place is not None:
+                require_integer("a Slice", word, place)
         if step == 0:
             raise wrong_value("a Slice", "the step must not be 0")
         super().__init__(slice(start, stop, step), name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arrows.combinators.base.arguments import wrong_argument
+from arrows.combinators.base.arguments import require_flag, wrong_argument
 from arrows.combinators.base.block import AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
@@ -73,8 +73,7 @@ def MessagePassing(
         >>> [float(x) for x in block.eval(graph)]
         [1.0, 111.0, 110.0]
     """
-    if not isinstance(features, bool):
-        raise wrong_argument("a MessagePassing", f"features must be True or False, not {features!r}")
+    require_flag("a MessagePassing", "features", features)
     if not isinstance(combine, str):
         pool = as_block(combine, "the combine of a MessagePassing")
     elif combine in COMBINE:

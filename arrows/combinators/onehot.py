@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Function
-from arrows.combinators.base.arguments import shortened, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import require_integer, shortened, wrong_argument, wrong_value
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
 from arrows.combinators.inputs import Scalar, Transform, Unfit
@@ -48,13 +49,9 @@ def OneHot(
         >>> ar.OneHot(3).eval(1).tolist(), ar.OneHot(-1, 1, "int32").eval(-1).tolist()
         ([0.0, 1.0, 0.0], [1, 0])
     """
+    hint = "ar.OneHot(10) takes 0 to 9; to choose from a list: ar.OneHotFromList(['noun', 'verb'])"
     for bound in (start,) if stop is None else (start, stop):
-        if isinstance(bound, bool) or not isinstance(bound, int):
-            raise wrong_argument(
-                "a OneHot",
-                f"the bounds must be integers, not {bound!r}",
-                hint="ar.OneHot(10) takes 0 to 9; to choose from a list: ar.OneHotFromList(['noun', 'verb'])",
-            )
+        require_integer("a OneHot", "a bound", bound, hint=hint)
     first, end = (0, start) if stop is None else (start, stop)
     if end <= first:
         raise wrong_value(
@@ -64,7 +61,7 @@ def OneHot(
         )
     words = f"{start}" if stop is None else f"{start}, {stop}"
     size = end - first
-    return _one_hot("OneHot", [words], _Range(first, end, words), size, size, dtype, name)
+    return _one_hot("OneHot", [words], partial(_place_in_range, first, end), size, size, dtype, name)
 
 
 @explains_arguments("block")
@@ -128,8 +125,9 @@ def OneHotFromList(
             hint="strict=False reads anything as a vector of no elements",
         )
     size = len(listed)
-    look_up = _Places(places, bool(strict))
-    words = [look_up.__name__] if strict else [look_up.__name__, "strict=False"]
+    shown = f"[{', '.join(map(_short, listed[:_SHOWN]))}{', ...' if len(listed) > _SHOWN else ''}]"
+    look_up = partial(_place_in_list, places, shown if strict else "")
+    words = [shown] if strict else [shown, "strict=False"]
     return _one_hot("OneHotFromList", words, look_up, size, size + (not strict), dtype, name)
 
 
@@ -143,60 +141,34 @@ def _one_hot(
     name: str | None,
 ) -> Block[Any, Any]:
     place: AnyBlock = Transform(look_up)
-    unit: AnyBlock = Function(_UnitVector(size, places, T.Tensor((), dtype).dtype))
+    unit: AnyBlock = Function(partial(_unit_vector, size, places, T.Tensor((), dtype).dtype))
     return derived(head, words, place, Scalar("int32"), unit, speaking=[place], name=name)
 
 
-class _Range:
+def _place_in_range(first: int, end: int, x: object) -> int:
     """Finds the place of an integer in a range."""
-
-    def __init__(self, first: int, end: int, words: str) -> None:
-        self.first = first
-        self.end = end
-        self.__name__ = words
-
-    def __call__(self, x: object) -> int:
-        if isinstance(x, np.ndarray) and x.ndim == 0:
-            x = x[()]
-        if not isinstance(x, (int, np.integer, np.bool_)) or not self.first <= int(x) < self.end:
-            raise Unfit(f"expected an int from {self.first} to {self.end - 1}, got {_short(x)}")
-        return int(x) - self.first
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x[()]
+    if not isinstance(x, (int, np.integer, np.bool_)) or not first <= int(x) < end:
+        raise Unfit(f"expected an int from {first} to {end - 1}, got {_short(x)}")
+    return int(x) - first
 
 
-class _Places:
-    """Finds the place of an object in a list; other objects get the place after the last, or an error."""
-
-    def __init__(self, places: dict[Hashable, int], strict: bool) -> None:
-        self.places = places
-        self.strict = strict
-        shown = ", ".join(map(_short, list(places)[:_SHOWN])) + (", ..." if len(places) > _SHOWN else "")
-        self.__name__ = f"[{shown}]"
-
-    def __call__(self, x: Hashable) -> int:
-        try:
-            place = self.places.get(x)
-        except Exception:  # noqa: BLE001 (it cannot be hashed, or its own comparison fails)
-            place = None
-        if place is None:
-            if self.strict:
-                raise Unfit(f"{_short(x)} is not among the elements {self.__name__}")
-            return len(self.places)
-        return place
+def _place_in_list(places: dict[Hashable, int], shown: str, x: Hashable) -> int:
+    """Finds the place of an object in a list, which an error shows; the place after the last if none does."""
+    try:
+        place = places.get(x)
+    except Exception:  # noqa: BLE001 (it cannot be hashed, or its own comparison fails)
+        place = None
+    if place is None and shown:
+        raise Unfit(f"{_short(x)} is not among the elements {shown}")
+    return len(places) if place is None else place
 
 
-class _UnitVector:
+def _unit_vector(size: int, places: int, dtype: str, place: TensorLike) -> TensorLike:
     """Makes the unit vector of one of `places` places; from `size` on a place gives zeros."""
-
-    __name__ = "one_hot"
-
-    def __init__(self, size: int, places: int, dtype: str) -> None:
-        self.size = size
-        self.places = places
-        self.dtype = dtype
-
-    def __call__(self, place: TensorLike) -> TensorLike:
-        unit = ops.one_hot(place, self.places, self.dtype)
-        return unit if self.size == self.places else unit[: self.size]
+    unit = ops.one_hot(place, places, dtype)
+    return unit if size == places else unit[:size]
 
 
 def _short(x: object) -> str:

@@ -9,13 +9,19 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
-from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import (
+    number_word,
+    require_integer,
+    set_name,
+    wrong_argument,
+    wrong_value,
+)
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.compose import derived
 from arrows.combinators.default_result import DefaultResult, as_default_result, shown, unfit
 from arrows.combinators.items import Slice
 from arrows.combinators.reductions import each
-from arrows.combinators.sequences import MOST, number_word
+from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_arguments
@@ -89,11 +95,7 @@ class Shift(_Moved):
 
     def __init__(self, by: int = 1, *, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
-        if isinstance(by, bool) or not isinstance(by, int):
-            raise wrong_argument("a Shift", f"the number of places must be an integer, not {by!r}")
-        if abs(by) > FARTHEST:
-            raise wrong_value("a Shift", f"it moves by at most {FARTHEST:,} places")
-        self.by = by
+        self.by = require_integer("a Shift", "the number of places", by, -FARTHEST, FARTHEST)
         self.default = as_default_result(default, "Shift")
 
     @property
@@ -183,7 +185,7 @@ def window_steps(
     """
     block = f"a {head}"
     width, step, apart = (
-        _count(block, argument, value)
+        require_integer(block, f"the {argument}", value, 1, MOST)
         for argument, value in (("kernel_size", kernel_size), ("stride", stride), ("dilation", dilation))
     )
     span = apart * (width - 1)
@@ -210,15 +212,6 @@ def window_steps(
     if (first, last, step) == (0, 0, 1):
         return (joined,)
     return joined, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
-
-
-def _count(block: str, argument: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong_argument(block, f"the {argument} must be an integer, not {value!r}")
-    if not 1 <= value <= MOST:
-        reason = f"the {argument} is at least 1 and at most {MOST:,}, not {number_word(value)}"
-        raise wrong_value(block, reason)
-    return value
 
 
 class _Windows(_Moved):

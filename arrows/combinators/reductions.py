@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
-from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import require_integer, set_name
 from arrows.combinators.base.block import Block
 from arrows.combinators.compose import derived
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
-from arrows.combinators.sequences import MOST, Unroll, number_word
+from arrows.combinators.sequences import MOST, Unroll
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_arguments
@@ -280,13 +280,8 @@ def Stack(length: int, *, name: str | None = None) -> Block[Any, Any]:
         >>> ar.infer(ar.Map(ar.Vector(2)) >> ar.Stack(3)).output
         float32[3, 2]
     """
-    if isinstance(length, bool) or not isinstance(length, int):
-        raise wrong_argument("a Stack", f"the length must be an integer, not {length!r}")
-    if length < 1:
-        raise wrong_value("a Stack", f"the length must be at least 1, not {number_word(length)}")
-    if length > MOST:
-        reason = f"its elements become a tuple of at most {MOST:,}, and the length is {number_word(length)}"
-        raise wrong_value("a Stack", reason, hint="ar.Map, ar.Sum and their kin take any length")
+    hint = "ar.Map, ar.Sum and their kin take any length"
+    require_integer("a Stack", "the length", length, 1, MOST, hint)
     steps = Unroll(length), _Stacked()
     return derived("Stack", [str(length)], *steps, speaking=steps, name=name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import require_flag, require_integer, set_name, wrong_argument
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
@@ -87,7 +87,7 @@ class Zip(Block[Any, Sequence[Any]]):
 
     def __init__(self, *, strict: bool = True, name: str | None = None) -> None:
         set_name(self, name)
-        self.strict = _truth_value("a Zip", strict)
+        self.strict = require_flag("a Zip", "strict", strict)
 
     def arguments(self) -> list[str]:
         return [] if self.strict else ["strict=False"]
@@ -117,15 +117,9 @@ def ZipWith(
         210.0
     """
     block = as_block(element, "the block of a ZipWith")
-    zipped = Zip(strict=_truth_value("a ZipWith", strict))
+    zipped = Zip(strict=require_flag("a ZipWith", "strict", strict))
     words: list[Argument] = [block, *zipped.arguments()]
     return derived("ZipWith", words, zipped, Map(block), speaking=[zipped], name=name)
-
-
-def _truth_value(block: str, strict: object) -> bool:
-    if not isinstance(strict, bool):
-        raise wrong_argument(block, f"strict must be True or False, not {strict!r}")
-    return strict
 
 
 class Broadcast(AnyBlock):
@@ -221,14 +215,7 @@ def NGrams(n: int, *, name: str | None = None) -> Block[Any, Sequence[Any]]:
         >>> ar.NGrams(2).eval("tree")
         [('t', 'r'), ('r', 'e'), ('e', 'e')]
     """
-    if isinstance(n, bool) or not isinstance(n, int):
-        raise wrong_argument("NGrams", f"n must be an integer, not {n!r}")
-    if n < 1:
-        raise wrong_value("NGrams", f"a run has at least one element, and n is {number_word(n)}")
-    if n > MOST:
-        raise wrong_value(
-            "NGrams", f"a run is a tuple of at most {MOST:,} elements, and n is {number_word(n)}"
-        )
+    require_integer("NGrams", "n", n, 1, MOST)
     shifted: list[AnyBlock] = [Item(slice(place, None)) for place in range(n)]
     return derived("NGrams", [str(n)], Fan(shifted), Zip(strict=False), speaking=shifted, name=name)
 
@@ -252,12 +239,3 @@ class Unroll(AnyBlock):
 
     def arguments(self) -> list[str]:
         return [str(self.length)]
-
-
-def number_word(n: int) -> str:
-    """Writes an integer, which may be too long to write out.
-
-    >>> number_word(12), number_word(10**99)
-    ('12', 'an integer of 329 bits')
-    """
-    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"

@@ -23,7 +23,7 @@ from arrows.engine.planning import SCHEDULES
 from arrows.typesys import types as T
 from tests.agree import plain
 from tests.compare import close, dense, meets_kink
-from tests.generation.build import Build
+from tests.generate import Build  # it registers all productions
 from tests.laws import choices, elements, graphs, layers, plumbing, reductions, sequences
 from tests.laws.law import TABLE, Law
 from tests.profile import NIGHTLY, draws

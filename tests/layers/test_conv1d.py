@@ -27,9 +27,9 @@ def test_it_is_printed_as_it_is_written():
     ("make", "text"),
     [
         (lambda: ar.Conv1d(0, 3), "the size of Conv1d is at least 1, got 0"),
-        (lambda: ar.Conv1d(2, 0), "cannot make a Conv1d .* the kernel_size is at least 1"),
+        (lambda: ar.Conv1d(2, 0), "cannot make a Conv1d .* the kernel_size must be at least 1"),
         (lambda: ar.Conv1d(2, 2.0), "cannot make a Conv1d .* the kernel_size must be an integer, not 2.0"),
-        (lambda: ar.Conv1d(2, 3, stride=0), "cannot make a Conv1d .* the stride is at least 1"),
+        (lambda: ar.Conv1d(2, 3, stride=0), "cannot make a Conv1d .* the stride must be at least 1"),
         (lambda: ar.Conv1d(2, 3, padding=2), "cannot make a Conv1d .* the padding is .* at most half .* 1"),
         (lambda: ar.Conv1d(2, 3, padding="full"), "cannot make a Conv1d .* the padding is 'same', 'causal'"),
         (lambda: ar.Vector(3) >> ar.Conv1d(2, 3), r"Conv1d joins .* but float32\[3\] is not a sequence"),

@@ -42,6 +42,35 @@ def wrong_value(block: str, reason: str, *, hint: str = "") -> ArrowValueError:
     return value_refusal(f"make {block}", reason, hint=hint)
 
 
+def require_flag(block: str, argument: str, value: object) -> bool:
+    """Refuses what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise wrong_argument(block, f"{argument} must be True or False, not {value!r}")
+    return value
+
+
+def require_integer(
+    block: str, what: str, value: object, least: int | None = None, most: int | None = None, hint: str = ""
+) -> int:
+    """Refuses what is no integer, or out of bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_argument(block, f"{what} must be an integer, not {value!r}", hint=hint)
+    if least is not None and value < least:
+        raise wrong_value(block, f"{what} must be at least {least}, not {number_word(value)}", hint=hint)
+    if most is not None and value > most:
+        raise wrong_value(block, f"{what} must be at most {most:,}, not {number_word(value)}", hint=hint)
+    return value
+
+
+def number_word(n: int) -> str:
+    """Writes an integer, which may be too long to write out.
+
+    >>> number_word(12), number_word(10**99)
+    ('12', 'an integer of 329 bits')
+    """
+    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"
+
+
 def set_name(block: AnyBlock, name: str | None) -> None:
     """Sets the name of a new block; it must be text that a file can hold."""
     if name is not None:
