@@ -14,7 +14,7 @@ import pytest
 import arrows as ar
 import arrows.torch as friend
 from arrows.data import format_tree, generate
-from arrows.engine.device import FakeArray
+from arrows.engine.device.fake import FakeArray
 from arrows.engine.planning import SCHEDULES
 from arrows.training import SGD
 

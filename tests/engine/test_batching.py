@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine import reference
 from arrows.engine.device import Device
-from arrows.engine.device.fake_devices import FakeKernelsDevice
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.fake import FakeKernelsDevice
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.reference.evaluation import ReferenceResult
 from arrows.engine.scheduling import merge

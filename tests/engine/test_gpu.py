@@ -15,8 +15,8 @@ import pytest
 import arrows as ar
 from arrows.data import generate
 from arrows.engine.device import Device
-from arrows.engine.device.fake_devices import FakeKernelsDevice
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.fake import FakeKernelsDevice
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.models import sentiment, tagger, tagger_vocabularies
 from arrows.training import Adam
 from benchmarks.datasets import numbered_sentences

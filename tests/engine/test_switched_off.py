@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
 from arrows.engine.program.pipeline import OPTIONAL, without_passes

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine import planning
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.device.jit import available
 from arrows.engine.program import make_code
 from arrows.onthefly import LazyBatch

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import Counts
-from arrows.engine.device.fake_devices import FakeKernelsDevice
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.fake import Counts, FakeKernelsDevice
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.program.pipeline import without_passes
 from arrows.models import sentiment
 from arrows.training import Adagrad, Adam

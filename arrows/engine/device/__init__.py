@@ -7,10 +7,8 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 
 from arrows.engine.device import jit
 from arrows.engine.device.arena import Arena, ArenaFull, Buffer
-from arrows.engine.device.counts import Counts
 from arrows.engine.device.device import Device
-from arrows.engine.device.devices import get_device, host_array
-from arrows.engine.device.fake import FakeArray, FakeDeviceError
+from arrows.engine.device.devices import get_device, host_array, is_device_array
 from arrows.engine.device.kernel import (
     PRECISIONS,
     PRELUDE,
@@ -32,10 +30,7 @@ __all__ = [
     "ArenaFull",
     "ArrayWrite",
     "Buffer",
-    "Counts",
     "Device",
-    "FakeArray",
-    "FakeDeviceError",
     "Kernel",
     "KernelSource",
     "Launch",
@@ -46,6 +41,7 @@ __all__ = [
     "UploadFull",
     "get_device",
     "host_array",
+    "is_device_array",
     "jit",
     "kernel_source",
     "locks_parameters",

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device.counts import Counts
 from arrows.engine.device.kernel import Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import Array, ArrayModule, HostArray
 from arrows.ops.sums import sum_rows
@@ -40,11 +39,6 @@ class Device:
     xp: ArrayModule
     index_dtype: np.dtype[Any] = np.dtype(np.int32)
     has_kernels: bool = False
-
-    @property
-    def counts(self) -> Counts:
-        """What the device has done so far; the fakes alone count."""
-        raise NotImplementedError(f"{self.name!r} does not count what it does")
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
         """Kernels by name, compiled in one unit but for those that have been compiled before."""

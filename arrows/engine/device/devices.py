@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from arrows.engine.device.cuda import CudaDevice, count_gpus, cupy_to_numpy
 from arrows.engine.device.device import Device, NumpyDevice
-from arrows.engine.device.fake import FakeArray
-from arrows.engine.device.fake_devices import FakeDevice, FakeKernelsDevice
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 
-_CLASSES: dict[str, type[Device]] = {
-    "cpu": NumpyDevice,
-    "fake": FakeDevice,
-    "fake-kernels": FakeKernelsDevice,
-}
+FAKES = "arrows.engine.device.fake"
+"""The module of the tests' devices, which is imported when one is asked for."""
+
+_FAKE_CLASSES = {"fake": "FakeDevice", "fake-kernels": "FakeKernelsDevice"}
 _GPU = re.compile(r"cuda(?::(0|[1-9]\d*))?")
 
 
 @cache
 def shared_device(name: str) -> Device:
-    if name in _CLASSES:
-        return _CLASSES[name]()
+    if name == "cpu":
+        return NumpyDevice()
+    if name in _FAKE_CLASSES:
+        fake: Device = getattr(import_module(FAKES), _FAKE_CLASSES[name])()
+        return fake
     number = name.removeprefix("cuda").removeprefix(":")
     return CudaDevice(int(number or 0))
 
@@ -55,7 +57,8 @@ def get_device(device: str | Device) -> Device:
         return device
     if device == "auto":
         return shared_device("cuda" if _has_gpu() else "cpu")
-    if not isinstance(device, str) or not (device in _CLASSES or _GPU.fullmatch(device)):
+    named = isinstance(device, str) and (device == "cpu" or device in _FAKE_CLASSES or _GPU.fullmatch(device))
+    if not named:
         raise ArrowValueError(f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:1' or 'auto'")
     return shared_device("cuda" if device == "cuda:0" else device)
 
@@ -79,11 +82,16 @@ def host_array(array: object) -> HostArray:
     >>> host_array(get_device("fake").to_device(np.arange(2)))
     array([0, 1])
     """
-    if isinstance(array, FakeArray):
-        return get_device("fake").to_numpy(array)
     if isinstance(array, (np.ndarray, np.generic, int, float)):
         return np.asarray(array)
-    # By the name of the module, since CuPy need not be installed.
-    if type(array).__module__.partition(".")[0] == "cupy":
-        return cupy_to_numpy(array)
-    raise TypeError(f"expected an array, got {type(array).__name__}")
+    if not is_device_array(array):
+        raise TypeError(f"expected an array, got {type(array).__name__}")
+    if type(array).__module__ == FAKES:
+        return shared_device("fake").to_numpy(array)
+    return cupy_to_numpy(array)
+
+
+def is_device_array(value: Any) -> bool:
+    """Whether a value is an array of CuPy or of the fake device, by its module: neither need be imported."""
+    module = type(value).__module__
+    return module == FAKES or module.partition(".")[0] == "cupy"

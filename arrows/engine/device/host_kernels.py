@@ -2,78 +2,152 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Mapping, Sequence
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
-from arrows.engine.device.counts import Counter
-from arrows.engine.device.host_compiler import HostLibrary
-from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.device import compile_cache
+from arrows.engine.device.kernel import PRELUDE, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import HostArray
 
+FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-shared", "-fPIC"]
+"""What the host's compiler is called with."""
 
-class HostKernels:
-    """The kernels that the host's compiler has compiled in this process, by name.
+
+@cache
+def host_compiler() -> str | None:
+    """The path of the host's C compiler; None where there is none."""
+    return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+
+
+@cache
+def _compiler_version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def _compile(compiler: str, source: str, flags: Sequence[str]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        text, library = Path(folder, "kernels.c"), Path(folder, "kernels.so")
+        text.write_text(source, encoding="utf-8")
+        command = [compiler, *flags, "-o", str(library), str(text), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{compiler} refuses the source: {done.stderr[:2000]}")
+        return library.read_bytes()
+
+
+class HostLibrary:
+    """Functions in C that the host's compiler has compiled, now or in an earlier process.
 
     Args:
-        counter: counts launches.
-        backwards: whether each launch runs its loops, and the items of each, from the last to the first.
+        source: the functions; each takes one address and returns nothing.
+        defines: macros to define.
+
+    Raises:
+        RuntimeError: there is no compiler, or it refuses the source; the message has what it says.
     """
 
-    def __init__(self, counter: Counter, *, backwards: bool = False) -> None:
-        self._counter, self._backwards = counter, backwards
-        self._kernels: dict[str, HostKernel] = {}
+    def __init__(self, source: str, defines: Sequence[str] = ()) -> None:
+        compiler = host_compiler()
+        if compiler is None:
+            raise RuntimeError("the host has no C compiler (cc, gcc or clang)")
+        flags = [*FLAGS, *(f"-D{name}" for name in defines)]
+        key = repr((source, flags, _compiler_version(compiler), platform.machine())).encode()
+        code = compile_cache.load(key)
+        if code is None:
+            code = _compile(compiler, source, flags)
+            with contextlib.suppress(OSError, RuntimeError):  # without a folder, each process compiles
+                compile_cache.save(key, code)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "kernels.so")
+            path.write_bytes(code)
+            self._library = ctypes.CDLL(str(path))  # the file may go once it is loaded
 
-    def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
-        """Kernels by name; all that are new are compiled in one unit."""
-        new = {source.name: source for source in sources if source.name not in self._kernels}
-        if new:
-            text = PRELUDE + "".join(source.text for source in new.values())
-            library = HostLibrary(text, ["BACKWARDS"] if self._backwards else [])
-            for name, source in new.items():
-                self._kernels[name] = HostKernel(source, library, self._counter, self._backwards)
-        return self._kernels
+    def function(self, name: str) -> Callable[..., None]:
+        """A function of the library."""
+        function = self._library[name]
+        function.restype, function.argtypes = None, (ctypes.c_void_p,)
+        return function
+
+    def backwards(self, name: str) -> Callable[..., None]:
+        """A kernel compiled with ``BACKWARDS`` (see `arrows.engine.device.kernel`), its last loop first."""
+        loop, turn = (ctypes.c_int.in_dll(self._library, name) for name in ("loop", "turn"))
+        function = self.function(name)
+
+        def one_loop(number: int, words: object) -> None:
+            loop.value, turn.value = 0, number
+            function(words)
+
+        def every_loop(words: object) -> None:
+            one_loop(-1, words)  # none, which counts them
+            for number in reversed(range(loop.value)):
+                one_loop(number, words)
+
+        return every_loop
 
 
 @dataclass(frozen=True, eq=False)
 class HostKernel:
-    """A kernel that the host's compiler has compiled."""
+    """A kernel that the host's compiler has compiled.
+
+    Attributes:
+        function: takes the address of the words.
+        launched: called at each launch.
+    """
 
     source: KernelSource
-    library: HostLibrary
-    counter: Counter
-    backwards: bool
+    function: Callable[..., None]
+    launched: Callable[[], None]
 
     def bind(self, words: HostArray) -> Launch:
         """Plans launches; see `Kernel`."""
         assert words.dtype == np.int64 and words.flags.c_contiguous and words.shape[1] == self.source.words
-        function, counter = self.library.function(self.source.name), self.counter
-        if self.backwards:
-            function = self.library.backwards(function)
 
         def launch(number: int) -> None:
             if words[number, 0]:
-                counter.launches += 1
-                function(ctypes.c_void_p(words.ctypes.data + number * words.strides[0]))
+                self.launched()
+                self.function(ctypes.c_void_p(words.ctypes.data + number * words.strides[0]))
 
         return launch
 
 
-def host_products(layout: ProductLayout, words: HostArray, counter: Counter) -> Launch:
+def host_kernels(
+    sources: Sequence[KernelSource], launched: Callable[[], None], *, backwards: bool = False
+) -> dict[str, HostKernel]:
+    """Kernels by name, compiled in one unit.
+
+    Args:
+        sources: the kernels.
+        launched: called at each launch.
+        backwards: whether each launch runs its loops, and the items of each, from the last to the first.
+    """
+    text = PRELUDE + "".join(source.text for source in sources)
+    library = HostLibrary(text, ["BACKWARDS"] if backwards else [])
+    function = library.backwards if backwards else library.function
+    return {source.name: HostKernel(source, function(source.name), launched) for source in sources}
+
+
+def host_products(layout: ProductLayout, words: HostArray, launched: Callable[[], None]) -> Launch:
     """Plans matrix products of arrays on the host; see `Device.products`."""
 
     def launch(number: int) -> None:
         m, n, k, a, b, c = words[number].tolist()
         if not m or not n:
             return
-        counter.launches += 1
+        launched()
         left = _operand(layout, a, m, k, layout.a_stride, layout.a_transposed)
         right = _operand(layout, b, k, n, layout.b_stride, layout.b_transposed)
-        product = left @ right
         target = _matrix(layout.dtype, c, m, n, layout.c_stride)
-        target[...] = target + product if layout.accumulate else product
+        target[...] = target + left @ right if layout.accumulate else left @ right
 
     return launch
 

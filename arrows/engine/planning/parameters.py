@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device import Device, FakeArray, ParameterLock, host_array
+from arrows.engine.device import Device, ParameterLock, host_array, is_device_array
 from arrows.engine.planning.first_values import first_values
 from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
 from arrows.engine.values import ForeignArrayError, import_array, lends_memory
@@ -313,7 +313,7 @@ def array_of(what: str, device: Device, value: object) -> Any:
         return value
     if isinstance(value, np.generic):
         return np.asarray(value)
-    if isinstance(value, FakeArray) or type(value).__module__.partition(".")[0] == "cupy":
+    if is_device_array(value):
         return host_array(value)  # between devices, by way of the host
     if lends_memory(value):
         try:

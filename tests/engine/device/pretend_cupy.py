@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import FakeArray
 from arrows.engine.device.devices import shared_device
-from arrows.engine.device.fake_module import xp
-from arrows.engine.device.host_compiler import HostLibrary
-from arrows.engine.device.host_kernels import rounded
+from arrows.engine.device.fake import FakeArray, xp
+from arrows.engine.device.host_kernels import HostLibrary, rounded
 from tests.engine.device.cupy_signatures import check_call, checked
 
 GPUS = 2

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.device import host_compiler, kernel_source
-from arrows.engine.device.fake_devices import FakeKernelsDevice
+from arrows.engine.device import host_kernels, kernel_source
+from arrows.engine.device.fake import FakeKernelsDevice
 from arrows.training import Adam
 
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -60,7 +60,7 @@ def fault(name: str) -> None:
 
 
 if __name__ == "__main__":
-    host_compiler._FLAGS = (*host_compiler._FLAGS, *SANITIZERS)
+    host_kernels.FLAGS.extend(SANITIZERS)
     if sys.argv[1] in FAULTS:
         fault(sys.argv[1])
     else:

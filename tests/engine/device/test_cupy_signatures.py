@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.device import FakeArray, get_device
-from arrows.engine.device.fake_module import xp
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device import get_device
+from arrows.engine.device.fake import FakeArray, xp
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.training import Adam
 from tests.engine.device import cupy_signatures
 from tests.engine.device.cupy_signatures import (

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import FakeDeviceError, get_device
-from arrows.engine.device.fake_module import xp
+from arrows.engine.device import get_device
+from arrows.engine.device.fake import FakeDeviceError, xp
 
 HOST = np.arange(6.0).reshape(2, 3)
 

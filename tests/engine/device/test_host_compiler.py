@@ -7,30 +7,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arrows.engine.device import host_compiler
+from arrows.engine.device import host_kernels
 
-pytestmark = pytest.mark.skipif(host_compiler.host_compiler() is None, reason="the host has no C compiler")
-SOURCE = "void count(long long* a, long long n) { for (long long i = 0; i < n; ++i) a[i] = i * FACTOR; }"
+pytestmark = pytest.mark.skipif(host_kernels.host_compiler() is None, reason="the host has no C compiler")
+SOURCE = "void count(long long* a) { for (int i = 0; i < 4; ++i) a[i] = i * FACTOR; }"
 
 
 @pytest.fixture
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that the compiler is called with; the folder is new."""
     sources: list[str] = []
-    compile_now = host_compiler._compile
+    compile_now = host_kernels._compile
 
     def watched(compiler: str, source: str, flags: tuple[str, ...]) -> bytes:
         sources.append(source)
         return compile_now(compiler, source, flags)
 
-    monkeypatch.setattr(host_compiler, "_compile", watched)
+    monkeypatch.setattr(host_kernels, "_compile", watched)
     monkeypatch.setenv("ARROWS_CACHE", str(tmp_path / "kernels"))
     return sources
 
 
 def counted(factor: int) -> list[int]:
     numbers = np.zeros(4, np.int64)
-    host_compiler.HostLibrary(SOURCE, [f"FACTOR={factor}"]).call("count", [numbers, 4])
+    host_kernels.HostLibrary(SOURCE, [f"FACTOR={factor}"]).function("count")(numbers.ctypes.data)
     result: list[int] = numbers.tolist()
     return result
 
@@ -66,12 +66,12 @@ def test_without_a_folder_all_works(
 def test_a_refused_source_is_not_kept(compiled: list[str], tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(RuntimeError, match="refuses the source"):
-            host_compiler.HostLibrary("this is not C")
+            host_kernels.HostLibrary("this is not C")
     assert len(compiled) == 2
     assert not list((tmp_path / "kernels").iterdir())
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_compiler, "host_compiler", lambda: None)
+    monkeypatch.setattr(host_kernels, "host_compiler", lambda: None)
     with pytest.raises(RuntimeError, match="the host has no C compiler"):
-        host_compiler.HostLibrary(SOURCE)
+        host_kernels.HostLibrary(SOURCE)

@@ -10,8 +10,8 @@ import pytest
 
 import arrows as ar
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
-from arrows.engine.device.host_compiler import host_compiler
-from arrows.engine.device.host_kernels import HostKernels
+from arrows.engine.device.fake import FakeKernelsDevice
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.device.writes import WRITE_RANGES
 from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
@@ -42,14 +42,14 @@ def with_loss(block: Any) -> Any:
 def sources() -> dict[str, KernelSource]:
     """The kernels of a call and of a step of training of each model, by name."""
     found: dict[str, KernelSource] = {}
-    compile_here = HostKernels.compile
+    compile_here = FakeKernelsDevice.compile
 
-    def collect(self: HostKernels, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
+    def collect(self: FakeKernelsDevice, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
         found.update({source.name: source for source in sources})
         return compile_here(self, sources)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HostKernels, "compile", collect)
+        patch.setattr(FakeKernelsDevice, "compile", collect)
         for options in (
             {"float_type": "float32"},
             {"float_type": "float64"},

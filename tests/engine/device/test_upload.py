@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import Counts, Device, Upload, get_device
+from arrows.engine.device import Device, Upload, get_device
 from arrows.engine.device.devices import shared_device
+from arrows.engine.device.fake import Counts
 from tests.engine.device import pretend_cupy
 
 ARRAYS: list[Any] = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import FakeArray
+from arrows.engine.device.fake import FakeArray
 from arrows.engine.planning import SCHEDULES
 from tests.profile import sampled
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import Arena, Device, get_device
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.running import BatchMemoryError, parse_memory
 from arrows.engine.running.batch_runner import BatchRunner
 from arrows.engine.running.memory import bytes_beside

@@ -15,7 +15,7 @@ import arrows as ar
 from arrows import ops
 from arrows.data import generate
 from arrows.engine.device.fake import FakeArray
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.models import sentiment
 from arrows.training import Adam
 from tests.profile import sampled

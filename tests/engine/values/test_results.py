@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device import FakeArray, get_device
+from arrows.engine.device import get_device
+from arrows.engine.device.fake import FakeArray
 from arrows.engine.values import Labelled, Ragged, collate, to_numpy, unflatten
 from arrows.ops import RowSparse
 from arrows.typesys import types as T

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device import FakeArray
+from arrows.engine.device.fake import FakeArray
 from arrows.engine.values import LeafError, convert, convert_many
 from arrows.typesys.types import Tensor, as_type
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import Device, get_device
-from arrows.engine.device.host_compiler import host_compiler
+from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
 from arrows.training import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import cuda, host_kernels
-from arrows.engine.device.host_compiler import HostLibrary, host_compiler
+from arrows.engine.device.host_kernels import HostLibrary, host_compiler
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program import Program
 from arrows.engine.program.emitters.c import c_kernel
