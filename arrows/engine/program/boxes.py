@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from types import EllipsisType
 from typing import Any
 
@@ -36,33 +35,6 @@ def box_of_slice(equation: Equation) -> Region | None:
         return None
     shape = equation.operands[0].type.shape
     return (*((start, stop) for start, stop, _ in key), *whole(shape[len(key) :]))
-
-
-def uncovered(shape: tuple[int, ...], regions: Collection[Region]) -> list[Region]:
-    """Regions that together with the given ones cover a parameter, and meet neither them nor each other.
-
-    >>> uncovered((2, 5), [((0, 1), (0, 5)), ((1, 2), (1, 3))])
-    [((1, 2), (0, 1)), ((1, 2), (3, 5))]
-    >>> uncovered((), []), uncovered((), [()])
-    ([()], [])
-    """
-    left = [whole(shape)]
-    for region in regions:
-        left = [rest for box in left for rest in _outside(box, region)]
-    return left
-
-
-def _outside(box: Region, region: Region) -> list[Region]:
-    """A box without what it shares with a region, as boxes."""
-    if not overlap(box, region):
-        return [box]
-    boxes = []
-    for axis, ((start, stop), (first, last)) in enumerate(zip(box, region, strict=True)):
-        for a, z in ((start, min(first, stop)), (max(last, start), stop)):
-            if a < z:
-                boxes.append((*box[:axis], (a, z), *box[axis + 1 :]))
-        box = (*box[:axis], (max(start, first), min(stop, last)), *box[axis + 1 :])
-    return boxes
 
 
 def overlap(left: Region, right: Region) -> bool:

@@ -147,10 +147,7 @@ def plan_batch(
         seeds: where they come in, if they come from a loss.
     """
     present = {o: code for o, code in codes.items() if merged.operations[o].count}
-    distinct = {
-        o: None if code.distinct is None else find_distinct(code.distinct, merged.operations[o], upload)
-        for o, code in present.items()
-    }
+    distinct = {o: find_distinct(code.program, merged.operations[o], upload) for o, code in present.items()}
     read = replace(
         merged,
         operations=tuple(
@@ -244,23 +241,21 @@ def _plan_operation(
     """Plans one operation; ``memory`` is the number of the memory for what it keeps."""
     rows = merged.operations[code.operation.index]
     parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
-    gathers, kernels = [], code.code.program.kernels
-    for number, layout in enumerate(code.gathers):
-        bounds = parts if layout.by_component else rows.bounds
-        if layout.level != ROW:
-            bounds = rows.offsets[layout.level][bounds]
+    gathers, program = [], code.program
+    for number, (region, gather) in enumerate(program.gathers):
+        bounds = parts if region in ("early", "late") else rows.bounds
+        if gather.result.rows != ROW:
+            bounds = rows.offsets[gather.result.rows][bounds]
+        read = rows.side_by_side(gather.operands)
         indices = None
-        if layout.indexes:
-            gathered = rows.side_by_side(layout.operands)
-            indices = sort_indices(plan, merged, layout.slab, gathered, upload)
-        index = plan_index(
-            layout, rows, bounds, upload, number=number, memory=memory, kernels=kernels, indices=indices
-        )
-        gathers.append(index)
+        if number in code.indexed:
+            slab = program.operands[gather.operands[0]].slab
+            indices = sort_indices(plan, merged, slab, read, upload)
+        gathers.append(plan_index(program, number, read, bounds, upload, memory=memory, indices=indices))
     domains = code.operation.domains
     steps = {domain: plan_segments(rows.offsets[domain], rows.bounds, upload) for domain in domains}
     whole = steps
-    if code.deferred is not None and len(rows.bounds) > 2:
+    if program.region("deferred") and len(rows.bounds) > 2:
         all_rows = np.array([0, rows.count])
         whole = {domain: plan_segments(rows.offsets[domain], all_rows, upload) for domain in domains}
     in_steps, in_parts = rows.bounds.tolist(), parts.tolist()
@@ -310,16 +305,12 @@ def _memory(
     for (kind, number), slot in code.slots.items():
         name, counts = kinds[kind]
         buffers[kind, number] = Buffer((*name, number), (counts[slot.level], *slot.shape), slot.dtype)
-    if distinct is not None:
-        assert code.distinct is not None
-        for kind, held, numbers in (
-            ("spread", "kept", code.distinct.spread),
-            ("sums", "saved", code.distinct.summed),
-        ):
-            for place, number in enumerate(numbers):
-                slot = code.slots[held, number]
-                name = ("distinct", number) if kind == "spread" else ("sums", o, number)
-                buffers[kind, place] = Buffer(name, (distinct.count, *slot.shape), slot.dtype)
+    layout = code.program.distinct
+    if distinct is not None and layout is not None:
+        for kind, values in (("spread", layout.spread), ("sums", layout.summed)):
+            for number, var in enumerate(values):
+                name = (kind, number) if kind == "spread" else (kind, o, number)
+                buffers[kind, number] = Buffer(name, (distinct.count, *var.type.shape), var.type.dtype)
     return buffers
 
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from arrows.engine.device import Arena, Device
+from arrows.engine.program import Program
 from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
+from arrows.engine.program.program import Place
 from arrows.engine.running.batch_plan import PlannedOperation
-from arrows.engine.running.operation_code import DistinctLayout
-from arrows.ops import RowSparse
+from arrows.engine.running.gradient_memory import RunDeferred
 from arrows.ops.arrays import Array
-
-RunDeferred: TypeAlias = Callable[
-    [Sequence[Array | None], Sequence[Array | None]], Sequence[Array | RowSparse | None]
-]
-"""``run_deferred(targets, added)`` gives the gradients of parameters: see `BatchGradients`."""
 
 
 class OperationRefused(Exception):
@@ -54,40 +49,42 @@ class BoundOperation:
 
     Attributes:
         planned: the operation.
-        early: what runs before a component, given its number among those of the operation.
-        step, step_back: run these regions on some steps.
-        late: what is left to do for a component after its steps backwards.
-        deferred: runs ``deferred`` on the arrays to write gradients of parameters to (None: to new arrays)
-            and those to add them to, and returns the values, None for what has been added.
+        step, step_back, deferred: run these regions; None where the program has none.
+        before: called with the number of a component before its first step.
+        after: likewise after its last step backwards.
     """
 
     planned: PlannedOperation
-    early: Callable[[int], None] | None
     step: Callable[[int, int], None]
     step_back: Callable[[int, int], None] | None
-    late: Callable[[int], None]
+    before: Sequence[Callable[[int], None]]
+    after: Sequence[Callable[[int], None]]
     deferred: RunDeferred | None
 
     def run(self, first: int, stop: int, part: int | None) -> None:
         """Runs some steps, and before the first step of a component what runs early.
 
         Raises:
-            OperationRefused: a kernel refused its operands.
+            OperationRefused: a kernel refused its operands; of what runs early, the component's first step.
         """
+        early = part is not None
         try:
-            if part is not None and self.early is not None:
-                self.early(part)
+            if part is not None:
+                for run in self.before:
+                    run(part)
+            early = False
             self.step(first, stop)
         except StepRefused as refused:
-            index = self.planned.code.operation.index
-            raise OperationRefused(index, refused.step) from refused.__cause__
+            step = first if early else refused.step
+            raise OperationRefused(self.planned.code.operation.index, step) from refused.__cause__
 
     def run_back(self, first: int, stop: int, part: int | None) -> None:
         """Runs some steps in the reverse order, and what is left to do after the first of a component."""
         if self.step_back is not None:
             self.step_back(first, stop)
         if part is not None:
-            self.late(part)
+            for run in self.after:
+                run(part)
 
 
 def bind(
@@ -97,7 +94,7 @@ def bind(
     once: Sequence[Array],
     results: Sequence[Array],
     gradients: Sequence[Array | None],
-    tick: Callable[[], None] | None,
+    tick: Callable[[int], None] | None,
 ) -> BoundOperation:
     """Binds the regions of an operation.
 
@@ -117,16 +114,17 @@ def bind(
     memory |= {("gradient", number): rows for number, rows in enumerate(gradients)}
     gathers = []
     for number, index in enumerate(planned.gathers):
-        gather, memory["gathered", number] = index.bind(arena, batch.slabs[index.layout.slab])
+        gather, memory["gathered", number] = index.bind(arena, batch.slabs[index.slab])
         gathers.append(gather)
     if flow.waiting:
         memory |= _scatters(planned, batch.scattered)
-    spread = add_up = None
-    if code.distinct is not None:
-        pairs = _distinct_pairs(code.distinct, memory)
+    before: list[Callable[[int], None]] = []
+    after: list[Callable[[int], None]] = []
+    if code.program.distinct is not None:
+        pairs = _distinct_pairs(code.program, memory)
         if planned.distinct is not None:
-            spread = planned.distinct.spread(device, pairs["spread"])
-            add_up = planned.distinct.add_up(device, arena, pairs["sums"])
+            before.append(planned.distinct.spread(device, pairs["spread"]))
+            after.append(planned.distinct.add_up(device, arena, pairs["sums"]))
     pulls = [
         pulled.bind(device, arena, target, batch.scattered[reader, group])
         for result, reader, group, pulled in flow.pulls
@@ -150,20 +148,31 @@ def bind(
         },
         ones=arena.ones,
     )
-    added = [
-        sums.bind(device, arena, target, batch.scattered[code.operation.index, number])
-        for number, (group, sums) in enumerate(zip(code.scatter_groups, flow.sums, strict=False))
-        if sums is not None and (target := batch.gradients[group.slab]) is not None
-    ]
-    run_late = None if code.late is None else code.late.make(frame)
+    regions = {name: region.make(frame) for name, region in code.code.regions.items()}
+    if "early" in regions:
+        before.insert(0, _component(regions["early"]))
+    if "late" in regions:
+        after.append(_component(regions["late"]))
+    for number, (group, sums) in enumerate(zip(code.scatter_groups, flow.sums, strict=False)):
+        target = batch.gradients[group.slab]
+        if sums is not None and target is not None:
+            values = batch.scattered[code.operation.index, number]
+            after.append(sums.bind(device, arena, target, values))
+    if tick is not None:
+        after.append(tick)
     return BoundOperation(
         planned=planned,
-        early=None if code.early is None else _early(code.early.make(frame), planned.first_steps, spread),
-        step=code.step.make(frame),
-        step_back=None if code.step_back is None else code.step_back.make(frame),
-        late=_late(add_up, run_late, added, tick),
-        deferred=None if code.deferred is None else code.deferred.make(frame),
+        step=regions["step"],
+        step_back=regions.get("step_back"),
+        before=before,
+        after=after,
+        deferred=regions.get("deferred"),
     )
+
+
+def _component(run: Callable[[int, int], None]) -> Callable[[int], None]:
+    """Runs a region on one component."""
+    return lambda part: run(part, part + 1)
 
 
 def _scatters(
@@ -185,52 +194,18 @@ def _scatters(
 
 
 def _distinct_pairs(
-    layout: DistinctLayout, memory: dict[tuple[str, int], Array | None]
+    program: Program, memory: dict[tuple[str, int], Array | None]
 ) -> dict[str, list[tuple[Array, Array]]]:
     """By kind, arrays by distinct row, each with that of all rows: where a batch computes all rows one and
     the same, which is noted in ``memory`` then."""
     pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
-    for kind, held, numbers in (("spread", "kept", layout.spread), ("sums", "saved", layout.summed)):
-        for place, number in enumerate(numbers):
-            of_all = memory.get((held, number))
-            by_row = memory.setdefault((kind, place), of_all)
+    assert program.distinct is not None
+    for kind, values in (("spread", program.distinct.spread), ("sums", program.distinct.summed)):
+        for number, var in enumerate(values):
+            place = program.memory[var]
+            assert isinstance(place, Place)
+            of_all = memory.get((place.kind, place.number))
+            by_row = memory.setdefault((kind, number), of_all)
             if of_all is not None and by_row is not None:
                 pairs[kind].append((by_row, of_all))
     return pairs
-
-
-def _early(
-    run_component: Callable[[int, int], None], first_steps: Sequence[int], spread: Callable[[], None] | None
-) -> Callable[[int], None]:
-    """Runs ``early`` on one component; its first step counts as the one that is refused."""
-
-    def run_early(part: int) -> None:
-        try:
-            run_component(part, part + 1)
-        except StepRefused as refused:
-            raise StepRefused(first_steps[part]) from refused.__cause__
-        if spread is not None:
-            spread()
-
-    return run_early
-
-
-def _late(
-    add_up: Callable[[], None] | None,
-    run_component: Callable[[int, int], None] | None,
-    added: Sequence[Callable[[int], None]],
-    tick: Callable[[], None] | None,
-) -> Callable[[int], None]:
-    """What is left to do for a component after its steps."""
-
-    def run_late(part: int) -> None:
-        if add_up is not None:
-            add_up()
-        if run_component is not None:
-            run_component(part, part + 1)
-        for add in added:
-            add(part)
-        if tick is not None:
-            tick()
-
-    return run_late

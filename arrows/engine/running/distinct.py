@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from arrows.engine.device import Arena, Device, Sent, Upload
+from arrows.engine.program import Program
 from arrows.engine.reading import largest_first, lengths_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.index import RowSums, plan_sums
-from arrows.engine.running.operation_code import DistinctLayout
 from arrows.engine.scheduling import OperationRows, PortRows
 from arrows.ops.arrays import Array
 
@@ -43,11 +43,16 @@ class DistinctRows:
     ends: list[int]
     rest: RowSums | None
 
-    def spread(self, device: Device, pairs: Sequence[tuple[Array, Array]]) -> Callable[[], None]:
-        """A function that copies values of distinct rows to all places; ``pairs``: from where to where."""
+    def spread(self, device: Device, pairs: Sequence[tuple[Array, Array]]) -> Callable[[int], None]:
+        """A function that copies values of distinct rows to all places, in the one component.
+
+        Args:
+            device: where the arrays are.
+            pairs: from where to where.
+        """
         row_of = self.row_of.array
 
-        def spread() -> None:
+        def spread(_part: int) -> None:
             for source, target in pairs:
                 device.take(source, row_of, target)
 
@@ -55,7 +60,7 @@ class DistinctRows:
 
     def add_up(
         self, device: Device, arena: Arena, pairs: Sequence[tuple[Array, Array]]
-    ) -> Callable[[], None]:
+    ) -> Callable[[int], None]:
         """A function that sums the values of all places by distinct row; ``pairs``: where to, and of what."""
         rounds = self.rounds.array
         rests = [
@@ -63,7 +68,7 @@ class DistinctRows:
             for total, values in pairs
         ]
 
-        def add_up() -> None:
+        def add_up(part: int) -> None:
             for (total, values), add_rest in zip(pairs, rests, strict=True):
                 device.take(values, rounds[: self.count], total)
                 addend = arena.array("turn", total.shape, str(total.dtype))
@@ -71,26 +76,29 @@ class DistinctRows:
                     size = stop - start
                     total[:size] += device.take(values, rounds[start:stop], addend[:size])
                 if add_rest is not None:
-                    add_rest(0)
+                    add_rest(part)
 
         return add_up
 
 
-def find_distinct(layout: DistinctLayout, rows: OperationRows, upload: Upload) -> DistinctRows | None:
+def find_distinct(program: Program, rows: OperationRows, upload: Upload) -> DistinctRows | None:
     """The distinct rows of a batch; None where it is as well to compute all.
 
     Args:
-        layout: of the operation's program.
+        program: the operation's.
         rows: the operation's part of the batch.
         upload: takes the index arrays.
     """
-    read = rows.ports[layout.operand].rows
-    if len(rows.components) != 1 or layout.width < _WORTH or len(read) < 2:
+    if program.distinct is None:
+        return None
+    operand = program.distinct.operand
+    read, width = rows.ports[operand].rows, program.operands[operand].type.size
+    if len(rows.components) != 1 or width < _WORTH or len(read) < 2:
         return None
     order = stable_order(read, int(read.max()) + 1)
     starts = starts_of_runs(read[order])
     count = len(starts)
-    if layout.width * (len(read) - count) < _WORTH * len(read):
+    if width * (len(read) - count) < _WORTH * len(read):
         return None
     lengths = lengths_of(with_stop(starts, len(read)))
     most_first = largest_first(lengths)
@@ -102,7 +110,7 @@ def find_distinct(layout: DistinctLayout, rows: OperationRows, upload: Upload) -
     turn = np.arange(len(read)) - np.repeat(starts, lengths)
     soon = turn < _ROUNDS
     ports = list(rows.ports)
-    ports[layout.operand] = PortRows(read[order[starts[most_first]]])
+    ports[operand] = PortRows(read[order[starts[most_first]]])
     return DistinctRows(
         rows=replace(rows, ports=tuple(ports)),
         count=count,

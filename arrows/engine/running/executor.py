@@ -312,7 +312,7 @@ class Executor:
             once=self._values_without_rows(operation.code),
             results=results,
             gradients=gradients,
-            tick=None if clock is None else lambda: clock.tick("scatter", o),
+            tick=None if clock is None else lambda _part: clock.tick("scatter", o),
         )
 
     def _values_without_rows(self, code: OperationCode) -> tuple[Array, ...]:

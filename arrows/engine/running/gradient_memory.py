@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -11,11 +11,19 @@ from typing import TypeAlias
 import numpy as np
 
 from arrows.engine.device import ArrayWrite, Device
-from arrows.engine.program.boxes import Subscript, overlap, subscript, uncovered
+from arrows.engine.program.boxes import overlap, subscript
 from arrows.engine.program.emitters.c import add_rows_kernel
 from arrows.engine.program.instructions import Accumulate, Region
 from arrows.ops import Parameter, RowSparse
 from arrows.ops.arrays import Array
+
+RunDeferred: TypeAlias = Callable[
+    [Sequence["Array | None"], Sequence["Array | None"]], Sequence["Array | RowSparse | None"]
+]
+"""Runs the region ``deferred`` of an operation.
+
+For each `Accumulate` it is given the range to write to, None: a new array; and on a device with kernels the
+range that a product may be added to.  It returns the value, None where that has been added."""
 
 Gradient: TypeAlias = "Array | RowSparse"
 """Of a parameter: an array of its shape, or rows of it."""
@@ -24,24 +32,25 @@ ParameterKey = tuple[int, str]
 """The identity of the layer, and the name of the parameter."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Part:
     """A part of a parameter's gradient, which one `Accumulate` adds.
 
     Attributes:
         key: the parameter.
-        operation, number: whose `Accumulate` it is, and which of those of its program.
         region: the range of the parameter; None: row-sparse.
         in_place: nothing else is written there before it, so it may be written in place.
         adds: a product may add it: what is written there in place, other operations have written before.
     """
 
     key: ParameterKey
-    operation: int
-    number: int
     region: Region | None
     in_place: bool
     adds: bool
+
+    def range(self, arrays: Mapping[ParameterKey, Array]) -> Array | None:
+        """The range of a gradient that it is: a view, of a scalar too."""
+        return None if self.region is None else arrays[self.key][subscript(self.region)]
 
 
 class GradientMemory:
@@ -59,20 +68,20 @@ class GradientMemory:
         self._device = device
         self._arrays: dict[ParameterKey, Array] = {}
         self._specs: dict[ParameterKey, Parameter] = {}
-        regions: dict[ParameterKey, list[tuple[int, int, Region | None]]] = {}
+        regions: dict[ParameterKey, list[tuple[int, Region | None]]] = {}
         for o, own in accumulates.items():
-            for number, accumulate in enumerate(own):
+            for accumulate in own:
                 key = id(accumulate.owner), accumulate.spec.name
-                regions.setdefault(key, []).append((o, number, accumulate.region))
+                regions.setdefault(key, []).append((o, accumulate.region))
                 self._specs[key] = accumulate.spec
         self._dense = {
-            key for key, parts in regions.items() if any(region is not None for _, _, region in parts)
+            key for key, parts in regions.items() if any(region is not None for _, region in parts)
         }
-        self._parts: dict[int, list[_Part]] = {}
-        for key, parts in regions.items():
-            for part in _parts(key, parts):
-                self._parts.setdefault(part.operation, []).append(part)
-        self._blanks: dict[tuple[ParameterKey, tuple[_Part, ...]], list[Subscript]] = {}
+        parts = {key: iter(_parts(key, of_key)) for key, of_key in regions.items()}
+        self._parts = {
+            o: [next(parts[id(accumulate.owner), accumulate.spec.name]) for accumulate in own]
+            for o, own in accumulates.items()
+        }
 
     @property
     def kept(self) -> list[Array]:
@@ -86,14 +95,19 @@ class GradientMemory:
         return sum(prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in specs)
 
     def begin(self, operations: Iterable[int]) -> BatchGradients:
-        """The gradients of a batch in which these operations take part; `blanks` are still to be written."""
+        """The gradients of a batch in which these operations take part; `blanks` are still to be written.
+
+        What the last batch left in an array is not relied on: an optimizer has had it in its hands since.  So
+        it is blank first, unless what is written in place covers it.
+        """
         parts = {o: self._parts.get(o, []) for o in operations}
-        reached: dict[ParameterKey, list[_Part]] = {}
-        for own in parts.values():
-            for part in own:
-                reached.setdefault(part.key, []).append(part)
-        arrays = {key: self._array(key, self._specs[key]) for key in reached if key in self._dense}
-        blanks = [blank for key in arrays for blank in self._blank(key, reached[key])]
+        reached = [part for own in parts.values() for part in own if part.key in self._dense]
+        arrays = {part.key: self._array(part.key, self._specs[part.key]) for part in reached}
+        missing = {key: int(array.size) for key, array in arrays.items()}
+        for part in reached:
+            if part.in_place and part.region is not None:
+                missing[part.key] -= prod(stop - start for start, stop in part.region)
+        blanks = [ArrayWrite(array) for key, array in arrays.items() if missing[key]]
         return BatchGradients(self._device, parts, arrays, blanks)
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
@@ -110,18 +124,6 @@ class GradientMemory:
         if key not in self._arrays:
             self._arrays[key] = self._device.empty(spec.shape, spec.dtype)
         return self._arrays[key]
-
-    def _blank(self, key: ParameterKey, parts: Sequence[_Part]) -> list[ArrayWrite]:
-        """Writes zeros to a parameter's array wherever no part is written in place.
-
-        What the last batch left is not relied on: an optimizer has had the array in its hands since.
-        """
-        in_place = tuple(part for part in parts if part.in_place)
-        if (key, in_place) not in self._blanks:
-            regions = [part.region for part in in_place if part.region is not None]
-            shape = self._specs[key].shape
-            self._blanks[key, in_place] = [subscript(region) for region in uncovered(shape, regions)]
-        return [ArrayWrite(self._arrays[key][blank]) for blank in self._blanks[key, in_place]]
 
 
 class BatchGradients:
@@ -147,37 +149,16 @@ class BatchGradients:
         self._arrays = arrays
         self._rows: dict[ParameterKey, list[RowSparse]] = {}
 
-    def targets(self, operation: int, count: int) -> list[Array | None]:
-        """For each `Accumulate` of an operation's program, the range to write to; None: it is added
-        afterwards, or sparse."""
-        return [
-            self._range(part) if part is not None and part.in_place else None
-            for part in self._by_number(operation, count)
-        ]
-
-    def added(self, operation: int, count: int) -> list[Array | None]:
-        """For each, on a device with kernels, the range that a product may be added to."""
-        return [
-            self._range(part) if part is not None and part.adds and self._device.has_kernels else None
-            for part in self._by_number(operation, count)
-        ]
-
-    def _by_number(self, operation: int, count: int) -> list[_Part | None]:
-        parts = {part.number: part for part in self._parts[operation]}
-        return [parts.get(number) for number in range(count)]
-
-    def add(self, operation: int, values: Sequence[Array | RowSparse | None]) -> None:
-        """Adds the parts of an operation that were neither written in place nor added already (None)."""
-        for part in self._parts[operation]:
-            value = values[part.number]
-            if value is None:
-                continue
-            if part.region is None:
-                assert isinstance(value, RowSparse)
+    def add(self, operation: int, deferred: RunDeferred) -> None:
+        """Adds the parts of an operation, by its region ``deferred``."""
+        parts, adds = self._parts[operation], self._device.has_kernels
+        ranges = [part.range(self._arrays) for part in parts]
+        targets = [target if part.in_place else None for part, target in zip(parts, ranges, strict=True)]
+        added = [target if part.adds and adds else None for part, target in zip(parts, ranges, strict=True)]
+        for part, target, value in zip(parts, ranges, deferred(targets, added), strict=True):
+            if isinstance(value, RowSparse):
                 self._rows.setdefault(part.key, []).append(value)
-            elif not part.in_place:
-                assert not isinstance(value, RowSparse)
-                target = self._range(part)
+            elif value is not None and target is not None and not part.in_place:
                 target += value
 
     def total(self) -> dict[ParameterKey, Gradient]:
@@ -191,25 +172,19 @@ class BatchGradients:
                 sparse[key] = reduce(lambda total, rows: total.add(rows, self._device.xp), others, first)
         return {**sparse, **self._arrays}
 
-    def _range(self, part: _Part) -> Array:
-        """The range of a gradient that a part is: a view, of a scalar too."""
-        assert part.region is not None
-        return self._arrays[part.key][subscript(part.region)]
 
-
-def _parts(key: ParameterKey, regions: Sequence[tuple[int, int, Region | None]]) -> list[_Part]:
+def _parts(key: ParameterKey, regions: Sequence[tuple[int, Region | None]]) -> list[_Part]:
     """The parts of one parameter: the first that is written to its region may be written in place, if none
     is written to a part of that region alone."""
     parts: list[_Part] = []
-    for n, (o, number, region) in enumerate(regions):
+    for n, (o, region) in enumerate(regions):
         in_place = adds = region is not None
         if region is not None:
-            for m, (other_operation, _, other) in enumerate(regions):
+            for m, (other_operation, other) in enumerate(regions):
                 if m != n and other is not None and overlap(other, region):
                     in_place &= other == region and m > n
                     adds &= other_operation != o
-        adds &= not in_place
-        parts.append(_Part(key=key, operation=o, number=number, region=region, in_place=in_place, adds=adds))
+        parts.append(_Part(key, region, in_place, adds and not in_place))
     return parts
 
 

@@ -12,18 +12,19 @@ All is planned on the host; `bind` takes the arrays when the upload has been sen
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from arrows.engine.device import Arena, Buffer, Device, Launch, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
+from arrows.engine.program import Program
 from arrows.engine.program.emitters.arrays import DistinctIndices, GatherArrays, SegmentBounds
 from arrows.engine.program.emitters.c import segment_sum_kernel
+from arrows.engine.program.program import Place
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
-from arrows.engine.running.operation_code import GatherLayout
-from arrows.engine.scheduling import Merged, OperationRows
+from arrows.engine.scheduling import Merged
 from arrows.ops import Segments
 from arrows.ops.arrays import Array, HostArray
 
@@ -33,7 +34,9 @@ class RowIndex:
     """The rows that one gather of a program reads.
 
     Attributes:
-        layout: the gather in the program.
+        slab: where the rows lie.
+        row: the shape of one row of the value, which has the rows of several operands side by side.
+        width: how many operands these are.
         start: the first row if the rows of all steps are one range, else None.
         first: for each step, the first row if its rows are a range, else -1; None where all are one range.
         index: the index array; None where every step reads a range.
@@ -43,22 +46,23 @@ class RowIndex:
         indices: the gathered numbers, if the host knows them and a gradient is summed by them.
     """
 
-    layout: GatherLayout
+    slab: int
+    row: tuple[int, ...]
+    width: int
+    count: int
     start: int | None = None
     first: list[int] | None = None
     index: Sent | None = None
-    count: int
     memory: Buffer | None = None
     indices: DistinctIndices | None = None
 
     def bind(self, arena: Arena, slab: Array) -> tuple[GatherArrays, Array | None]:
         """How a batch reads the rows of a slab; and where they are, if they are copied or a range."""
-        layout, rows = self.layout, None
+        rows = None
         if self.start is not None:
-            width = len(layout.operands)
-            rows = slab[self.start : self.start + self.count * width]
-            if width > 1:
-                rows = rows.reshape(self.count, *layout.type.shape)
+            rows = slab[self.start : self.start + self.count * self.width]
+            if self.width > 1:
+                rows = rows.reshape(self.count, *self.row)
         elif self.memory is not None:
             rows = arena.array(*self.memory)
         index = None if self.index is None else self.index.array
@@ -66,47 +70,53 @@ class RowIndex:
 
 
 def plan_index(
-    layout: GatherLayout,
-    rows: OperationRows,
+    program: Program,
+    number: int,
+    port_rows: HostArray,
     bounds: HostArray,
     upload: Upload,
     *,
-    number: int,
     memory: int,
-    kernels: bool,
     indices: DistinctIndices | None,
 ) -> RowIndex:
     """Plans what a gather reads.
 
     Args:
-        layout: the gather.
-        rows: the operation's part of the batch.
+        program: its program.
+        number: that of the gather in the program.
+        port_rows: the rows that are read.
         bounds: where the rows of each step (of each component) start, and where the last end.
         upload: takes the index array.
-        number: that of the gather in the program.
         memory: the number of the memory for what the operation keeps.
-        kernels: whether kernels read the rows: by index, unless the rows of all steps are one range.
         indices: see `RowIndex`.
     """
-    port_rows = rows.side_by_side(layout.operands)
-    count, steps = int(bounds[-1]), len(bounds) - 1
+    _, gather = program.gathers[number]
+    width, type = len(gather.operands), gather.result.type
+    planned = RowIndex(
+        slab=program.operands[gather.operands[0]].slab,
+        row=type.shape,
+        width=width,
+        count=int(bounds[-1]),
+        indices=indices,
+    )
     whole = range_of(port_rows)
     if whole >= 0:
-        return RowIndex(layout=layout, start=whole, count=count, indices=indices)
-    if kernels or steps == 1:
-        first, longest = [-1] * steps, count
+        return replace(planned, start=whole)
+    if program.kernels or len(bounds) == 2:
+        # A kernel reads by index, whatever the rows of a step are.
+        first, longest = [-1] * (len(bounds) - 1), planned.count
     else:
-        cuts = bounds * len(layout.operands)
+        cuts = bounds * width
         first = ranges_of(port_rows, cuts[:-1], cuts[1:]).tolist()
         longest = int(lengths_of(bounds).max())
     index = upload.add(port_rows) if -1 in first else None
     buffer = None
-    if layout.held:
-        shape = (count, *layout.type.shape)
-        buffer = Buffer(("operand", memory, number), shape, layout.type.dtype)
-    elif index is not None and not kernels:  # nobody reads the rows after the step: operations share these
-        buffer = Buffer(("gather", number), (longest, *layout.type.shape), layout.type.dtype)
-    return RowIndex(layout=layout, first=first, index=index, count=count, memory=buffer, indices=indices)
+    if program.memory.get(gather.result) == Place("gathered", number):
+        buffer = Buffer(("operand", memory, number), (planned.count, *type.shape), type.dtype)
+    elif index is not None and not program.kernels:
+        # Nobody reads the rows after the step, so operations share these.
+        buffer = Buffer(("gather", number), (longest, *type.shape), type.dtype)
+    return replace(planned, first=first, index=index, memory=buffer)
 
 
 def sort_indices(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
 from arrows.engine.program.emitters.arguments import OnceValue
-from arrows.engine.program.emitters.numpy import RegionCode
 from arrows.engine.program.emitters.row_matrix import table_index
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -19,34 +17,6 @@ from arrows.engine.program.instructions import (
     SumRows,
 )
 from arrows.engine.program.program import Place, Slot
-from arrows.ops import Var
-from arrows.typesys import types as T
-
-COMPONENT_REGIONS = ("early", "late")
-"""The regions that run over all rows of a component at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatherLayout:
-    """One gather of a program.
-
-    Attributes:
-        operands: the ports that are gathered side by side.
-        type: of one row of the value.
-        slab: where the rows lie.
-        level: what counts the rows, as in `Var`.
-        by_component: whether all rows of a component are gathered at once.
-        held: whether later regions read the rows.
-        indexes: whether the gradient of a table is summed by the gathered numbers.
-    """
-
-    operands: tuple[int, ...]
-    type: T.Tensor
-    slab: int
-    level: int
-    by_component: bool
-    held: bool
-    indexes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +36,6 @@ class ScatterGroup:
     early: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistinctLayout:
-    """How repeated rows of one operand are computed once; see `Distinct`.
-
-    Attributes:
-        operand: the port.
-        width: how many numbers a row of it has.
-        spread: the numbers of the kept values that ``early`` makes of the distinct rows.
-        summed: the numbers of the saved values that are summed by distinct row.
-    """
-
-    operand: int
-    width: int
-    spread: tuple[int, ...]
-    summed: tuple[int, ...]
-
-
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class OperationCode:
     """An operation's program, its functions, and what the runner binds them to.
@@ -90,12 +43,10 @@ class OperationCode:
     Attributes:
         operation: the operation.
         code: the program and its functions.
-        early, step, step_back, late, deferred: the functions of the regions; None where there is nothing.
-        gathers: by their number in the program.
         slots: what the program's own arrays hold, by kind and number: ``kept`` and ``saved`` for all rows,
             and by region what is scratch there.
         scatter_groups: the scatters, by slab.
-        distinct: how repeated rows are computed once, if they are.
+        indexed: the gathers by whose numbers the gradient of a table is summed, on a device with kernels.
         parameters: what ``once`` reads of layers, in order.
         accumulates: what ``deferred`` adds to gradients of parameters, in order.
         has_keys: whether dropout keys are read.
@@ -105,80 +56,52 @@ class OperationCode:
 
     operation: ApplyOperation
     code: ProgramCode
-    early: RegionCode | None
-    step: RegionCode
-    step_back: RegionCode | None
-    late: RegionCode | None
-    deferred: RegionCode | None
-    gathers: tuple[GatherLayout, ...]
     slots: Mapping[tuple[str, int], Slot]
     scatter_groups: tuple[ScatterGroup, ...]
-    distinct: DistinctLayout | None
+    indexed: frozenset[int | None]
     parameters: tuple[LoadParameter, ...]
     accumulates: tuple[Accumulate, ...]
     has_keys: bool
     read_by_kernels: frozenset[int]
 
+    @property
+    def program(self) -> Program:
+        """The program."""
+        return self.code.program
+
     @staticmethod
     def of(operation: ApplyOperation, code: ProgramCode) -> OperationCode:
         """The code of an operation, with what the runner looks up in it."""
-        program, regions = code.program, code.regions
-        accumulates = (each for each in program.region("deferred") if isinstance(each, Accumulate))
+        program = code.program
+        deferred, once = program.region("deferred"), program.once_numbers
+        slots = {
+            (place.kind, place.number): Slot(var.rows, var.type.shape, var.type.dtype)
+            for var, place in program.memory.items()
+            if isinstance(place, Place) and place.kind in ("kept", "saved")
+        }
+        for region, scratch in program.scratch.items():
+            slots |= {(region, number): slot for number, slot in enumerate(scratch)}
+        kernels = [kernel for region in code.regions.values() for kernel in region.kernels]
         return OperationCode(
             operation=operation,
             code=code,
-            early=regions.get("early"),
-            step=regions["step"],
-            step_back=regions.get("step_back"),
-            late=regions.get("late"),
-            deferred=regions.get("deferred"),
-            gathers=_gathers(program),
-            slots=_slots(program),
+            slots=slots,
             scatter_groups=_scatter_groups(operation, [scatter for _, scatter in program.scatters]),
-            distinct=_distinct(program),
+            indexed=frozenset(
+                table_index(program, each) if program.kernels else None
+                for each in deferred
+                if isinstance(each, SumRows)
+            ),
             parameters=tuple(each for each in program.region("once") if isinstance(each, LoadParameter)),
-            accumulates=tuple(accumulates),
+            accumulates=tuple(each for each in deferred if isinstance(each, Accumulate)),
             has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
-            read_by_kernels=_read_by_kernels(code),
+            read_by_kernels=frozenset(
+                once[argument.var]
+                for kernel in kernels
+                for argument in kernel.arguments
+                if isinstance(argument, OnceValue)
+            ),
         )
-
-
-def _read_by_kernels(code: ProgramCode) -> frozenset[int]:
-    once = code.program.once_numbers
-    arguments = [
-        argument
-        for region in code.regions.values()
-        for kernel in region.kernels
-        for argument in kernel.arguments
-    ]
-    return frozenset(once[each.var] for each in arguments if isinstance(each, OnceValue))
-
-
-def _gathers(program: Program) -> tuple[GatherLayout, ...]:
-    sums = (each for each in program.region("deferred") if isinstance(each, SumRows) and program.kernels)
-    indices = {table_index(program, each) for each in sums}
-    return tuple(
-        GatherLayout(
-            operands=gather.operands,
-            type=gather.result.type,
-            slab=program.operands[gather.operands[0]].slab,
-            level=gather.result.rows,
-            by_component=region in COMPONENT_REGIONS,
-            held=program.memory.get(gather.result) == Place("gathered", number),
-            indexes=number in indices,
-        )
-        for number, (region, gather) in enumerate(program.gathers)
-    )
-
-
-def _slots(program: Program) -> dict[tuple[str, int], Slot]:
-    held = {
-        (place.kind, place.number): Slot(var.rows, var.type.shape, var.type.dtype)
-        for var, place in program.memory.items()
-        if isinstance(place, Place) and place.kind in ("kept", "saved")
-    }
-    scratch = {(region, n): slot for region, slots in program.scratch.items() for n, slot in enumerate(slots)}
-    return held | scratch
 
 
 def _scatter_groups(operation: ApplyOperation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:
@@ -201,22 +124,4 @@ def _scatter_groups(operation: ApplyOperation, scatters: Sequence[Scatter]) -> t
             all(set(operation.early).issuperset(scatters[number].operands) for number in numbers),
         )
         for slab, numbers in by_slab.items()
-    )
-
-
-def _distinct(program: Program) -> DistinctLayout | None:
-    distinct = program.distinct
-    if distinct is None:
-        return None
-
-    def number(var: Var) -> int:
-        memory = program.memory[var]
-        assert isinstance(memory, Place)
-        return memory.number
-
-    return DistinctLayout(
-        operand=distinct.operand,
-        width=prod(program.operands[distinct.operand].type.shape),
-        spread=tuple(map(number, distinct.spread)),
-        summed=tuple(map(number, distinct.summed)),
     )

@@ -145,8 +145,7 @@ class BackwardRun:
             raise refused.__cause__ or refused from None
         for o, operation in operations.items():
             if operation.deferred is not None:
-                count = len(operation.planned.code.accumulates)
-                totals.add(o, operation.deferred(totals.targets(o, count), totals.added(o, count)))
+                totals.add(o, operation.deferred)
         return totals.total()
 
     def input_gradients(self, batch: WiredBatch, sites: Sequence[int]) -> tuple[Array, HostArray]:

@@ -10,10 +10,10 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import Upload
+from arrows.engine.program import Program
 from arrows.engine.reading import structural_hash
 from arrows.engine.running import batch_plan, distinct
 from arrows.engine.running.distinct import find_distinct
-from arrows.engine.running.operation_code import DistinctLayout
 from tests.agree import agrees as agrees_with_reference
 
 WORDS, WIDTH = 6, 2
@@ -32,8 +32,8 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """How many distinct rows there were, and of how many."""
     seen: list[tuple[int, int]] = []
 
-    def watched(layout: DistinctLayout, rows: Any, upload: Upload) -> Any:
-        planned = find_distinct(layout, rows, upload)
+    def watched(program: Program, rows: Any, upload: Upload) -> Any:
+        planned = find_distinct(program, rows, upload)
         if planned is not None:
             seen.append((planned.count, rows.count))
         return planned
@@ -75,7 +75,7 @@ def test_a_cell_on_words(
     agrees(model, SENTENCES)
     assert sizes == [(4, 12), (4, 12)]  # trained, and run; the 5 that two sentences begin with is one
     codes = model.executors.get(training=True, gradients=True).codes.values()
-    (repeated,) = [code.code.program.distinct for code in codes if code.distinct is not None]
+    (repeated,) = [code.code.program.distinct for code in codes if code.program.distinct is not None]
     assert repeated is not None and len(repeated.products) == 1
     agrees(model, [[0, 1, 2, 3, 4, 5], []])  # all distinct
     agrees(model, [[3] * 40])
