@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 import arrows as ar
 import arrows.combinators
+import tests.generate  # noqa: F401  (it registers what the strategies draw from)
 from arrows import ops
 from arrows.engine import reference
 from arrows.engine.planning import SCHEDULES
 from arrows.typesys import types as T
 from tests.agree import plain
 from tests.compare import close, dense, meets_kink
-from tests.generate import Build  # it registers all productions
+from tests.generation.build import Build
 from tests.laws import choices, elements, graphs, layers, plumbing, reductions, sequences
 from tests.laws.law import TABLE, Law
 from tests.profile import NIGHTLY, draws
