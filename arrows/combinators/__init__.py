@@ -99,6 +99,5 @@ from arrows.combinators.sequences import Broadcast as Broadcast
 from arrows.combinators.sequences import Length as Length
 from arrows.combinators.sequences import Map as Map
 from arrows.combinators.sequences import NGrams as NGrams
-from arrows.combinators.sequences import Unroll as Unroll
 from arrows.combinators.sequences import Zip as Zip
 from arrows.combinators.sequences import ZipWith as ZipWith

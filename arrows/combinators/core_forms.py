@@ -18,7 +18,7 @@ from arrows.combinators.inputs import Read, Transform
 from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
-from arrows.combinators.sequences import Broadcast, Length, Map, Unroll, Zip
+from arrows.combinators.sequences import Broadcast, Length, Map, Zip
 from arrows.typesys import ArrowTypeError
 
 CORE_FORMS: tuple[type[AnyBlock], ...] = (
@@ -35,7 +35,6 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Length,
     Nth,
     GroupBy,
-    Unroll,
     Apply,
     Constant,
     Read,

@@ -29,7 +29,8 @@ class Item(Block[A, B]):
 
     Attributes:
         key: an index, a slice, a key or a label.
-        arity: how many items the input must have (`ar.unpack`), or None.
+        arity: how many items the input must have (`ar.unpack`), or None. All of them, `slice(None)`, are then
+            a tuple, of a sequence too (`Stack`).
         default: the Python object to give if there is no such item; `NoItem.ERROR` if that is an error.
         takes: what it takes in words, if that is a tuple of so many items, and no sequence.
     """

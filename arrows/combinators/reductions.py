@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.base.arguments import require_integer, set_name
-from arrows.combinators.base.block import Block
+from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
 from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
-from arrows.combinators.sequences import MOST, Unroll
+from arrows.combinators.items import Item
+from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_arguments
@@ -282,7 +283,7 @@ def Stack(length: int, *, name: str | None = None) -> Block[Any, Any]:
     """
     hint = "ar.Map, ar.Sum and their kin take any length"
     require_integer("a Stack", "the length", length, 1, MOST, hint)
-    steps = Unroll(length), _Stacked()
+    steps: tuple[AnyBlock, ...] = Item(slice(None), arity=length), _Stacked()
     return derived("Stack", [str(length)], *steps, speaking=steps, name=name)
 
 

@@ -218,24 +218,3 @@ def NGrams(n: int, *, name: str | None = None) -> Block[Any, Sequence[Any]]:
     require_integer("NGrams", "n", n, 1, MOST)
     shifted: list[AnyBlock] = [Item(slice(place, None)) for place in range(n)]
     return derived("NGrams", [str(n)], Fan(shifted), Zip(strict=False), speaking=shifted, name=name)
-
-
-class Unroll(AnyBlock):
-    """The core form under `Stack`: from a sequence of known length to the tuple of its elements.
-
-    Attributes:
-        length: the number of elements.
-
-    Example:
-        >>> import arrows as ar
-        >>> ar.infer(ar.Map(ar.Scalar()) >> Unroll(2)).output
-        (float32, float32)
-    """
-
-    length: int
-
-    def __init__(self, length: int) -> None:
-        self.length = length
-
-    def arguments(self) -> list[str]:
-        return [str(self.length)]

@@ -1,11 +1,11 @@
-"""`GetItem`, `Nth`, `GroupBy`, `Length` and `Unroll`: access to single elements, and their number."""
+"""`GetItem`, `Nth`, `GroupBy` and `Length`: access to single elements, and their number."""
 
 from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Fan, Item, Length, NoItem, Nth, Unroll
+from arrows.combinators import Fan, Item, Length, NoItem, Nth
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, problem
@@ -75,13 +75,14 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
         raise Misfit(f"{v.con} has no items", hint if isinstance(v.con, T.Tensor) else "")
     else:
         yield v.args[1]
-        if find(v.args[1]).con == ENDLESS and not _is_endless_slice(form.key):
+        if find(v.args[1]).con == ENDLESS and (form.arity or not _is_endless_slice(form.key)):
             raise Misfit(
                 "an endless sequence has no items to take, since all its elements are the same",
                 f"drop the {form.kind}",
             )
         if isinstance(form.key, slice):
-            inference.gives(occurrence, v)
+            whole = tuple_of(parts_of(v) * form.arity, cause=Cause(occurrence)) if form.arity else v
+            inference.gives(occurrence, whole)
         elif isinstance(form.key, int):
             inference.gives(occurrence, v.args[0])
         else:
@@ -123,13 +124,16 @@ def _container_of_item(inference: Inference, occurrence: Occurrence) -> Default:
 
     def decide() -> bool:
         out = find(occurrence.output)
-        if form.arity is not None and is_no_object(out):  # a parameter of an arrow with several
-            items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
-            inference.solver.unify(occurrence.input, tuple_of(items, cause=Cause(occurrence, reads=True)))
+        if form.arity is None:
+            if not isinstance(form.key, slice) or kind_of(out) != "sequence":
+                return False
+            inference.solver.unify(occurrence.input, out)
             return True
-        if not isinstance(form.key, slice) or kind_of(out) != "sequence":
+        if isinstance(form.key, slice) or not is_no_object(out):
             return False
-        inference.solver.unify(occurrence.input, out)
+        # A parameter of an arrow with several.
+        items = [out if i == form.key % form.arity else Var() for i in range(form.arity)]
+        inference.solver.unify(occurrence.input, tuple_of(items, cause=Cause(occurrence, reads=True)))
         return True
 
     return decide
@@ -348,27 +352,3 @@ def length(inference: Inference, occurrence: Occurrence) -> Rule:
         yield v.args[1]
         if kind_of(v) == "broadcast":
             raise Misfit("an endless sequence has no length")
-
-
-def unroll(inference: Inference, occurrence: Occurrence) -> Rule:
-    """`Unroll`: makes a tuple of a fixed number of elements."""
-    form = occurrence.form
-    assert isinstance(form, Unroll)
-    yield occurrence.input
-    v, kind, count = find(occurrence.input), form.kind, form.length
-    if v.con is INPUT:
-        read = f"read it whole: ar.Tensor([{count}, ...]), or its elements first: ar.Map(ar.Vector(n))"
-        raise Misfit(f"{kind} joins tensors, and the input is a Python object", read)
-    if isinstance(v.con, T.Type):
-        raise Misfit(f"{kind} joins the elements of a sequence, and {v.con} has none")
-    if kind_of(v) == "tuple":
-        if len(v.args) != count:
-            raise Misfit(f"{count} elements are expected, and the tuple has {len(v.args)} items")
-        inference.gives(occurrence, v)
-        return
-    yield v.args[1]
-    if kind_of(v) == "broadcast":
-        raise Misfit(
-            "an endless sequence has no length", f"zip it with a sequence first, and use {kind} on the result"
-        )
-    inference.gives(occurrence, tuple_of(parts_of(v) * count, cause=Cause(occurrence)))

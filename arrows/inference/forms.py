@@ -35,7 +35,6 @@ RULES: dict[type[AnyBlock], FormRule] = {
     core.Nth: elements.nth,
     core.GroupBy: elements.group_by,
     core.Length: elements.length,
-    core.Unroll: elements.unroll,
     core.Apply: apply.apply,
     core.Constant: apply.constant,
     core.Read: apply.read,

@@ -113,7 +113,7 @@ def test_another_length_is_refused(given: list[float]) -> None:
     for call in (block.eval, lambda x: ar.compile(block)([x])):
         with pytest.raises(ar.InputError) as caught:
             call({"of": given})
-        assert f"of: expected 2 elements, got {len(given)}\n  in  Stack(2)" in str(caught.value)
+        assert f"of: expected 2 items to take apart, got {len(given)}\n  in  Stack(2)" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------ steps

@@ -54,7 +54,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.initial_state_from_input,
     "a fold that starts from its input": lambda b: isinstance(b, ar.Fold) and b.initial_state_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.initial_state_from_input,
-    "a choice after a block": lambda b: type(b).__name__ == "CasesAfter",
+    "a choice after a block": lambda b: isinstance(b, ar.Pipe) and b.kind == "OneOf",
     "a layer that gives a scalar": lambda b: isinstance(b, ar.FC) and b.scalar,
     "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
     "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",

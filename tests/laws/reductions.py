@@ -192,14 +192,6 @@ def _(f, g, h):
     )
 
 
-@law("Unroll(n) of a tuple of n == Identity", reader, reader)
-def _(f, g):
-    return (f & g) >> UNROLL, f & g
-
-
-UNROLL = ar.combinators.Unroll(2)
-
-
 @law("Attention of equal scores == Mean", some)
 def _(s):
     return s >> ar.Attention(ar.Constant(0.5)), s >> ar.Mean()

@@ -47,7 +47,6 @@ EMITTERS: dict[type[AnyBlock], Emitter] = {
     core.Nth: sequences.emit_nth,
     core.GroupBy: sequences.emit_group_by,
     core.Length: sequences.emit_length,
-    core.Unroll: sequences.emit_unroll,
     core.Apply: apply.emit_apply,
     core.Constant: apply.emit_constant,
     core.Read: apply.emit_read,

@@ -12,7 +12,6 @@ from arrows.combinators import (
     NoDefault,
     NoItem,
     Nth,
-    Unroll,
     Zip,
     take,
     take_of,
@@ -189,6 +188,8 @@ def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
         return symbol
     if isinstance(symbol, ListSymbol):
         code = f"{symbol.code}[{literal}]"
+        if typed.form.arity is not None:
+            return writer.unpacked(symbol.code, TupleSymbol((symbol.element,) * typed.form.arity))
         if isinstance(key, slice):
             return ListSymbol(writer.assign("l", code), symbol.element)
         return writer.unpacked(writer.assign("e", code), symbol.element)
@@ -236,10 +237,3 @@ def emit_length(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbo
         return constant(writer, type, np.asarray(len(symbol.items)))
     length = f"len({writer.pack(symbol)})"
     return emit_read(writer, typed, writer.assign_object(f"float({length})" if type.floating else length))
-
-
-def emit_unroll(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    assert isinstance(typed.form, Unroll)
-    if not isinstance(symbol, ListSymbol):
-        return symbol
-    return writer.unpacked(symbol.code, TupleSymbol((symbol.element,) * typed.form.length))

@@ -29,7 +29,6 @@ MEANINGS: dict[type[core.AnyBlock], Meaning] = {
     core.Nth: sequences.nth_element,
     core.GroupBy: sequences.group_by,
     core.Length: sequences.length,
-    core.Unroll: sequences.unroll,
     core.Apply: apply.apply,
     core.Constant: apply.constant,
     core.Read: apply.read,

@@ -13,7 +13,6 @@ from arrows.combinators import (
     NoItem,
     Nth,
     Unfit,
-    Unroll,
     Zip,
     take,
     take_of,
@@ -165,7 +164,10 @@ def item(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     try:
         if form.default is not NoItem.ERROR:
             return take_or_default(value, key, form.default), path.child(key)
-        return take(value, key) if form.arity is None else take_of(value, key, form.arity), path.child(key)
+        if form.arity is None:
+            return take(value, key), path.child(key)
+        taken = take_of(value, key, form.arity)
+        return (tuple(taken), path) if isinstance(key, slice) else (taken, path.child(key))
     except Unfit as error:
         walk.fail(typed, path, str(error), error)
     except Exception as error:  # noqa: BLE001 (an object's own __getitem__ may raise anything)
@@ -212,12 +214,3 @@ def length(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
         return walk.semantics.read(typed, count), path
     except LeafError as error:
         walk.fail(typed, path, f"the length {error}", error)
-
-
-def unroll(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
-    form = typed.form
-    assert isinstance(form, Unroll)
-    if len(value) != form.length:
-        count = f"{form.length} element{'s' if form.length > 1 else ''}"
-        walk.fail(typed, path, f"expected {count}, got {len(value)}", None)
-    return tuple(value), path
