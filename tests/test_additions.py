@@ -39,6 +39,7 @@ INNER_OPS = {
 INNER_BLOCKS = re.compile("Attend|Cases.*|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*|Scope.*")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
     *("AndFan", "InferredZeros", "Loss", "NoDefault", "PairItem", "Spelling"),
+    *("DeclaredLayer", "Written"),
 }
 
 
@@ -70,7 +71,7 @@ def exported(room: ModuleType) -> Iterable[str]:
         # A derived block is a function.
         block = issubclass(thing, ar.Block) if inspect.isclass(thing) else inspect.isfunction(thing)
         if block and name[0].isupper() and not INNER_BLOCKS.fullmatch(name):
-            if name not in vars(room):
+            if name not in {*vars(room), *NOT_FOR_USERS}:
                 yield f"import {name} in {door}"
             if name not in {*ar.__all__, *NOT_FOR_USERS}:
                 yield f"add {name} to {EXPORTS} of arrows/__init__.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -18,7 +18,26 @@ from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import refuse_arguments
 
 
-class Layer(Apply[A, B]):
+class Written(Apply[A, B]):
+    """A block that is printed with the arguments that its author wrote.
+
+    Attributes:
+        foreign: the table of `foreign_names` with the arguments of other libraries.
+    """
+
+    foreign: ClassVar[str]
+    _words: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls, *args, **kwargs)
+        self.__dict__["_words"] = written_call(cls, args, kwargs, cls.foreign)
+        return self
+
+    def arguments(self) -> list[str]:
+        return [self._words] if self._words else []
+
+
+class Layer(Written[A, B]):
     """A block with parameters: a frozen description; the model holds the values of the parameters.
 
     Two places share weights exactly if the same layer object stands in both. It may stand on several types of
@@ -50,12 +69,7 @@ class Layer(Apply[A, B]):
         3.0
     """
 
-    _words: str
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        self = super().__new__(cls, *args, **kwargs)
-        self.__dict__["_words"] = written_call(cls, args, kwargs, "layer")
-        return self
+    foreign = "layer"
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         """Describes the layer's parameters for an input of this type.
@@ -83,9 +97,6 @@ class Layer(Apply[A, B]):
     @property
     def function(self) -> Callable[..., Any]:
         return self._run
-
-    def arguments(self) -> list[str]:
-        return [self._words] if self._words else []
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         if not _are_tensors(args):

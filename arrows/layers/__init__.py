@@ -1,9 +1,9 @@
 """Layers: blocks with parameters, the losses, and the initializers of parameters.
 
 A new layer is one file, a line in the exports below, and a line in those of `arrows`.  `layer_norm.py` is the
-shortest with all parts: a docstring with the formula and its source, an `__init__` that checks the arguments,
-`parameters`, which makes a `Parameter` for each array once the input's type is known, and `forward`, which
-computes one example.  `arguments.py` has the checks, `cells.py` what the recurrent cells share.
+shortest with all parts: a docstring with the formula and its source, a field for each argument, `parameters`,
+which makes a `Parameter` for each array once the input's type is known, and `forward`, which computes one
+example.  `arguments.py` has the checks of fields, by their names; `cells.py` what the recurrent cells share.
 """
 
 from __future__ import annotations

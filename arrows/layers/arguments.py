@@ -1,62 +1,146 @@
-"""Checks of the arguments and input types of layers, so that all layers refuse in the same words."""
+"""The fields of layers and losses: each is checked by its name, so that all refuse in the same words.
+
+A layer of this folder is a dataclass. Its fields are its arguments, and `CHECKS` says by a field's name what
+it may hold. `vector` and `items` check types of inputs.
+"""
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Wire
+from arrows.combinators import Layer, Wire, set_name
 from arrows.combinators.base.arguments import wrong_argument, wrong_value
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
 from arrows.typesys.static import Axis
 
-F = TypeVar("F")
+A = TypeVar("A")
+B = TypeVar("B")
+N = TypeVar("N", bound=Axis)
 
 
-def size_of(layer: str, size: object, what: str = "size") -> int:
-    """A positive size, given as a number or as a named axis; else an ArrowTypeError or an ArrowValueError."""
+@dataclass(eq=False, repr=False)
+class DeclaredLayer(Layer[A, B]):
+    """Base of the layers of this folder."""
+
+    name: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def check_fields(block: Any) -> None:
+    """Checks the name and the fields of a new layer or loss, and sets each to its plain value.
+
+    A field may be None if its type says so.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
+    """
+    set_name(block, block.name)
+    for declared in fields(block):
+        value = getattr(block, declared.name)
+        if declared.name in CHECKS and (value is not None or "None" not in str(declared.type)):
+            check, words = CHECKS[declared.name]
+            setattr(block, declared.name, check(block.kind, words, value))
+
+
+def size_of(layer: str, words: str, size: Any) -> int:
+    """A positive size, given as a number or as a named axis."""
     number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
     if isinstance(number, bool) or not isinstance(number, Integral):
         hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
-        reason = f"the {what} of {layer} is a whole number or an Axis, got {size!r}"
+        reason = f"the {words} of {layer} is a whole number or an Axis, got {size!r}"
         raise wrong_argument(layer, reason, hint=hint if isinstance(size, Wire) else "")
     if number < 1:
-        raise wrong_value(layer, f"the {what} of {layer} is at least 1, got {number}")
+        raise wrong_value(layer, f"the {words} of {layer} is at least 1, got {number}")
     return int(number)
 
 
-def float_type(layer: str, dtype: Any) -> str:
-    """The name of a floating element type; else an ArrowTypeError or an ArrowValueError."""
+def float_type(layer: str, words: str, dtype: Any) -> str:
+    """The name of a floating element type."""
     kind = T.Tensor((), dtype)
     if not kind.floating:
-        raise wrong_value(layer, f"the element type of {layer} is floating, got {kind.dtype}")
+        raise wrong_value(layer, f"the {words} of {layer} is floating, got {kind.dtype}")
     return kind.dtype
 
 
-def flag(what: str, layer: str, value: object) -> bool:
-    """True or False; else an ArrowTypeError."""
+def _flag(layer: str, words: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        raise wrong_argument(layer, f"{what} of {layer} is True or False, got {value!r}")
+        raise wrong_argument(layer, f"{words} of {layer} is True or False, got {value!r}")
     return bool(value)
 
 
-def function_of(layer: str, what: str, function: F) -> F:
-    """A function, or None; else an ArrowTypeError."""
-    if function is None or callable(function):
-        return function
-    example = "arrows.layers.initializers.uniform(0.1)" if what == "initializer" else "ar.ops.tanh"
+def _function(layer: str, words: str, function: Any) -> Callable[..., Any]:
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    example = "arrows.layers.initializers.uniform(0.1)" if words == "initializer" else "ar.ops.tanh"
     hint = ""
-    if what == "activation" and isinstance(function, int):
+    if words == "activation" and isinstance(function, int):
         hint = f"ar.{layer}({function}): the size of the input is inferred, not given"
-    if what == "activation" and isinstance(function, str) and function in ops.__all__:
+    if words == "activation" and isinstance(function, str) and function in ops.__all__:
         hint = f"the function itself, not its name: ar.ops.{function}"
-    reason = f"the {what} of {layer} is a function such as {example}, got {function!r}"
+    reason = f"the {words} of {layer} is a function such as {example}, got {function!r}"
     raise wrong_argument(layer, reason, hint=hint)
+
+
+def _number(rule: str, holds: Callable[[float], bool]) -> Callable[[str, str, Any], float]:
+    """The check of a finite number for which a rule holds."""
+
+    def check(layer: str, words: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise wrong_argument(layer, f"the {words} of {layer} is a number, got {value!r}")
+        if not holds(float(value)) or value == inf:
+            broken = "finite" if value == inf else rule
+            raise wrong_value(layer, f"the {words} of {layer} is {broken}, got {value}")
+        return float(value)
+
+    return check
+
+
+def _class_weights(layer: str, words: str, weight: Any) -> tuple[float, ...]:
+    """A weight >= 0 for each class."""
+    try:
+        numbers = np.asarray(weight, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.zeros(())
+    if numbers.ndim != 1 or not len(numbers):
+        reason = f"the {words} of {layer} is a list of a number for each class, got {weight!r}"
+        raise wrong_argument(layer, reason)
+    if not (np.isfinite(numbers) & (numbers >= 0)).all():
+        reason = f"the {words}s of {layer} are finite and at least 0, got {numbers.tolist()}"
+        raise wrong_value(layer, reason)
+    return tuple(numbers.tolist())
+
+
+_rate = _number("at least 0 and below 1", lambda x: 0 <= x < 1)
+_share = _number("from 0 to 1", lambda x: 0 <= x <= 1)
+_positive = _number("positive", lambda x: x > 0)
+CHECKS: dict[str, tuple[Callable[[str, str, Any], Any], str]] = {
+    "size": (size_of, "size"),
+    "buckets": (size_of, "number of buckets"),
+    "children": (size_of, "number of children"),
+    "num_heads": (size_of, "number of heads"),
+    "dtype": (float_type, "element type"),
+    "activation": (_function, "activation"),
+    "initializer": (_function, "initializer"),
+    "bias": (_flag, "the bias"),
+    "forget_bias": (_number("finite", isfinite), "forget_bias"),
+    "rate": (_rate, "rate"),
+    "dropout": (_rate, "rate"),
+    "label_smoothing": (_share, "label_smoothing"),
+    "weight": (_class_weights, "weight"),
+    **{name: (_flag, name) for name in ("causal", "reset_after", "trainable", "weight_norm")},
+    **{name: (_positive, name) for name in ("delta", "epsilon", "margin", "pos_weight")},
+}
+"""For each name of a field, its check (of layer, words and value) and the words for it in messages."""
 
 
 def vector(layer: str, kind: T.Type, what: str = "input") -> T.Tensor:
@@ -78,52 +162,3 @@ def items(layer: str, kind: T.Type, form: str, count: int, what: str = "input") 
     if not isinstance(kind, T.Tuple) or len(kind.items) != count:
         raise ShapeError(f"the {what} of {layer} must be {form}, not {kind}")
     return kind.items
-
-
-def rate_of(layer: str, rate: object) -> float:
-    """A rate of dropout, 0 <= rate < 1; else an ArrowTypeError or an ArrowValueError."""
-    number = _number("rate", layer, rate)
-    if not 0 <= number < 1:
-        raise wrong_value(layer, f"the rate of {layer} is at least 0 and below 1, got {rate}")
-    return number
-
-
-def smoothing_of(layer: str, smoothing: object) -> float:
-    """A share of label smoothing, 0 <= smoothing <= 1; else an ArrowTypeError or an ArrowValueError."""
-    number = _number("label_smoothing", layer, smoothing)
-    if not 0 <= number <= 1:
-        raise wrong_value(layer, f"the label_smoothing of {layer} is from 0 to 1, got {smoothing}")
-    return number
-
-
-def class_weights(layer: str, weight: object) -> tuple[float, ...] | None:
-    """A weight >= 0 for each class, or None; else an ArrowTypeError or an ArrowValueError."""
-    if weight is None:
-        return None
-    try:
-        numbers = np.asarray(weight, np.float64)
-    except (TypeError, ValueError):
-        numbers = np.zeros(())
-    if numbers.ndim != 1 or not len(numbers):
-        reason = f"the weight of {layer} is a list of a number for each class, got {weight!r}"
-        raise wrong_argument(layer, reason)
-    if not (np.isfinite(numbers) & (numbers >= 0)).all():
-        reason = f"the weights of {layer} are finite and at least 0, got {numbers.tolist()}"
-        raise wrong_value(layer, reason)
-    return tuple(numbers.tolist())
-
-
-def positive(what: str, layer: str, value: object) -> float:
-    """A number above 0; else an ArrowTypeError or an ArrowValueError."""
-    number = _number(what, layer, value)
-    if not number > 0:
-        raise wrong_value(layer, f"the {what} of {layer} is positive, got {value}")
-    if number == inf:
-        raise wrong_value(layer, f"the {what} of {layer} is finite, got {value}")
-    return number
-
-
-def _number(quantity: str, layer: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise wrong_argument(layer, f"the {quantity} of {layer} is a number, got {value!r}")
-    return float(value)

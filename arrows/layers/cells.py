@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.layers import initializers
-from arrows.layers.arguments import float_type, function_of, items, rate_of, size_of, vector
+from arrows.layers.arguments import A, B, DeclaredLayer, N, items, vector
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.static import F32, Axis, Tensor
+from arrows.typesys.static import F32, Tensor
 
-A = TypeVar("A")
-B = TypeVar("B")
-N = TypeVar("N", bound=Axis)
+State: TypeAlias = tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]]
 
 
-class Cell(Layer[A, B]):
+class CellOptions(TypedDict, total=False):
+    """What all cells take by keyword, for type checkers."""
+
+    dropout: float
+    initializer: Initializer
+    name: str | None
+
+
+class MemoryOptions(CellOptions, total=False):
+    """And what cells with a memory take."""
+
+    forget_bias: float
+
+
+@dataclass(eq=False, repr=False)
+class Cell(DeclaredLayer[A, B]):
     """Base of the recurrent cells: a layer whose result is its next state.
 
     Attributes:
@@ -34,20 +46,14 @@ class Cell(Layer[A, B]):
     """
 
     size: int
-    dropout: float
-    initializer: Initializer
-    dtype: str
+    _: KW_ONLY
+    dropout: float = 0.0
+    initializer: Initializer = initializers.glorot_uniform
+    dtype: str = "float32"
 
-    def __init__(
-        self, size: object, *, dropout: float, initializer: Initializer, dtype: str, name: str | None
-    ) -> None:
-        super().__init__(name=name)
-        kind = self.kind
-        self.size = size_of(kind, size)
-        self.dropout = rate_of(kind, dropout)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.effect = self.dropout > 0  # dropout differs from call to call, so equal calls are not merged
-        self.initializer = function_of(kind, "initializer", initializer)
-        self.dtype = float_type(kind, dtype)
 
     @property
     def state(self) -> T.Type:
@@ -62,23 +68,12 @@ class Cell(Layer[A, B]):
         return ops.dropout(update, self.dropout) if self.dropout else update
 
 
+@dataclass(eq=False, repr=False)
 class MemoryCell(Cell[A, B]):
     """Base of the cells whose state is (h, c), the output and the memory, each [size]."""
 
-    forget_bias: float
-
-    def __init__(
-        self,
-        size: object,
-        *,
-        dropout: float,
-        forget_bias: float,
-        initializer: Initializer,
-        dtype: str,
-        name: str | None,
-    ) -> None:
-        super().__init__(size, dropout=dropout, initializer=initializer, dtype=dtype, name=name)
-        self.forget_bias = float(forget_bias)
+    _: KW_ONLY
+    forget_bias: float = 1.0
 
     @property
     def state(self) -> T.Tuple:
@@ -130,6 +125,7 @@ class GateBias:
         return bias
 
 
+@dataclass(eq=False, repr=False)
 class LSTMCell(MemoryCell[A, B]):
     """One step of an LSTM: from (x, (h, c)) to the next (h, c); x is a vector [in], h and c are [size].
 
@@ -170,48 +166,19 @@ class LSTMCell(MemoryCell[A, B]):
     (4,)
     """
 
-    @overload
-    def __init__(
-        self: LSTMCell[
-            tuple[Tensor[F32, Any], tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]]],
-            tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]],
-        ],
-        size: type[N],
-        *,
-        dropout: float = 0.0,
-        forget_bias: float = 1.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: LSTMCell[Any, Any],
-        size: int,
-        *,
-        dropout: float = 0.0,
-        forget_bias: float = 1.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        dtype: str = "float32",
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        size: object,
-        *,
-        dropout: float = 0.0,
-        forget_bias: float = 1.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        dtype: str = "float32",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            size,
-            dropout=dropout,
-            forget_bias=forget_bias,
-            initializer=initializer,
-            dtype=dtype,
-            name=name,
-        )
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: LSTMCell[tuple[Tensor[F32, Any], State[N]], State[N]],
+            size: type[N],
+            **options: Unpack[MemoryOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: LSTMCell[Any, Any], size: int, *, dtype: str = "float32", **options: Unpack[MemoryOptions]
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x, state = items("LSTMCell", input, "(x, (h, c))", 2)

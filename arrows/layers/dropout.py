@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from arrows.combinators import Layer
-from arrows.layers.arguments import rate_of
+from arrows.layers.arguments import DeclaredLayer
 from arrows.ops import Parameter, ShapeError, TensorLike, dropout
 from arrows.typesys import types as T
 
 
-class Dropout(Layer[Any, Any]):
+@dataclass(eq=False, repr=False)
+class Dropout(DeclaredLayer[Any, Any]):
     """Zeros a random part of a tensor while a model is trained, and scales up the rest; else the identity.
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout: A Simple Way to Prevent Neural
@@ -30,12 +31,8 @@ class Dropout(Layer[Any, Any]):
     [1.0, 2.0, 3.0]
     """
 
-    effect = True
-    rate: float
-
-    def __init__(self, rate: float = 0.5, *, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.rate = rate_of("Dropout", rate)
+    effect = True  # it differs from call to call, so equal calls are not merged
+    rate: float = 0.5
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         kind = input.element if isinstance(input, T.Sequence) else input

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from arrows import ops
-from arrows.combinators import AnyBlock, Apply, Layer
+from arrows.combinators import AnyBlock, Apply
 from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import flag, float_type, function_of, size_of
+from arrows.layers.arguments import A, B, DeclaredLayer, N, float_type
 from arrows.ops import IndexOutOfRange, Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.static import F32, Axis, Tensor
-
-A = TypeVar("A")
-B = TypeVar("B")
-N = TypeVar("N", bound=Axis)
+from arrows.typesys.static import F32, Tensor
 
 
-class Embedding(Layer[A, B]):
+@dataclass(eq=False, repr=False)
+class Embedding(DeclaredLayer[A, B]):
     """From an integer i to row i of a table, a vector [size].
 
     For a tensor of integers the vectors lie along a new last axis.  Gradients of the table are row-sparse.
@@ -62,47 +60,35 @@ class Embedding(Layer[A, B]):
 
     buckets: int
     size: int
-    dtype: str
-    initializer: Initializer
-    trainable: bool
+    initializer: Initializer = initializers.small_uniform
+    _: KW_ONLY
+    dtype: str = "float32"
+    trainable: bool = True
 
-    @overload
-    def __init__(
-        self: Embedding[Tensor[Any, tuple[()]], Tensor[F32, tuple[N]]],
-        buckets: int,
-        size: type[N],
-        initializer: Initializer = initializers.small_uniform,
-        *,
-        trainable: bool = True,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Embedding[Any, Any],
-        buckets: int,
-        size: int,
-        initializer: Initializer = initializers.small_uniform,
-        *,
-        dtype: str = "float32",
-        trainable: bool = True,
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        buckets: int,
-        size: object,
-        initializer: Initializer = initializers.small_uniform,
-        *,
-        dtype: str = "float32",
-        trainable: bool = True,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name=name)
-        self.buckets = size_of("Embedding", buckets, "number of buckets")
-        self.size = size_of("Embedding", size)
-        self.initializer = function_of("Embedding", "initializer", initializer)
-        self.dtype = float_type("Embedding", dtype)
-        self.trainable = flag("trainable", "Embedding", trainable)
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: Embedding[Tensor[Any, tuple[()]], Tensor[F32, tuple[N]]],
+            buckets: int,
+            size: type[N],
+            initializer: Initializer = initializers.small_uniform,
+            *,
+            trainable: bool = True,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Embedding[Any, Any],
+            buckets: int,
+            size: int,
+            initializer: Initializer = initializers.small_uniform,
+            *,
+            dtype: str = "float32",
+            trainable: bool = True,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     @staticmethod
     def of(table: npt.ArrayLike, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
@@ -127,7 +113,7 @@ class Embedding(Layer[A, B]):
             shape[0],
             int(shape[1]),
             initializers.given(values),
-            dtype=float_type("Embedding", values.dtype),
+            dtype=float_type("Embedding", "element type", values.dtype),
             trainable=trainable,
             name=name,
         )

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Never, TypeAlias, TypeVar, overload
-
-import numpy as np
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypedDict, Unpack, overload
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import flag, float_type, function_of, size_of, vector
+from arrows.layers.arguments import A, B, DeclaredLayer, N, vector
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.static import Axis, Tensor
-
-A = TypeVar("A")
-B = TypeVar("B")
-N = TypeVar("N", bound=Axis)
+from arrows.typesys.static import Tensor
 
 Activation: TypeAlias = Callable[[Any], Any]
 """A function of a tensor, such as `ar.ops.tanh`."""
@@ -28,7 +22,14 @@ NoAxes: TypeAlias = list[Never] | tuple[()]
 """The shape of a scalar, `[]`."""
 
 
-class FC(Layer[A, B]):
+class _Options(TypedDict, total=False):
+    weight_norm: bool
+    dtype: str | None
+    name: str | None
+
+
+@dataclass(eq=False, repr=False)
+class FC(DeclaredLayer[A, B]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
     `FC([])` gives a scalar, as the target of a regression is; its parameters are those of `FC(1)`.
@@ -60,69 +61,55 @@ class FC(Layer[A, B]):
     float32
     """
 
-    @overload
-    def __init__(
-        self: FC[Tensor[Any, Any], Tensor[Any, tuple[N]]],
-        size: type[N],
-        activation: Activation | None = None,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: FC[Tensor[Any, Any], Tensor[Any, tuple[()]]],
-        size: NoAxes,
-        activation: Activation | None = None,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: FC[Tensor[Any, Any], Tensor[Any, tuple[Any]]],
-        size: int,
-        activation: Activation | None = None,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        size: object,
-        activation: Activation | None = None,
-        bias: bool = True,
-        initializer: Initializer = initializers.glorot_uniform,
-        *,
-        weight_norm: bool = False,
-        dtype: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name=name)
-        layer = self.kind
+    size: int
+    activation: Activation | None = None
+    bias: bool = True
+    initializer: Initializer = initializers.glorot_uniform
+    _: KW_ONLY
+    weight_norm: bool = False
+    dtype: str | None = None
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: FC[Tensor[Any, Any], Tensor[Any, tuple[N]]],
+            size: type[N],
+            activation: Activation | None = None,
+            bias: bool = True,
+            initializer: Initializer = initializers.glorot_uniform,
+            **options: Unpack[_Options],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: FC[Tensor[Any, Any], Tensor[Any, tuple[()]]],
+            size: NoAxes,
+            activation: Activation | None = None,
+            bias: bool = True,
+            initializer: Initializer = initializers.glorot_uniform,
+            **options: Unpack[_Options],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: FC[Tensor[Any, Any], Tensor[Any, tuple[Any]]],
+            size: int,
+            activation: Activation | None = None,
+            bias: bool = True,
+            initializer: Initializer = initializers.glorot_uniform,
+            **options: Unpack[_Options],
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def __post_init__(self) -> None:
+        size: Any = self.size
         self.scalar = isinstance(size, (list, tuple)) and not size
-        if isinstance(size, (list, tuple)) and size:
-            hint = f"ar.{layer}({size[0]}) gives a vector, ar.{layer}([]) a scalar"
-            raise wrong_argument(
-                layer, f"the size of {layer} is a whole number or [], got {size!r}", hint=hint
-            )
-        self.size = 1 if self.scalar else size_of(layer, size)
-        self.activation = function_of(layer, "activation", activation)
-        if not isinstance(bias, (int, np.bool_)) or bias not in (0, 1):
-            raise wrong_argument(layer, f"the bias of {layer} is True or False, got {bias!r}")
-        self.bias = bool(bias)
-        self.initializer = function_of(layer, "initializer", initializer)
-        self.weight_norm = flag("weight_norm", layer, weight_norm)
-        self.dtype = None if dtype is None else float_type(layer, dtype)
+        if self.scalar:
+            self.size = 1
+        elif isinstance(size, (list, tuple)):
+            hint = f"ar.{self.kind}({size[0]}) gives a vector, ar.{self.kind}([]) a scalar"
+            reason = f"the size of {self.kind} is a whole number or [], got {size!r}"
+            raise wrong_argument(self.kind, reason, hint=hint)
+        super().__post_init__()
 
     def signature(self) -> tuple[T.Type | None, T.Type | None]:
         return None, None if self.dtype is None else self.default_output()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, overload
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from arrows import ops
 from arrows.layers import initializers
-from arrows.layers.arguments import flag, items, vector
-from arrows.layers.cells import Cell
+from arrows.layers.arguments import A, B, N, items, vector
+from arrows.layers.cells import Cell, CellOptions
 from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.static import F32, Axis, Tensor
-
-A = TypeVar("A")
-B = TypeVar("B")
-N = TypeVar("N", bound=Axis)
+from arrows.typesys.static import F32, Tensor
 
 
+@dataclass(eq=False, repr=False)
 class GRUCell(Cell[A, B]):
     """One step of a gated recurrent unit: from (x, h) to the next h; x is a vector [in], h is [size].
 
@@ -65,41 +62,29 @@ class GRUCell(Cell[A, B]):
     (4,)
     """
 
-    reset_after: bool
+    _: KW_ONLY
+    reset_after: bool = False
 
-    @overload
-    def __init__(
-        self: GRUCell[tuple[Tensor[F32, Any], Tensor[F32, tuple[N]]], Tensor[F32, tuple[N]]],
-        size: type[N],
-        *,
-        reset_after: bool = False,
-        dropout: float = 0.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: GRUCell[Any, Any],
-        size: int,
-        *,
-        reset_after: bool = False,
-        dropout: float = 0.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        dtype: str = "float32",
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        size: object,
-        *,
-        reset_after: bool = False,
-        dropout: float = 0.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        dtype: str = "float32",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(size, dropout=dropout, initializer=initializer, dtype=dtype, name=name)
-        self.reset_after = flag("reset_after", "GRUCell", reset_after)
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: GRUCell[tuple[Tensor[F32, Any], Tensor[F32, tuple[N]]], Tensor[F32, tuple[N]]],
+            size: type[N],
+            *,
+            reset_after: bool = False,
+            **options: Unpack[CellOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: GRUCell[Any, Any],
+            size: int,
+            *,
+            reset_after: bool = False,
+            dtype: str = "float32",
+            **options: Unpack[CellOptions],
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     @property
     def state(self) -> T.Tensor:

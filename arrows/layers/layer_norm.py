@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.combinators.base.arguments import wrong_value
 from arrows.layers import initializers
-from arrows.layers.arguments import positive
+from arrows.layers.arguments import DeclaredLayer
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 
 
-class LayerNorm(Layer[Any, Any]):
+@dataclass(eq=False, repr=False)
+class LayerNorm(DeclaredLayer[Any, Any]):
     """`(x - mean) / sqrt(variance + epsilon) * gain + bias` along the last axis; the shape stays.
 
     Ba, Kiros, Hinton, "Layer Normalization", 2016, (4).
@@ -35,15 +36,14 @@ class LayerNorm(Layer[Any, Any]):
     [-1.0, 1.0]
     """
 
-    epsilon: float
+    epsilon: float = 1e-5
 
-    def __init__(self, epsilon: float = 1e-5, *, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.epsilon = positive("epsilon", "LayerNorm", epsilon)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.epsilon > 1:
             raise wrong_value(
                 "LayerNorm",
-                f"the epsilon of LayerNorm is at most 1, got {epsilon}",
+                f"the epsilon of LayerNorm is at most 1, got {self.epsilon}",
                 hint="ar.LayerNorm(): the size of the input is inferred, not given",
             )
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Apply, set_name, spread_items, written_call
-from arrows.layers.arguments import class_weights, positive, smoothing_of
+from arrows.combinators import spread_items
+from arrows.combinators.layer import Written
+from arrows.layers.arguments import check_fields
 from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys.static import Tensor
 
 
-class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()]]]):
+@dataclass(eq=False, repr=False)
+class Loss(Written[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()]]]):
     """Base of losses.  A loss has no parameters, so the same object may be used on different types.
 
     A subclass defines `loss(prediction, target)`, which takes two tensors and returns a scalar.
@@ -26,19 +29,11 @@ class Loss(Apply[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()
     """
 
     example = "(prediction & target)"
+    foreign = "loss"
+    name: str | None = field(default=None, kw_only=True)
 
-    _words: str
-
-    def __new__(cls, *args: Any, **keywords: Any) -> Self:
-        self = super().__new__(cls, *args, **keywords)
-        self.__dict__["_words"] = written_call(cls, args, keywords, "loss")
-        return self
-
-    def __init__(self, *, name: str | None = None) -> None:
-        set_name(self, name)
-
-    def arguments(self) -> list[str]:
-        return [self._words] if self._words else []
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         """The loss of one example, a scalar."""
@@ -76,7 +71,7 @@ def _repair(prediction: TensorLike, target: TensorLike) -> str | None:
     )
 
 
-def weights_of(loss: Loss, weight: tuple[float, ...], scores: TensorLike) -> HostArray:
+def weights_of(loss: Loss, weight: Sequence[float], scores: TensorLike) -> HostArray:
     """The weights of the classes beside their scores; else a ShapeError."""
     if scores.shape != (len(weight),):
         raise ShapeError(
@@ -91,6 +86,7 @@ SCALAR_HINT = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class SoftmaxCrossEntropy(Loss):
     """Cross-entropy of a softmax: `-log(softmax(scores)[label])`, from (scores [k], integer label) to a
     scalar; or `-sum(target * log(softmax(scores)))`, from (scores [k], a distribution [k]).
@@ -122,15 +118,9 @@ class SoftmaxCrossEntropy(Loss):
     """
 
     example = '(scores & ar.GetItem("label") >> ar.Scalar("int32"))'
-    weight: tuple[float, ...] | None
-    label_smoothing: float
-
-    def __init__(
-        self, *, weight: Sequence[float] | None = None, label_smoothing: float = 0.0, name: str | None = None
-    ) -> None:
-        super().__init__(name=name)
-        self.weight = class_weights("SoftmaxCrossEntropy", weight)
-        self.label_smoothing = smoothing_of("SoftmaxCrossEntropy", label_smoothing)
+    _: KW_ONLY
+    weight: Sequence[float] | None = None
+    label_smoothing: float = 0.0
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
@@ -164,6 +154,7 @@ class SoftmaxCrossEntropy(Loss):
         return logs if self.weight is None else logs * weights_of(self, self.weight, logs)
 
 
+@dataclass(eq=False, repr=False)
 class SquaredError(Loss):
     """Squared error: `sum((prediction - target) ** 2)`, from two tensors of one type to a scalar.
 
@@ -184,6 +175,7 @@ class SquaredError(Loss):
         return ops.sum(ops.square(prediction - target))
 
 
+@dataclass(eq=False, repr=False)
 class SigmoidCrossEntropy(Loss):
     """Cross-entropy of independent sigmoids, summed: from scores and targets of one shape to a scalar.
 
@@ -207,15 +199,9 @@ class SigmoidCrossEntropy(Loss):
     0.6931
     """
 
-    pos_weight: float
-    label_smoothing: float
-
-    def __init__(
-        self, *, pos_weight: float = 1.0, label_smoothing: float = 0.0, name: str | None = None
-    ) -> None:
-        super().__init__(name=name)
-        self.pos_weight = positive("pos_weight", "SigmoidCrossEntropy", pos_weight)
-        self.label_smoothing = smoothing_of("SigmoidCrossEntropy", label_smoothing)
+    _: KW_ONLY
+    pos_weight: float = 1.0
+    label_smoothing: float = 0.0
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         if target.dtype == "bool" and prediction.type.floating:
@@ -230,6 +216,7 @@ class SigmoidCrossEntropy(Loss):
         return ops.sum(negatives + target * self.pos_weight * ops.softplus(-prediction))
 
 
+@dataclass(eq=False, repr=False)
 class Hinge(Loss):
     """The hinge loss: how much the label's score lacks to be the best by a margin.
 
@@ -255,15 +242,9 @@ class Hinge(Loss):
     0.5
     """
 
-    margin: float
-    weight: tuple[float, ...] | None
-
-    def __init__(
-        self, margin: float = 1.0, *, weight: Sequence[float] | None = None, name: str | None = None
-    ) -> None:
-        super().__init__(name=name)
-        self.margin = positive("margin", "Hinge", margin)
-        self.weight = class_weights("Hinge", weight)
+    margin: float = 1.0
+    _: KW_ONLY
+    weight: Sequence[float] | None = None
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
@@ -296,6 +277,7 @@ class Hinge(Loss):
         )
 
 
+@dataclass(eq=False, repr=False)
 class Huber(Loss):
     """Squared error near the target, linear far from it, summed: from two tensors of one type to a scalar.
 
@@ -316,11 +298,7 @@ class Huber(Loss):
     3.0
     """
 
-    delta: float
-
-    def __init__(self, delta: float = 1.0, *, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.delta = positive("delta", "Huber", delta)
+    delta: float = 1.0
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         floating_pair("Huber", prediction, target)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from arrows import ops
-from arrows.combinators import Layer
 from arrows.layers import initializers
-from arrows.layers.arguments import flag, size_of
+from arrows.layers.arguments import DeclaredLayer
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 
-class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
+@dataclass(eq=False, repr=False)
+class MultiHeadAttention(DeclaredLayer[Sequence[Any], Sequence[Any]]):
     """Multi-head attention within a sequence of vectors [n], from each element to all; the type stays.
 
     Vaswani et al., "Attention Is All You Need", NIPS 2017, section 3.2::
@@ -53,16 +54,9 @@ class MultiHeadAttention(Layer[Sequence[Any], Sequence[Any]]):
     """
 
     num_heads: int
-    causal: bool
-    bias: bool
-
-    def __init__(
-        self, num_heads: int, *, causal: bool = False, bias: bool = True, name: str | None = None
-    ) -> None:
-        super().__init__(name=name)
-        self.num_heads = size_of("MultiHeadAttention", num_heads, "number of heads")
-        self.causal = flag("causal", "MultiHeadAttention", causal)
-        self.bias = flag("bias", "MultiHeadAttention", bias)
+    _: KW_ONLY
+    causal: bool = False
+    bias: bool = True
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = _element(input)

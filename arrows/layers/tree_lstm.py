@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
 
 from arrows import ops
 from arrows.layers import initializers
-from arrows.layers.arguments import items, size_of, vector
+from arrows.layers.arguments import items, vector
 from arrows.layers.cells import GateBias, MemoryCell
 from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 
 
+@dataclass(eq=False, repr=False)
 class TreeLSTM(MemoryCell[Any, Any]):
     """A Tree-LSTM: from (x, states of the children) to a state (h, c); x is a vector [in], h and c are
     [size].
@@ -69,28 +70,7 @@ class TreeLSTM(MemoryCell[Any, Any]):
     (4,)
     """
 
-    children: int | None
-
-    def __init__(
-        self,
-        size: object,
-        children: int | None = 2,
-        *,
-        dropout: float = 0.0,
-        forget_bias: float = 1.0,
-        initializer: Initializer = initializers.glorot_uniform,
-        dtype: str = "float32",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            size,
-            dropout=dropout,
-            forget_bias=forget_bias,
-            initializer=initializer,
-            dtype=dtype,
-            name=name,
-        )
-        self.children = None if children is None else size_of("TreeLSTM", children, "number of children")
+    children: int | None = 2
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if self.children is None:

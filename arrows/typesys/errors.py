@@ -170,7 +170,10 @@ class SourceLine:
     def here(cls) -> SourceLine:
         """The line of the innermost frame that lies outside the library."""
         frame = sys._getframe(1)
-        while is_inside(frame.f_code.co_filename):
+        while is_inside(frame.f_code.co_filename) or (
+            # the one that `@dataclass` writes
+            frame.f_code.co_filename == "<string>" and frame.f_code.co_name == "__init__"
+        ):
             if frame.f_back is None:
                 return cls("<unknown>", 0)
             frame = frame.f_back
