@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from arrows.engine import reference
-from arrows.engine.device import Device
+from arrows.engine.device import Device, get_device
 from arrows.engine.lowering import lower
-from arrows.engine.model.observed import Observed
-from arrows.engine.model.placement import Placed
 from arrows.engine.model.predictions import Predictor
-from arrows.engine.model.preparing import Preparing
 from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
     check_output,
     check_slab_types,
     input_names,
+    layer_name,
     make_params,
     make_plan,
     parse_loss,
 )
-from arrows.engine.reading import ExampleReader, Outputs
+from arrows.engine.program import Clock, Profile, Programs, profile
+from arrows.engine.reading import ExampleReader, Outputs, ReaderRecipe
 from arrows.engine.reference import Explainer
 from arrows.engine.running import (
     BatchRunner,
@@ -40,22 +40,38 @@ from arrows.engine.running import (
     Records,
     collect_record,
     only_reads,
+    parse_memory,
     show_tapped,
     show_taps,
 )
-from arrows.engine.scheduling import AtOnce, BatchInput, BatchReader, Examples, checked_at_once, naming_places
+from arrows.engine.scheduling import (
+    AtOnce,
+    BatchInput,
+    BatchReader,
+    Examples,
+    Prepared,
+    Timeline,
+    checked_at_once,
+    merge,
+    naming_places,
+    timeline,
+)
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.machine import faster, limited_to
 from arrows.ops.arrays import Array, HostArray
+from arrows.storage import require_path
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_empty_call, no_model_attribute
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
 _TRIED = 64  # examples of a first batch by which the number of threads is tried out
 
 
-class Model(Placed, Preparing, Observed):
+class Model:
     """A compiled block: its plan, its parameters, and the device it runs on.  Made by `compile`.
 
     Attributes:
@@ -322,6 +338,219 @@ class Model(Placed, Preparing, Observed):
         )
         show_tapped(outcome.tapped)
         return outcome.value
+
+    def prepare(
+        self,
+        examples: Examples,
+        *,
+        processes: int = 1,
+        executor: Executor | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        data: str | None = None,
+    ) -> Prepared:
+        """Lowers and numbers examples once; ``prepared[indices]`` is a batch of them.
+
+        Args:
+            examples: to lower: a list, or whatever else can be gone over or has a length and items.
+            processes: how many share the work: on Linux, while no other thread runs. What the block's
+                functions change in a process is lost there; labels and tapped objects come back as copies.
+            executor: shares the work instead: a `concurrent.futures.Executor`, such as a
+                `ProcessPoolExecutor`, an `mpi4py.futures.MPIPoolExecutor`, or `client.get_executor()` of a
+                Dask client. The block and the examples are pickled, by cloudpickle where it is installed.
+            cache: a file in which the set is kept, and from which batches are read, so that it may be larger
+                than memory. If the file is not there, it is written, with bounded memory; if it is, it is
+                mapped, and the examples are not read. It serves this version of arrows, models that read as
+                this one does, and the same examples: lists, arrays and tables are compared by their content.
+            data: names the examples of a `cache`, in place of their content: a generator's must be named,
+                and those that are read from elsewhere when they are asked for. Say something else when they
+                change.
+
+        Raises:
+            InputError: an example does not fit.
+            ArrowTypeError: something cannot be pickled for the workers, or written to the file, or nothing
+                shows whether a later call has the same examples and functions.
+            ArrowValueError: ``processes`` is no positive integer, or ``cache`` names no file; or its file is
+                damaged, or does not fit the model or the examples: the message says how, and the file stays
+                as it is.
+            OSError: the file cannot be read or written.
+
+        Example:
+            >>> import arrows as ar, tempfile
+            >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     for examples in [[[1, 2], [3]], [[1, 2], [3]]]:  # the second time, the file is there
+            ...         prepared = model.prepare(examples, cache=f"{folder}/numbers.set")
+            ...     model(prepared[[1, 0]]).tolist()
+            [3.0, 3.0]
+        """
+        recipe = ReaderRecipe(self.typed.form, self.float_type, self.schedule, self.max_nodes)
+        path = None if cache is None else require_path("prepare: cache", cache)
+        return self.batches.prepare(examples, recipe, processes, executor, path, data)
+
+    # ---------------------------------------------------------- the last call, schedules, programs and times
+
+    @property
+    def metrics(self) -> Mapping[str, Ragged]:
+        """For each `Metric` of the block, the values of the last successful call.
+
+        A `Ragged` of one sequence an example, in the order of the visits; empty where it never fired. The
+        last call is that of the thread that asks; of one that has made none, that of any.
+        """
+        return self._records.latest.metrics
+
+    @property
+    def labels(self) -> Mapping[str, list[list[Any]]]:
+        """For each metric with labels, the labels by example, in the order of `metrics`."""
+        return self._records.latest.labels
+
+    @property
+    def taps(self) -> Mapping[str, Any]:
+        """For each `Tap` of the block, what passed it in the last successful call, as in `metrics`.
+
+        A `Ragged` of one sequence an example, in the order of the visits; lists for Python objects.
+        """
+        return self._records.latest.taps
+
+    def profile(self, examples: Any, optimizer: SupportsStep | None = None, *, runs: int = 3) -> Profile:
+        """Where the time of a batch goes: `print(model.profile(batch))` is a table.
+
+        Args:
+            examples: a batch, as `value_and_grad` takes it, that has a length.
+            optimizer: makes its steps as well, and so changes the parameters. Without one, gradients are
+                computed and forgotten; without a loss, results.
+            runs: how often the batch runs, after once to warm up.
+
+        Raises:
+            ArrowTypeError: the batch has no length.
+            ArrowValueError: there are no runs.
+            InputError: an example does not fit.
+        """
+        if not hasattr(examples, "__len__"):
+            kind = type(examples).__name__
+            raise ArrowTypeError(f"profile: a batch must have a length, and {kind} has none")
+        call: Callable[[], object]
+        if optimizer is not None:
+            mode, call = "training", partial(self.train_step, examples, optimizer)
+        elif self._weights.missing is None:
+            mode, call = "gradients", partial(self.value_and_grad, examples)
+        else:
+            mode, call = "inference", partial(self, examples)
+        with self._lock.mutex:
+            clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
+            layer = partial(layer_name, self.executors.params)
+            try:
+                with self.executors.set_aside(clock):
+                    return profile(mode, call, clock, self.plan, layer, len(examples), runs)
+            finally:
+                self._records.latest = record
+                if optimizer is None:
+                    self.step = step
+
+    def timeline(self, examples: Examples) -> Timeline:
+        """The schedule of a batch, without running it.
+
+        Args:
+            examples: Python objects, or a batch of a prepared set.
+
+        Raises:
+            InputError: an example does not fit.
+
+        Example:
+            >>> import arrows as ar
+            >>> add = ar.Function(lambda total, x: total + x, name="add")
+            >>> model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(add, ar.Zeros([])))
+            >>> timeline = model.timeline([[1, 2, 3], [4], [5, 6]])
+            >>> timeline.steps
+            ((0, 3), (0, 2), (0, 1))
+            >>> print(timeline)
+            strata: 3 examples, 3 steps, 6 rows
+            <BLANKLINE>
+            add  █▆▃    3 steps, 6 rows
+        """
+        return timeline(self.plan, merge(self.plan, self.prepare(examples)[:].wired))
+
+    def program(self, name: str | None = None, examples: Examples | None = None) -> Programs:
+        """The programs that compute gradients, or results if there is no loss; printed, their text.
+
+        Args:
+            name: that of an operation, or a part of it; None: the programs of all operations.
+            examples: a batch, which is scheduled, not run, for the numbers of rows and steps; None: the last.
+
+        Raises:
+            ArrowValueError: no operation has such a name; the message lists the names.
+        """
+        batch = None if examples is None else self.prepare(examples)[:].wired
+        with self._lock.mutex:
+            return self.executors.programs(name, batch, self._records.latest.counts)
+
+    # ------------------------------------------------------------------------------------- device and memory
+
+    @property
+    def device(self) -> Device:
+        """Where the model runs, and its parameters lie."""
+        return self.params.device
+
+    @property
+    def memory_limit(self) -> int | None:
+        """The bytes that a batch may take on the device; as `compile(memory_limit=)`, and may be set anew."""
+        return self.executors.memory_limit
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | str | None) -> None:
+        self.executors.memory_limit = parse_memory(limit)
+
+    @property
+    def held_memory(self) -> int:
+        """Bytes of the device that are kept for further calls, beside the parameters."""
+        with self._lock.mutex:
+            return self.executors.bytes
+
+    def to(self, device: str | Device) -> Self:
+        """Moves the model to a device: its parameters, and those of all models that share some with it.
+
+        An optimizer's state follows in its next step.  What calls have handed out, the last call's metrics
+        included, stays where it is.
+
+        Args:
+            device: as for `compile`.
+
+        Returns:
+            The model itself.
+
+        Raises:
+            ArrowValueError: no such device; or a network on the fly shares parameters, and cannot move.
+
+        Example:
+            >>> import arrows as ar
+            >>> model = ar.compile(ar.Vector(2) >> ar.FC(3)).to("cpu")
+            >>> model.device
+            get_device('cpu')
+        """
+        target = get_device(device)
+        check_slab_types(self.executors.plan.slabs, target)
+        with self._lock.mutex:
+            self.params.shared.move(target)
+            self.executors.release()
+        return self
+
+    def release_memory(self) -> None:
+        """Lets go of all memory that is kept for further calls, which take it anew, and make their programs.
+
+        On a GPU, the memory that CuPy keeps for later goes back to the system.
+
+        Example:
+            >>> import arrows as ar
+            >>> model = ar.compile(ar.Vector(2) >> ar.FC(3))
+            >>> _ = model([[n, 2] for n in range(1000)])
+            >>> model.release_memory()
+            >>> model.held_memory
+            0
+        """
+        with self._lock.mutex:
+            self.executors.release()
+            self.device.release_memory()
+
+    # ------------------------------------------------------------------------------------------------ inside
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

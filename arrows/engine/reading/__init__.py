@@ -2,13 +2,13 @@
 
 An `ExampleReader` runs the code that lowering generated for a model, if asked in several processes; checks
 the indices that examples hold; and hashes nodes, so that a batch can compute equal ones once.  `fingerprint`
-says how a model reads, so that only models that read alike share prepared sets; `digests` hashes the content
-of users' objects.  The helpers for index arrays, which later rooms use too, are also here.
+says how a model reads, so that only models that read alike share prepared sets.
+  The helpers for index arrays, which later rooms use too, are also here.
 """
 
 from __future__ import annotations
 
-from arrows.engine.reading.content_digest import ExampleDigest, Unhashable, digests
+from arrows.engine.reading.content_digest import Unhashable, digest
 from arrows.engine.reading.example_reader import ExampleReader, joined_chunks
 from arrows.engine.reading.example_streams import Chunk, ReadNotes
 from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
@@ -43,7 +43,6 @@ from arrows.engine.reading.workers import (
 __all__ = [
     "Chunk",
     "Column",
-    "ExampleDigest",
     "ExampleReader",
     "Fingerprint",
     "IndexPort",
@@ -57,7 +56,7 @@ __all__ = [
     "checked_processes",
     "classify",
     "computed_indices",
-    "digests",
+    "digest",
     "fingerprint",
     "index_limit",
     "index_of",

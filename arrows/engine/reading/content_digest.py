@@ -1,8 +1,9 @@
 """Hashes the content of functions and of plain data: equal digests mean that they do the same.
 
 A root is written to its hash in one pass, each value with its exact type before its parts, in their order:
-that of a dict counts.  What was met before is written as a number, so rings and shared parts are told
-exactly.  There is no recursion, so data may be as deep as memory allows.
+that of a dict counts.  A list, dict, array, function or object of this package that was met before is written
+as a number, so rings and shared parts are told exactly.  There is no recursion, so data may be as deep as
+memory allows.
 
 Told are plain values, lists, tuples, dicts, sets of texts, arrays, dates; what Python, NumPy and this
 package have under a name; objects of this package; and functions, by their code, its constants, defaults,
@@ -12,27 +13,20 @@ instead: what an object of somebody's class is, nobody can tell from outside.
 
 from __future__ import annotations
 
-import builtins
-import datetime as dt
 import dis
-import functools
-import gc
 import hashlib
 import inspect
 import marshal
-import operator
-import re
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copyreg import dispatch_table
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
 
-Part: TypeAlias = tuple[str, object]
-"""A part of a value, after what leads to it in messages."""
+Told: TypeAlias = tuple[tuple[Any, ...], list[tuple[str, object]]]
+"""What a value is by itself, in plain values; and its parts, each after what leads to it in messages."""
 
 # Values without parts, which `marshal` writes the same way in every process, and with their exact type.
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
@@ -53,108 +47,60 @@ class Unhashable(TypeError):
         self.path, self.reason = path, reason
 
 
-def digests(roots: Sequence[tuple[str, object]]) -> list[str]:
-    """Returns a hash of the content of each root; what two roots share is part of their content.
-
-    Args:
-        roots: what they are called in messages, and the objects.
+def digest(name: str, root: object) -> str:
+    """A hash of the content of an object, which is called ``name`` in messages.
 
     Raises:
-        Unhashable: the content of something that a root holds cannot be told, or there is too much of it.
+        Unhashable: the content of something that it holds cannot be told, or there is too much of it.
 
-    >>> one, same, other = digests(
-    ...     [("one", {"a": 1, "b": 2}), ("same", {"a": 1, "b": 2}), ("other", {"b": 2})]
-    ... )
-    >>> one == same != other
+    >>> digest("one", {"a": 1, "b": 2}) == digest("same", {"a": 1, "b": 2}) != digest("other", {"b": 2})
     True
     """
-    known: dict[int, tuple[int, int, object]] = {}
-    return [_digest(number, name, root, known) for number, (name, root) in enumerate(roots)]
-
-
-class ExampleDigest:
-    """A hash of examples in their order; see `digests`.
-
-    >>> one, other = ExampleDigest(), ExampleDigest()
-    >>> one.add({"word": "tree"}), other.add({"word": "trees"})
-    (None, None)
-    >>> one.text == other.text
-    False
-    """
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-
-    def add(self, example: object) -> None:
-        """Adds an example.
-
-        Raises:
-            Unhashable: it holds something whose content cannot be told, such as an open file.
-        """
-        self._hash.update(digests([("the example", example)])[0].encode("ascii"))
-
-    @property
-    def text(self) -> str:
-        """The hash of what has been added so far."""
-        return f"sha256:{self._hash.hexdigest()}"
-
-
-def _digest(number: int, name: str, root: Any, known: dict[int, tuple[int, int, object]]) -> str:
-    """The hash of a root; ``known`` has the root and the place there of all objects before, kept alive."""
-    digest = hashlib.sha256()
+    hashed = hashlib.sha256()
     pending: list[tuple[Any, Any]] = [((None, name), root)]  # what leads to a value, and the value
+    known: dict[int, tuple[int, object]] = {}  # the place of an object that is one, and the object
     met = 0
     while pending:
         place, value = pending.pop()
-        parts: list[Part] = []
+        parts: list[tuple[str, object]] = []
         if type(value) in _PLAIN:
             told = b"plain" + marshal.dumps(value, 2)  # later versions write which objects are identical
         elif id(value) in known:
-            other, place_there, _ = known[id(value)]
-            told = f"again {place_there} of {number - other}".encode()
+            told = f"again {known[id(value)][0]}".encode()
         else:
             met += 1
             try:
                 if met > MOST:
-                    reason = f"is one of more than {MOST:,} objects, too many to look at"
-                    raise Unhashable("", reason)
-                if type(value) not in _OFTEN_MADE and not isinstance(value, np.generic):
-                    known[id(value)] = number, met, value
-                told, parts = _told(value)
+                    raise _refused(f"is one of more than {MOST:,} objects, too many to look at")
+                head, parts = _told(value, type(value))
             except Unhashable as refused:
-                raise Unhashable(_path(place), refused.reason) from None
-        digest.update(len(told).to_bytes(8, "little"))
-        digest.update(told)
+                names = []
+                while place is not None:
+                    place, step = place
+                    names.append(step)
+                raise Unhashable("".join(reversed(names)), refused.reason) from None
+            if type(value) in _ONES or _is_ours(type(value)):
+                known[id(value)] = met, value
+            told = b"object" + marshal.dumps((*head, len(parts)), 2)
+        hashed.update(len(told).to_bytes(8, "little"))
+        hashed.update(told)
         pending += [((place, step), part) for step, part in reversed(parts)]
-    return digest.hexdigest()
+    return hashed.hexdigest()
 
 
-def _path(place: Any) -> str:
-    """The names that lead to a value, from a root on."""
-    names = []
-    while place is not None:
-        place, name = place
-        names.append(name)
-    return "".join(reversed(names))
+def _refused(reason: str) -> Unhashable:
+    return Unhashable("", reason)
 
 
-def _told(value: Any) -> tuple[bytes, list[Part]]:
-    """What a value is by itself, and its parts."""
-    kind = type(value)
-    if kind is list or kind is tuple:
+def _told(value: Any, kind: type) -> Told:
+    if kind in (list, tuple):
         if _PLAIN.issuperset(map(type, value)):
-            return b"flat" + marshal.dumps(value, 2), []
-        return f"{kind.__name__} {len(value)}".encode(), [(f"[{n}]", item) for n, item in enumerate(value)]
+            return ("flat", kind.__name__, value), []
+        return (kind.__name__,), [(f"[{n}]", item) for n, item in enumerate(value)]
     if kind is dict:
         if _PLAIN.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values())):
-            return b"flat" + marshal.dumps(value, 2), []
-        parts = [(f"[{key!r:.40}]", part) for key, item in value.items() for part in (key, item)]
-        return f"dict {len(value)}".encode(), parts
-    head, parts = _object(value, kind)
-    return b"object" + marshal.dumps((*head, len(parts)), 2), parts
-
-
-def _object(value: Any, kind: type) -> tuple[tuple[Any, ...], list[Part]]:
+            return ("flat", "dict", value), []
+        return ("dict",), [(f"[{key!r:.40}]", part) for key, item in value.items() for part in (key, item)]
     if (name := _name(value)) is not None:
         return ("named", *name), []
     if kind is types.FunctionType:
@@ -168,32 +114,23 @@ def _object(value: Any, kind: type) -> tuple[tuple[Any, ...], list[Part]]:
         return ("array", repr(value.dtype), value.shape, numbers), []
     if isinstance(value, np.generic) and kind.__module__ == "numpy" and not value.dtype.hasobject:
         return ("scalar", repr(value.dtype), value.tobytes()), []
-    if kind in _OF_ARGUMENTS or (
-        str(kind.__module__).partition(".")[0] == "pandas" and kind.__name__ in _OF_PANDAS
-    ):
+    if (str(kind.__module__).partition(".")[0], kind.__name__) in _MADE_BY_ARGUMENTS:
         reduced = dispatch_table[kind](value) if kind in dispatch_table else value.__reduce_ex__(4)
         return ("made by", kind.__qualname__), [("", reduced[1:])]
     if kind is types.MethodType:
         return ("method",), [(".__func__", value.__func__), (".__self__", value.__self__)]
-    if kind is types.MappingProxyType:
-        return ("mappingproxy",), [("", gc.get_referents(value)[0])]
     if kind is types.BuiltinFunctionType:
         return ("method in C", value.__name__), [(".__self__", value.__self__)]
-    if _is_ours(kind.__module__) and all(_is_ours(base.__module__) for base in _extended(kind)):
+    if all(_is_ours(base) for base in kind.__mro__ if base is not object and base.__module__ != "typing"):
         attributes, slots = state if isinstance(state := object.__getstate__(value), tuple) else (state, None)
         held = {**(attributes or {}), **(slots or {})}
         return ("object", kind.__module__, kind.__qualname__, *held), [(f".{n}", v) for n, v in held.items()]
-    of = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-    raise Unhashable("", f"is a {of}, whose content cannot be told")
+    name_of_kind = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    raise _refused(f"is a {name_of_kind}, whose content cannot be told")
 
 
-def _extended(kind: type) -> list[type]:
-    """The classes that a class extends, but for those that hold nothing."""
-    return [base for base in kind.__mro__ if base.__module__ != "typing" and base is not object]
-
-
-def _is_ours(module: object) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] == "arrows"
+def _is_ours(kind: type) -> bool:
+    return str(kind.__module__).partition(".")[0] == "arrows"
 
 
 def _name(value: Any) -> tuple[str, str] | None:
@@ -221,38 +158,26 @@ def _known(module: object) -> bool:
     return top in ("arrows", "numpy") or (top in sys.stdlib_module_names and top != "__main__")
 
 
-# ---------------------------------------------------------------------------------------------- functions
-
-
-def _function(function: types.FunctionType) -> tuple[tuple[Any, ...], list[Part]]:
-    parts: list[Part] = [
-        ("", function.__code__),
-        (".__defaults__", function.__defaults__),
-        (".__kwdefaults__", function.__kwdefaults__),
-    ]
-    unbound = []
+def _function(function: types.FunctionType) -> Told:
+    parts: list[tuple[str, object]] = [("", function.__code__)]
+    parts += [(".__defaults__", function.__defaults__), (".__kwdefaults__", function.__kwdefaults__)]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             parts.append((f" > {name}", cell.cell_contents))
         except ValueError:
-            unbound.append(name)
+            raise _refused(f"closes over {name}, which has no value yet") from None
     parts += [(f".{name}", value) for name, value in vars(function).items()]
-    read = {} if _is_ours(function.__module__) else _globals(function)
-    parts += [(f" > {name}", value) for name, value in read.items()]
-    return ("function", *unbound, None, *vars(function), None, *read), parts
-
-
-def _globals(function: types.FunctionType) -> dict[str, object]:
-    """The globals whose names stand in a function, be it as those of attributes; refuses what reads more."""
     names: set[str] = set()
-    for code in _codes(function.__code__):
-        names.update(code.co_names)
-        if dis.opmap["IMPORT_NAME"] in code.co_code[::2]:
-            raise Unhashable("", "imports while it runs; import at the top of its file")
-    for name in sorted(names - function.__globals__.keys()):
-        if name in _READERS and hasattr(builtins, name):
-            raise Unhashable("", f"calls {name}, whose result depends on more than the function holds")
-    return {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    if str(function.__module__).partition(".")[0] != "arrows":
+        for code in _codes(function.__code__):
+            names.update(code.co_names)  # those of attributes too
+            if dis.opmap["IMPORT_NAME"] in code.co_code[::2]:
+                raise _refused("imports while it runs; import at the top of its file")
+    for name in sorted(names.intersection(_READERS) - function.__globals__.keys()):
+        raise _refused(f"calls {name}, whose result depends on more than the function holds")
+    read = sorted(names & function.__globals__.keys())
+    parts += [(f" > {name}", function.__globals__[name]) for name in read]
+    return ("function", *vars(function), None, *read), parts
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -263,7 +188,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _code(code: types.CodeType) -> tuple[tuple[Any, ...], list[Part]]:
+def _code(code: types.CodeType) -> Told:
     names = (code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars)
     flags = code.co_flags & ~inspect.CO_NESTED
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, flags)
@@ -275,12 +200,18 @@ def _code(code: types.CodeType) -> tuple[tuple[Any, ...], list[Part]]:
     return ("code", code.co_code, names, counts, code.co_exceptiontable), [("", each) for each in constants]
 
 
-_READERS = ("eval", "exec", "compile", "globals", "open", "input", "__import__", "hash", "id")
-# A value of these kinds is told by the arguments that make it again.
-_OF_ARGUMENTS = {
-    *(dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone, Decimal, re.Pattern, range, slice),
-    *(operator.itemgetter, operator.attrgetter, operator.methodcaller, functools.partial),
+_ONES = (
+    list,
+    dict,
+    np.ndarray,
+    types.FunctionType,
+)  # others may be one object or several, without a difference
+_READERS = {"eval", "exec", "compile", "globals", "open", "input", "__import__", "hash", "id"}
+_MADE_BY_ARGUMENTS = {
+    *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
+    *(("operator", name) for name in ("itemgetter", "attrgetter", "methodcaller")),
+    *(("pandas", name) for name in ("Timestamp", "Timedelta", "NaTType", "NAType")),
+    *(("builtins", "range"), ("builtins", "slice"), ("decimal", "Decimal")),
+    *(("functools", "partial"), ("re", "Pattern")),
 }
-_OF_PANDAS = {"Timestamp", "Timedelta", "NaTType", "NAType"}
-# These may be one object or several without a difference.
-_OFTEN_MADE = _OF_ARGUMENTS | {tuple, frozenset, types.CodeType, types.MethodType, types.BuiltinFunctionType}
+"""Kinds whose values are told by the arguments that make them again: the module's package, and the name."""

@@ -10,15 +10,8 @@ from types import CodeType
 from typing import Any
 
 from arrows.combinators import function_name
-from arrows.engine.planning import (
-    ApplyOperation,
-    ConstantOperation,
-    ElementOperation,
-    Operation,
-    Plan,
-    ReadOperation,
-)
-from arrows.engine.reading.content_digest import Unhashable, digests
+from arrows.engine.planning import Plan
+from arrows.engine.reading.content_digest import Unhashable, digest
 from arrows.engine.reading.index_bounds import IndexPort
 from arrows.typesys import SourceLine
 
@@ -84,24 +77,25 @@ def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> 
     """
     if stated is not None:
         return Fingerprint(block, stated=stated)
-    roots = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
+    called = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
     try:
-        hashes = digests(roots)
+        return Fingerprint(block, tuple((name, digest(name, value)) for name, value in called))
     except Unhashable as refused:
         return Fingerprint(block, refusal=f"{refused.path} {refused.reason}")
-    return Fingerprint(block, tuple((name, digest) for (name, _), digest in zip(roots, hashes, strict=True)))
 
 
 def described(plan: Plan, indices: Sequence[IndexPort], source: str) -> str:
     """A hash of how a block reads, without what its functions say; ``source``: the generated code."""
-    operations = [_rows_of(operation) for operation in plan.operations]
     said = [
         plan.schedule,
         plan.shares,
         plan.has_dropout,
         [str(read) for read in plan.lowered.streams.reads],
         plan.sites.operation.tolist(),
-        operations,
+        [
+            (type(operation).__name__, *(getattr(operation, name, None) for name in _READ_BY))
+            for operation in plan.operations
+        ],
         [(slab.constants, slab.outputs) for slab in plan.slabs],
         [str(site) for site in indices],
         source,
@@ -109,18 +103,7 @@ def described(plan: Plan, indices: Sequence[IndexPort], source: str) -> str:
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _rows_of(operation: Operation) -> tuple[object, ...]:
-    """Describes which rows an operation reads and writes."""
-    match operation:
-        case ApplyOperation(ports=ports):
-            details: tuple[object, ...] = tuple((port.leaf, port.slab, port.domain) for port in ports)
-        case ReadOperation(stream=number) | ConstantOperation(constant=number):
-            details = (number,)
-        case ElementOperation(parent=parent, domain=domain):
-            details = parent, domain
-        case _:
-            details = ()
-    return type(operation).__name__, operation.slabs, details
+_READ_BY = ("slabs", "ports", "stream", "constant", "parent", "domain")  # which rows an operation reads
 
 
 def _called(name: str, value: object) -> str:

@@ -6,13 +6,14 @@ Whatever does not fit is refused with its reason; nothing is written over it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Chunk, ExampleDigest, Fingerprint, Unhashable
+from arrows.engine.reading import Chunk, Fingerprint, Unhashable, digest
 from arrows.engine.scheduling.prepared_set import Prepared
 from arrows.engine.scheduling.set_file import MappedWirings, write_wirings
 from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
@@ -122,13 +123,13 @@ class SetCache:
             return f"named {self.data}"
         if not listed:
             raise self._unnamed("to look at their content would be to read them all")
-        digest = ExampleDigest()
+        content = hashlib.sha256()
         try:
             for example in examples:
-                digest.add(example)
+                content.update(digest("the example", example).encode("ascii"))
         except Unhashable as refused:
             raise self._unnamed(f"{refused.path} {refused.reason}") from refused
-        return digest.text
+        return f"sha256:{content.hexdigest()}"
 
     def _unnamed(self, reason: str) -> ArrowTypeError:
         return ArrowTypeError(

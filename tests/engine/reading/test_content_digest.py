@@ -23,12 +23,12 @@ from hypothesis import given
 
 import arrows as ar
 from arrows.engine.reading import Unhashable, content_digest
-from arrows.engine.reading.content_digest import digests
+from arrows.engine.reading.content_digest import digest as named_digest
 from tests.profile import draws
 
 
 def digest(value: Any) -> str:
-    return digests([("value", value)])[0]
+    return named_digest("value", value)
 
 
 class Node:
@@ -76,7 +76,7 @@ UNLIKE: list[Any] = [
     *(np.zeros, random, re, {}.get, {1: 2}.get, np.zeros(2).take, np.ones(2).take, re.compile("a").findall),
     *(operator.itemgetter(1), operator.itemgetter(2), operator.attrgetter("a"), math.floor, math.ceil),
     *(functools.partial(int, 1), functools.partial(int, base=2), functools.partial(int, base=3)),
-    *(types.MappingProxyType({1: 1}), types.MappingProxyType({1: 2}), AB, BA, ar.Vocabulary(["ab"])),
+    *(AB, BA, ar.Vocabulary(["ab"])),
     *(AB.__contains__, BA.__contains__, lambda: 0, lambda: -0.0, lambda: False, lambda: 0.0, lambda: 0j),
     *(lambda x: x, lambda x: x + 1, lambda x: x + 2, lambda x, y=1: x, lambda x, y=2: x, lambda *, y=1: y),
     *(lambda x: x in {"a", "b"}, lambda x: x in {"a", "c"}, lambda x: x + 1.0, lambda x: x - 1, lambda *x: x),
@@ -91,7 +91,7 @@ def test_unlike_things_are_told_apart() -> None:
             key = digest(value)
             assert key not in found, (value, found[key])
             found[key] = value
-            assert key == digest(value) == digests([("a", 1), ("b", value)])[1]
+            assert key == digest(value)
 
 
 def test_parameters_that_are_called_by_name_count() -> None:
@@ -175,7 +175,7 @@ def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         digest(deep)
     words = {f"word {number}": number for number in range(100_000)}
     monkeypatch.setattr(content_digest, "MOST", 60)
-    digests([("table", words.get), ("words", list(words))])
+    digest([words.get, list(words)])
 
 
 # ----------------------------------------------------------------------- what cannot be told
@@ -246,7 +246,7 @@ def test_how_one_comes_to_what_cannot_be_told() -> None:
         return inner
 
     with pytest.raises(Unhashable, match="is a generator, whose content cannot be told") as refused:
-        digests([("function", function)])
+        named_digest("function", function)
     assert refused.value.path == "function > inner['x'][1]"
 
 
