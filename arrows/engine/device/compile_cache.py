@@ -10,7 +10,6 @@ only if it belongs to the user alone, as `~/.ssh` does.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import pickle
@@ -23,8 +22,6 @@ from pathlib import Path
 from typing import Any
 
 HASH = 32  # bytes of a SHA-256
-# A link could lead out of the private folder, and opening a named pipe would wait for its writer.
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def folder() -> Path:
@@ -85,15 +82,6 @@ class CodeCache:
         except RuntimeError as error:  # there is no folder to name
             _warn("", str(error))
 
-    def enable(self) -> None:
-        """Nothing: it is always on."""
-
-    def disable(self) -> None:
-        """Nothing: it is always on."""
-
-    def flush(self) -> None:
-        """Does nothing: code of another source or version has another file name."""
-
     def _key(self, signature: Any, codegen: Any) -> bytes:
         """Everything that the machine code depends on: source, types, processor and versions."""
         import llvmlite
@@ -106,7 +94,7 @@ class CodeCache:
 def load(key: bytes) -> bytes | None:
     """The machine code that was kept under a key; None if there is none that can be used."""
     try:
-        content = _read(_private_folder() / _name(key))
+        content = (_private_folder() / _name(key)).read_bytes()
     except (OSError, RuntimeError):  # there is no file; if the folder cannot be used, saving warns
         return None
     code = content[HASH:]
@@ -144,27 +132,10 @@ def _private_folder() -> Path:
     status = where.stat()
     if status.st_uid != os.geteuid():
         raise PermissionError("the folder is another user's")
-    others = stat.S_IMODE(status.st_mode) & 0o077
-    if others and not os.environ.get("ARROWS_CACHE") and not others & 0o022:
-        where.chmod(0o700)  # an earlier version made it readable; nobody else could write there
-    elif others:
-        raise PermissionError(f"others have access to the folder; chmod 700 {where}")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        # They may have put a file there, so that to close the folder now would not do.
+        raise PermissionError("others have access to the folder")
     return where
-
-
-def _read(path: Path) -> bytes:
-    """Reads a file that only this user can have written.
-
-    Raises:
-        OSError: there is no such file, or others could have written it.
-    """
-    with open(os.open(path, _READ), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise PermissionError("this is no file")
-        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
-            raise PermissionError("others could have written this file")
-        return file.read()
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -178,10 +149,8 @@ def _write(path: Path, content: bytes) -> None:
         with open(handle, "wb") as file:
             file.write(content)
         Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 @cache
