@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,11 @@ NO_CUPY = (
 _OLDEST = (13, 4)  # before, CuPy gave pinned memory away from which it was still copying
 
 _THREADS = 128  # of a block; small launches, as those of a step are, then spread over many multiprocessors
-# cuBLAS's `cublasComputeType_t` for products of float32 whose factors are rounded for tensor cores, and its
-# `CUBLAS_GEMM_DEFAULT`.
-_ROUNDING = {"float16": 74, "bfloat16": 75, "tf32": 77}
-_ANY_ALGORITHM = -1
+# cuBLAS's `cublasComputeType_t`: products of float32 may have factors that are rounded for tensor cores.
+_COMPUTE = {"float32": 68, "float64": 70, "float16": 74, "bfloat16": 75, "tf32": 77}
+_ANY_ALGORITHM = -1  # `CUBLAS_GEMM_DEFAULT`
+# What cuBLAS multiplies a product with, 1, and what is there before, 0 or 1; it takes their addresses.
+_FACTORS = {dtype: np.array([0, 1], dtype) for dtype in ("float32", "float64")}
 # A thread takes several items above this, far more blocks than any GPU runs at a time.
 _MOST_BLOCKS = 1 << 16
 
@@ -93,8 +94,35 @@ class CudaDevice(Device):
         return address
 
     def products(self, layout: ProductLayout, words: HostArray) -> Launch:
+        # cuBLAS takes matrices that lie column by column.  One that lies row by row is, for cuBLAS, its own
+        # transpose: so it computes c.T = b.T @ a.T.
         self._gpu.use()
-        return _Products(self, layout, words)
+        cuda, dtype, lines = self._cupy.cuda, np.dtype(layout.dtype), words.tolist()
+        gemm, real = cuda.cublas.gemmEx, getattr(cuda.runtime, f"CUDA_R_{8 * dtype.itemsize}F")
+        transposed = (layout.b_transposed, layout.a_transposed)
+        operations = (cuda.cublas.CUBLAS_OP_T if each else cuda.cublas.CUBLAS_OP_N for each in transposed)
+        head = (cuda.device.get_cublas_handle(), *operations)  # the handle is of this thread and GPU
+        a_lies, b_lies, c_lies = (
+            (real, each) for each in (layout.a_stride, layout.b_stride, layout.c_stride)
+        )
+        zero = _FACTORS[layout.dtype].ctypes.data
+        one, kept = zero + dtype.itemsize, zero + dtype.itemsize * layout.accumulate
+        tail = (_COMPUTE[layout.dtype if layout.precision == "float32" else layout.precision], _ANY_ALGORITHM)
+
+        def launch(number: int) -> None:
+            m, n, k, a, b, c = lines[number]
+            if m and n and k:
+                gemm(*head, n, m, k, one, b, *b_lies, a, *a_lies, kept, c, *c_lies, *tail)
+            elif m and n and not layout.accumulate:  # the product of matrices without numbers
+                self._at(c, (m, n), dtype, layout.c_stride).fill(0)
+
+        return launch
+
+    def _at(self, address: int, shape: tuple[int, int], dtype: np.dtype[Any], stride: int) -> Any:
+        """The matrix at an address."""
+        cuda, size = self._cupy.cuda, ((shape[0] - 1) * stride + shape[1]) * dtype.itemsize
+        pointer = cuda.MemoryPointer(cuda.UnownedMemory(address, size, None), 0)
+        return self._cupy.ndarray(shape, dtype, pointer, strides=(stride * dtype.itemsize, dtype.itemsize))
 
     def staging(self, size: int) -> HostArray:
         if not size:
@@ -162,127 +190,18 @@ class CudaKernel:
         """Plans launches; see `Kernel`."""
         assert words.dtype == np.int64 and words.flags.c_contiguous and words.shape[1] == self.source.words
         self.device._gpu.use()
-        return _Launches(self, words)
-
-
-class _Launches:
-    """Starts the launches of a table of words."""
-
-    def __init__(self, kernel: CudaKernel, words: HostArray) -> None:
-        cuda = kernel.device._cupy.cuda
-        self._launch = cuda.driver.launchKernel
-        self._function, self._pointer = kernel.function, kernel.function.ptr
-        self._stream = cuda.get_current_stream().ptr
-        self._words = words
+        cuda = self.device._cupy.cuda
+        start, stream = cuda.driver.launchKernel, cuda.get_current_stream().ptr
+        function, pointer = self.function, self.function.ptr
         # A kernel has one parameter, the struct of its words, and the driver copies it from the line of the
-        # table.  It wants the address of a list of such addresses: one number of `_lines` is such a list.
-        self._lines = words.ctypes.data + words.strides[0] * np.arange(len(words), dtype=np.int64)
-        first = self._lines.ctypes.data
-        self._parameters = [first + 8 * number for number in range(len(words))]
-        blocks = -(-words[:, 0] * kernel.source.columns // _THREADS)
-        self._blocks = np.minimum(blocks, _MOST_BLOCKS).tolist()
+        # table.  It wants the address of a list of such addresses: one number of `lines` is such a list.
+        lines = words.ctypes.data + words.strides[0] * np.arange(len(words), dtype=np.int64)
+        parameters = (lines.ctypes.data + 8 * np.arange(len(words))).tolist()
+        needed = -(-words[:, 0] * self.source.columns // _THREADS)
+        blocks = np.minimum(needed, _MOST_BLOCKS).tolist()
 
-    def __call__(self, number: int) -> None:
-        blocks = self._blocks[number]
-        if blocks:
-            self._launch(
-                self._pointer, blocks, 1, 1, _THREADS, 1, 1, 0, self._stream, self._parameters[number], 0
-            )
+        def launch(number: int, kept: object = (words, lines, function)) -> None:
+            if blocks[number]:
+                start(pointer, blocks[number], 1, 1, _THREADS, 1, 1, 0, stream, parameters[number], 0)
 
-
-class _Products:
-    """Starts the matrix products of a table, by cuBLAS, which takes matrices that lie column by column.
-
-    A matrix that lies row by row is, for cuBLAS, its own transpose: so it computes ``c.T = b.T @ a.T``.
-    """
-
-    def __init__(self, device: CudaDevice, layout: ProductLayout, words: HostArray) -> None:
-        cuda = device._cupy.cuda
-        self._device, self._layout, self._words = device, layout, words
-        self._gemm = {"float32": cuda.cublas.sgemm, "float64": cuda.cublas.dgemm}[layout.dtype]
-        if layout.dtype == "float32" and layout.precision != "float32":
-            self._gemm = self._extended(_ROUNDING[layout.precision])
-        self._handle = cuda.device.get_cublas_handle()  # of this thread and GPU
-        self._factors = np.array([1, layout.accumulate], layout.dtype)  # of a @ b, and of what c holds
-        self._b_operation, self._a_operation = (
-            cuda.cublas.CUBLAS_OP_T if transposed else cuda.cublas.CUBLAS_OP_N
-            for transposed in (layout.b_transposed, layout.a_transposed)
-        )
-        self._one = self._factors.ctypes.data
-        self._kept = self._one + self._factors.itemsize
-        self._lines = words.tolist()
-
-    def __call__(self, number: int) -> None:
-        layout = self._layout
-        m, n, k, a, b, c = self._lines[number]
-        if m and n and k:
-            self._gemm(
-                self._handle,
-                self._b_operation,
-                self._a_operation,
-                n,
-                m,
-                k,
-                self._one,
-                b,
-                layout.b_stride,
-                a,
-                layout.a_stride,
-                self._kept,
-                c,
-                layout.c_stride,
-            )
-        elif m and n and not layout.accumulate:
-            self._clear(c, m, n)
-
-    def _extended(self, compute: int) -> Callable[..., None]:
-        """What ``sgemm`` is, on tensor cores, which round what they multiply."""
-        cublas, real = self._device._cupy.cuda.cublas, self._device._cupy.cuda.runtime.CUDA_R_32F
-
-        def gemm(
-            handle: int,
-            b_operation: int,
-            a_operation: int,
-            n: int,
-            m: int,
-            k: int,
-            one: int,
-            b: int,
-            b_stride: int,
-            a: int,
-            a_stride: int,
-            kept: int,
-            c: int,
-            c_stride: int,
-        ) -> None:
-            cublas.gemmEx(
-                handle,
-                b_operation,
-                a_operation,
-                n,
-                m,
-                k,
-                one,
-                b,
-                real,
-                b_stride,
-                a,
-                real,
-                a_stride,
-                kept,
-                c,
-                real,
-                c_stride,
-                compute,
-                _ANY_ALGORITHM,
-            )
-
-        return gemm
-
-    def _clear(self, address: int, m: int, n: int) -> None:
-        """Fills c with zeros: the product of matrices without numbers."""
-        dtype, stride = np.dtype(self._layout.dtype), self._layout.c_stride
-        cupy, item = self._device._cupy, dtype.itemsize
-        memory = cupy.cuda.UnownedMemory(address, ((m - 1) * stride + n) * item, None)
-        pointer = cupy.cuda.MemoryPointer(memory, 0)
-        cupy.ndarray((m, n), dtype, pointer, strides=(stride * item, item)).fill(0)
+        return launch

@@ -61,7 +61,7 @@ LAUNCHES: list[tuple[int, int]] = []
 """The blocks and threads of each launch."""
 
 
-CUDA_R_32F = 0
+CUDA_R_32F, CUDA_R_64F = 0, 1
 
 RELEASED: list[int] = []
 """The GPU whose memory pools gave memory back, each time."""
@@ -97,33 +97,6 @@ def _column_major(dtype: str, address: int, height: int, width: int, leading: in
     return np.ndarray((height, width), dtype, memoryview(memory), 0, (item, leading * item))
 
 
-def _gemm(dtype: str) -> Any:
-    def gemm(
-        handle: int,
-        transa: int,
-        transb: int,
-        m: int,
-        n: int,
-        k: int,
-        alpha: int,
-        A: int,
-        lda: int,
-        B: int,
-        ldb: int,
-        beta: int,
-        C: int,
-        ldc: int,
-    ) -> None:
-        assert handle == 100 + Device.current
-        one, kept = (_column_major(dtype, address, 1, 1, 1)[0, 0] for address in (alpha, beta))
-        a = _column_major(dtype, A, k, m, lda).T if transa else _column_major(dtype, A, m, k, lda)
-        b = _column_major(dtype, B, n, k, ldb).T if transb else _column_major(dtype, B, k, n, ldb)
-        c = _column_major(dtype, C, m, n, ldc)
-        c[...] = one * (a @ b) + (kept * c if kept else 0)
-
-    return gemm
-
-
 def _gemm_ex(
     handle: int,
     transa: int,
@@ -146,13 +119,15 @@ def _gemm_ex(
     algo: int,
 ) -> None:
     """The product whose factors are rounded as the type of computation says."""
-    assert Atype == Btype == Ctype == CUDA_R_32F and algo == -1
-    precision = {74: "float16", 75: "bfloat16", 77: "tf32"}[computeType]
+    assert Atype == Btype == Ctype and algo == -1
+    dtype = {CUDA_R_32F: "float32", CUDA_R_64F: "float64"}[Ctype]
+    precision = {68: "float32", 70: "float64", 74: "float16", 75: "bfloat16", 77: "tf32"}[computeType]
+    assert (precision == "float64") == (dtype == "float64")
     assert handle == 100 + Device.current
-    one, kept = (_column_major("float32", address, 1, 1, 1)[0, 0] for address in (alpha, beta))
-    a = _column_major("float32", A, k, m, lda).T if transa else _column_major("float32", A, m, k, lda)
-    b = _column_major("float32", B, n, k, ldb).T if transb else _column_major("float32", B, k, n, ldb)
-    c = _column_major("float32", C, m, n, ldc)
+    one, kept = (_column_major(dtype, address, 1, 1, 1)[0, 0] for address in (alpha, beta))
+    a = _column_major(dtype, A, k, m, lda).T if transa else _column_major(dtype, A, m, k, lda)
+    b = _column_major(dtype, B, n, k, ldb).T if transb else _column_major(dtype, B, k, n, ldb)
+    c = _column_major(dtype, C, m, n, ldc)
     c[...] = one * (rounded(a, precision) @ rounded(b, precision)) + (kept * c if kept else 0)
 
 
@@ -173,9 +148,7 @@ class PretendCupy:
             "cuda.MemoryPointer": lambda mem, offset: mem,
             "cuda.UnownedMemory": lambda ptr, size, owner: (ptr, size),
             "cuda.alloc_pinned_memory": lambda size: bytearray(2 * size),  # CuPy's pool rounds up, too
-            "cuda.cublas.dgemm": _gemm("float64"),
             "cuda.cublas.gemmEx": _gemm_ex,
-            "cuda.cublas.sgemm": _gemm("float32"),
             "cuda.device.get_cublas_handle": lambda: 100 + Device.current,
             "cuda.driver.launchKernel": launch_kernel,
             "cuda.get_current_stream": lambda: stream,
@@ -189,7 +162,9 @@ class PretendCupy:
             cublas=SimpleNamespace(CUBLAS_OP_N=0, CUBLAS_OP_T=1),
             device=SimpleNamespace(),
             driver=SimpleNamespace(),
-            runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError, CUDA_R_32F=CUDA_R_32F),
+            runtime=SimpleNamespace(
+                CUDARuntimeError=CUDARuntimeError, CUDA_R_32F=CUDA_R_32F, CUDA_R_64F=CUDA_R_64F
+            ),
         )
         for path, function in functions.items():
             owner: Any = self
