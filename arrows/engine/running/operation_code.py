@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
-from arrows.engine.program.emitters.arguments import OnceValue
 from arrows.engine.program.emitters.row_matrix import table_index
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -17,6 +16,7 @@ from arrows.engine.program.instructions import (
     SumRows,
 )
 from arrows.engine.program.program import Place, Slot
+from arrows.ops import Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ class OperationCode:
             accumulates=tuple(each for each in deferred if isinstance(each, Accumulate)),
             has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
             read_by_kernels=frozenset(
-                once[argument.var]
+                once[argument.of]
                 for kernel in kernels
                 for argument in kernel.arguments
-                if isinstance(argument, OnceValue)
+                if argument.kind == "once" and isinstance(argument.of, Var)
             ),
         )
 

@@ -12,24 +12,8 @@ from math import prod
 
 import numpy as np
 
-from arrows.engine.program.emitters.arguments import (
-    Argument,
-    DropoutKeys,
-    GradientRows,
-    OnceValue,
-    PullOffsets,
-    PullPlaces,
-    PullValues,
-    ResultRowsOf,
-    RowCount,
-    RowsOf,
-    ScatterRowsOf,
-    SegmentOffsets,
-    SegmentRows,
-    SlabIndex,
-    SlabRows,
-)
-from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows
+from arrows.engine.program.emitters.arguments import Argument
+from arrows.engine.program.emitters.arrays import Frame
 from arrows.engine.program.emitters.row_matrix import RowMatrix
 from arrows.engine.program.program import Place, Program
 from arrows.ops import ROW, Var
@@ -99,53 +83,45 @@ class RegionColumns:
     def _column(self, argument: Argument) -> WordColumn:
         address, arrays, program = self._device.address, self._arrays, self._program
         match argument:
-            case RowCount(level):
+            case Argument("count", int(level)):
                 return self.lengths(level)
-            case OnceValue(var):
+            case Argument("once", Var() as var):
                 value = arrays.once[program.once_numbers[var]]
                 assert value.flags.c_contiguous, "the executor makes them so"
                 return WordColumn(address(value))
-            case RowsOf(var):
+            case Argument("rows", Var() as var):
                 return self._rows(var)
-            case SlabRows(number):
-                gather, var = arrays.gathers[number], program.gathers[number][1].result
-                if gather.first is None:
-                    return self._at("gathered", number, var)
-                return WordColumn(address(gather.slab))
-            case SlabIndex(number):
+            case Argument("slab" | "index" as kind, int(number)):
                 gather, instruction = arrays.gathers[number], program.gathers[number][1]
+                if kind == "slab" and gather.first is None:
+                    return self._at("gathered", number, instruction.result)
+                if kind == "slab":
+                    return WordColumn(address(gather.slab))
                 if gather.first is None:
                     return WordColumn(0)
                 assert gather.index is not None
                 width = len(instruction.operands)
                 return self._starts(address(gather.index), 4 * width, instruction.result.rows)
-            case GradientRows(number):
-                return self._of_result("gradient", number)
-            case PullOffsets(number) | PullPlaces(number) | PullValues(number):
-                return self._places(argument, number, arrays.places.get(number))
-            case SegmentOffsets(level):
+            case Argument("result" | "gradient" as kind, int(number)):
+                type, level = program.results[number]
+                return self._at(kind, number, Var(0, type, max(level, ROW)))
+            case Argument("scatter", int(number)):
+                return self._at("scatter", number, program.scatters[number][1].operand)
+            case Argument("pull offsets" | "pull places" | "pull values" as kind, int(number)):
+                places = arrays.places.get(number)
+                if places is None:
+                    return WordColumn(0)
+                if kind == "pull offsets":
+                    return self._starts(places.offsets.address, 4, max(program.results[number][1], ROW))
+                return WordColumn(places.places.address if kind == "pull places" else address(places.values))
+            case Argument("segment offsets", int(level)):
                 return WordColumn(self._of_segments(level, 0), 4, self.numbers.shape[1] - 1)
-            case SegmentRows(level):
+            case Argument("segment rows", int(level)):
                 return self._starts(self._of_segments(level, 1), 4, level)
-            case DropoutKeys():
+            case Argument("keys"):
                 assert arrays.keys is not None
                 return self._starts(address(arrays.keys), 8, ROW)
-            case ScatterRowsOf(number):
-                return self._at("scatter", number, program.scatters[number][1].operand)
-            case ResultRowsOf(number):
-                return self._of_result("result", number)
-
-    def _places(self, argument: Argument, result: int, places: PlacesOfRows | None) -> WordColumn:
-        """The address of offsets, of places or of what they number; 0 where no row of a result has any."""
-        if places is None:
-            return WordColumn(0)
-        match argument:
-            case PullOffsets():
-                return self._starts(places.offsets.address, 4, max(self._program.results[result][1], ROW))
-            case PullPlaces():
-                return WordColumn(places.places.address)
-            case _:
-                return WordColumn(self._device.address(places.values))
+        raise AssertionError(argument)
 
     def _rows(self, var: Var) -> WordColumn:
         """The address of the rows of a value that has memory of its own."""
@@ -157,11 +133,6 @@ class RegionColumns:
         if place.kind == "scratch":
             return replace(self._at(self._region, place.number, var), stride=0)
         return self._at(place.kind, place.number, var)
-
-    def _of_result(self, kind: str, number: int) -> WordColumn:
-        """The address of each step's rows of a result, or of its gradient."""
-        type, level = self._program.results[number]
-        return self._at(kind, number, Var(0, type, max(level, ROW)))
 
     def _at(self, kind: str, number: int, var: Var) -> WordColumn:
         """The address of each step's rows in an array of all rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arrows.engine.program.emitters.arguments import Argument, RowsOf
+from arrows.engine.program.emitters.arguments import Argument
 from arrows.engine.program.instructions import SumRows, is_view
 from arrows.engine.program.program import Program, RangeOf
 from arrows.ops import INVARIANT, Equation, Var
@@ -64,7 +64,7 @@ def _row_matrix(program: Program, views: dict[Var, Equation], var: Var) -> RowMa
     if memory is not None:
         width = shape[-1] if shape else 1
         return RowMatrix(
-            argument=RowsOf(var),
+            argument=Argument("rows", var),
             offset=0,
             stride=width,
             height=var.type.size // width,

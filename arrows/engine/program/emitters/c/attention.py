@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
+from arrows.engine.program.emitters.arguments import Argument
 from arrows.engine.program.emitters.functions import c_type, number
 from arrows.engine.program.emitters.places import RowPlace, column
 from arrows.ops import Equation, Var
@@ -73,8 +73,8 @@ class _ScoreWriter:
         self.narrow, self.wide = self.q.type.size // self.heads, self.v.type.size // self.heads
         self.scale = number(max(self.narrow, 1) ** -0.5, dtype)
         self.head = scope.name("const int", f"{at} % {self.heads}" if self.heads > 1 else "0")
-        rows = writer.word(SegmentRows(self.q.rows), "const int*")
-        offsets = writer.word(SegmentOffsets(self.q.rows), "const int*")
+        rows = writer.word(Argument("segment rows", self.q.rows), "const int*")
+        offsets = writer.word(Argument("segment offsets", self.q.rows), "const int*")
         self.first = scope.name("const long long", f"{offsets}[{rows}[r]]")
         self.stop = scope.name("const long long", f"{offsets}[{rows}[r] + 1]")
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program.emitters.arguments import SegmentOffsets, SegmentRows
+from arrows.engine.program.emitters.arguments import Argument
 from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type, number
 from arrows.engine.program.emitters.places import RowPlace, column
 from arrows.ops import Equation, Var
@@ -80,7 +80,7 @@ def write_shift(
         write: ``write(scope, place, value, row)`` writes a number of the result, of row ``r`` or another.
     """
     (x,) = equation.operands
-    offsets, rows = _offsets(writer, x), writer.word(SegmentRows(x.rows), "const int*")
+    offsets, rows = _offsets(writer, x), writer.word(Argument("segment rows", x.rows), "const int*")
     place = column(at, x.type.size)
     source = scope.name("const long long", f"r - ({dict(equation.attributes)['by']}LL)")
     moved = scope.name(c_type(x), "0")
@@ -108,12 +108,12 @@ def write_softmax(
 
 
 def _offsets(writer: KernelWriter, x: Var) -> str:
-    return writer.word(SegmentOffsets(x.rows), "const int*")
+    return writer.word(Argument("segment offsets", x.rows), "const int*")
 
 
 def elements_of(writer: KernelWriter, scope: CodeBlock, level: int, row: str) -> tuple[CodeBlock, str]:
     """A loop over the elements of a row, and the name of the element."""
-    offsets, e = writer.word(SegmentOffsets(level), "const int*"), writer.fresh()
+    offsets, e = writer.word(Argument("segment offsets", level), "const int*"), writer.fresh()
     head = f"for (long long {e} = {offsets}[{row}]; {e} < {offsets}[{row} + 1]; ++{e})"
     return scope.inner(head, elements=(e, row)), e
 

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program.emitters.arguments import (
-    Argument,
-    GradientRows,
-    ResultRowsOf,
-    RowCount,
-    RowsOf,
-    ScatterRowsOf,
-)
+from arrows.engine.program.emitters.arguments import Argument
 from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
 from arrows.engine.program.emitters.c.reductions import WARP, is_reduction, over_lanes, write_reduction
 from arrows.engine.program.emitters.c.segments import write_shift, write_softmax
@@ -85,15 +78,15 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
             case Equation(result=result) as equation:
                 return _map_kernel(program, (equation,), (result,))
             case Gather(var):
-                return _copy_kernel(program, instruction, RowsOf(var), var)
+                return _copy_kernel(program, instruction, Argument("rows", var), var)
             case Pull(var, number):
-                return _copy_kernel(program, instruction, GradientRows(number), var)
+                return _copy_kernel(program, instruction, Argument("gradient", number), var)
             case Store(number, var):
                 level = program.results[number][1]
-                return _copy_kernel(program, instruction, ResultRowsOf(number), var, level)
+                return _copy_kernel(program, instruction, Argument("result", number), var, level)
             case Scatter(_, var):
                 number = next(n for n, (_, each) in enumerate(program.scatters) if each is instruction)
-                return _copy_kernel(program, instruction, ScatterRowsOf(number), var)
+                return _copy_kernel(program, instruction, Argument("scatter", number), var)
     except NotInC:
         pass
     return None
@@ -108,7 +101,7 @@ def _map_kernel(program: Program, equations: Sequence[Equation], results: Sequen
         raise NotInC
     reductions = [each for each in equations if is_reduction(each)]
     writer = KernelWriter(program, [each for each in equations if not is_reduction(each)])
-    rows = writer.word(RowCount(results[0].rows), "const long long")
+    rows = writer.word(Argument("count", results[0].rows), "const long long")
     loops = [
         (length, partial(_write_pieces, writer, places)) for length, places in pieces(equations, results)
     ]
@@ -146,7 +139,7 @@ def _item_kernel(
 ) -> CKernel:
     """A thread for each of so many items of a row; of the result's rows, or of those of another level."""
     writer = KernelWriter(program)
-    rows = writer.word(RowCount(equation.result.rows if level is None else level), "const long long")
+    rows = writer.word(Argument("count", equation.result.rows if level is None else level), "const long long")
     scope = CodeBlock(writer.fresh)
 
     def write(block: CodeBlock, at: RowPlace, value: str, row: str = "r") -> None:
@@ -161,7 +154,7 @@ def _copy_kernel(
 ) -> CKernel:
     """A thread for each number that is copied to where it goes; a pull adds to what lies there."""
     writer = KernelWriter(program)
-    rows = writer.word(RowCount(var.rows if level is None else max(level, ROW)), "const long long")
+    rows = writer.word(Argument("count", var.rows if level is None else max(level, ROW)), "const long long")
     scope, size = CodeBlock(writer.fresh), var.type.size
     at = column("j", size)
     match instruction:
@@ -171,7 +164,7 @@ def _copy_kernel(
             value = writer.pulled(scope, number, var, "r", at)
         case _:
             value = writer.value(scope, var, "r", at)
-    if target == RowsOf(var):
+    if target == Argument("rows", var):
         _write(writer, scope, var, "r", at, value)
         return _kernel(writer, rows, [(size, scope)])
     address = writer.word(target, f"{c_type(var)}*")
@@ -187,7 +180,8 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
         raise NotInC(f"%{var.id} has no memory")
     root, at = writer.root(var, at)
     type = c_type(root)
-    target = f"(({type}*){writer.word(RowsOf(root), f'const {type}*')})[{place(row, root.type.size, at)}]"
+    rows = writer.word(Argument("rows", root), f"const {type}*")
+    target = f"(({type}*){rows})[{place(row, root.type.size, at)}]"
     scope.lines.append(f"{target} = {value};")
 
 

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from arrows.engine.program.emitters.arguments import (
-    Argument,
-    DropoutKeys,
-    GradientRows,
-    OnceValue,
-    PullOffsets,
-    PullPlaces,
-    PullValues,
-    RowsOf,
-    SegmentOffsets,
-    SegmentRows,
-    SlabIndex,
-    SlabRows,
-)
+from arrows.engine.program.emitters.arguments import Argument
 from arrows.engine.program.emitters.c.segments import COLLAPSING, collapsed
 from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type
 from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter
@@ -81,7 +68,7 @@ class KernelWriter(NumberWriter):
         """The name of the row that an element of a sequence belongs to."""
         owner = scope.owner(element)
         if owner is None:
-            rows = self.word(SegmentRows(level), "const int*")
+            rows = self.word(Argument("segment rows", level), "const int*")
             owner = scope.name("const long long", f"{rows}[{element}]")
         return owner
 
@@ -90,7 +77,7 @@ class KernelWriter(NumberWriter):
         if var in self.local:
             return super().load(scope, var, row, at)
         if var.rows == INVARIANT:
-            return f"{self.rows(OnceValue(var), var.type.dtype)}[{at}]"
+            return f"{self.rows(Argument('once', var), var.type.dtype)}[{at}]"
         if var in self.program.memory:
             return self._in_memory(var, row, at)
         match instruction := self.made_by.get(var):
@@ -101,12 +88,12 @@ class KernelWriter(NumberWriter):
             case Pull(number=result):
                 return self.pulled(scope, result, var, row, at)
             case LoadKeys():
-                return f"{self.rows(DropoutKeys(), 'uint64')}[{row}]"
+                return f"{self.rows(Argument('keys', 0), 'uint64')}[{row}]"
         return super().load(scope, var, row, at)
 
     def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
         root, at = self.root(var, at)
-        rows = self.word(RowsOf(root), f"const {c_type(root)}*")
+        rows = self.word(Argument("rows", root), f"const {c_type(root)}*")
         return f"{rows}[{place(row, root.type.size, at)}]"
 
     def root(self, var: Var, at: RowPlace) -> tuple[Var, RowPlace]:
@@ -124,8 +111,8 @@ class KernelWriter(NumberWriter):
     def gathered(self, scope: CodeBlock, gather: Gather, row: str, at: RowPlace) -> str:
         """A number of a gathered row, from the slab."""
         number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
-        slab = self.rows(SlabRows(number), var.type.dtype)
-        index = self.word(SlabIndex(number), "const int*")
+        slab = self.rows(Argument("slab", number), var.type.dtype)
+        index = self.word(Argument("index", number), "const int*")
         size = var.type.size // width
         if width == 1:
             source = scope.name("const long long", f"{index} ? {index}[{row}] : {row}")
@@ -137,10 +124,10 @@ class KernelWriter(NumberWriter):
     def pulled(self, scope: CodeBlock, result: int, var: Var, row: str, at: RowPlace) -> str:
         """A number of a gradient: what lies there, and what the readers of the row have left."""
         dtype, size = var.type.dtype, var.type.size
-        ready = self.rows(GradientRows(result), dtype)
-        offsets = self.word(PullOffsets(result), "const int*")
-        places = self.word(PullPlaces(result), "const int*")
-        values = self.rows(PullValues(result), dtype)
+        ready = self.rows(Argument("gradient", result), dtype)
+        offsets = self.word(Argument("pull offsets", result), "const int*")
+        places = self.word(Argument("pull places", result), "const int*")
+        values = self.rows(Argument("pull values", result), dtype)
         total = scope.name(c_type(var), f"{ready}[{place(row, size, at)}]")
         # Named apart from the loops of reductions, whose counter the place may depend on.
         start = f"int p = {offsets}[{row}]; p < {offsets}[{row} + 1]; ++p"
@@ -156,6 +143,6 @@ class KernelWriter(NumberWriter):
         if name == "segment_broadcast":
             return self.value(scope, x, self.row_of(scope, row, equation.result.rows), at)
         if name == "segment_position":
-            offsets = self.word(SegmentOffsets(x.rows), "const int*")
+            offsets = self.word(Argument("segment offsets", x.rows), "const int*")
             return f"{row} - {offsets}[{self.row_of(scope, row, x.rows)}]"
         return super().compute(scope, equation, row, at)
