@@ -7,11 +7,18 @@ from typing import Any
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.in_range import in_range
-from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store
-from arrows.engine.program.passes.rewriter import assembled
+from arrows.engine.program.instructions import (
+    Gather,
+    Instruction,
+    LoadConstant,
+    LoadKeys,
+    LoadParameter,
+    Store,
+)
+from arrows.engine.program.passes.tidy import prune
 from arrows.engine.program.program import Operand, Program
 from arrows.engine.reading import index_of
-from arrows.ops import Tracer, TraceRecorder, Var, segment_count
+from arrows.ops import INVARIANT, Tracer, TraceRecorder, Var, segment_count
 
 
 def build(
@@ -77,6 +84,10 @@ def build(
         for number, (port, wanted) in enumerate(zip(operation.ports, differentiated, strict=True))
     ]
     results = tuple((var.type, var.rows) for var in trace.results)
-    program = Program(name=operation.name, operands=tuple(operands), results=results, regions={})
-    stores = [Store(number, new[var].var) for number, var in enumerate(trace.results)]
-    return assembled(program, recorder, loads, stores)
+    once: list[Instruction] = [LoadConstant(var, array) for array, var in recorder.constants]
+    once += [LoadParameter(var, owner, spec) for owner, spec, var in recorder.parameters]
+    step = [*loads, *(each for each in recorder.equations if each.result.rows != INVARIANT)]
+    step += [Store(number, new[var].var) for number, var in enumerate(trace.results)]
+    once += [each for each in recorder.equations if each.result.rows == INVARIANT]
+    regions = {"once": tuple(once), "step": tuple(step)}
+    return prune(Program(name=operation.name, operands=tuple(operands), results=results, regions=regions))

@@ -19,14 +19,12 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from arrows import ops
-from arrows.engine.program.passes.rewriter import Rewriter
+from arrows.engine.program.instructions import LoadConstant
+from arrows.engine.program.passes.rewrite import Rewriter, rewrite
 from arrows.engine.program.program import Program
-from arrows.ops import INVARIANT, Equation, Tracer, TraceRecorder, Var
+from arrows.ops import INVARIANT, Equation, TensorLike, Tracer
 
 
 def fold(program: Program) -> Program:
@@ -35,69 +33,26 @@ def fold(program: Program) -> Program:
     Args:
         program: a forward program.
     """
-    rewriter = Rewriter(program)
-    if not any(_is_zero(rewriter.recorder, tracer) for tracer in rewriter.new.values()):
-        return program
-    for equation in rewriter.equations:
-        operands = [rewriter.new[operand] for operand in equation.operands]
-        with rewriter.recorder:
-            folded = _folded(rewriter.recorder, equation, operands)
-        if folded is None or folded.type != equation.result.type:
-            folded = rewriter.bind(equation, operands)
-        rewriter.new[equation.result] = folded
-    return rewriter.finish()
+    loads = [each for each in program.region("once") if isinstance(each, LoadConstant)]
+    zeros = {load.result for load in loads if not load.array.any()}
 
+    def is_zero(value: Tracer) -> bool:
+        return value.var in zeros
 
-def _folded(recorder: TraceRecorder, equation: Equation, operands: Sequence[Tracer]) -> Tracer | None:
-    """What is left of an equation; None where nothing of it is zero."""
-    name = equation.primitive.name
-    if name in ("add", "subtract", "multiply"):
-        return _arithmetic(recorder, name, operands, equation.result)
-    return _product(recorder, *operands) if name == "matmul" else None
+    def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
+        name, result = equation.primitive.name, equation.result
+        value: TensorLike | None = None
+        if name == "multiply" and any(map(is_zero, operands)):
+            value = zero = recorder.constant(np.zeros(result.type.shape, result.type.dtype))
+            zeros.add(zero.var)
+        elif name in ("add", "subtract") and is_zero(operands[1]):
+            value = operands[0]
+        elif name == "add" and is_zero(operands[0]):
+            value = operands[1]
+        elif name == "matmul" and operands[1].rows == INVARIANT and operands[1].ndim == 2:
+            parts = recorder.parts(operands[0])
+            if len(set(map(is_zero, parts))) == 2:
+                value = recorder.product(parts, operands[1], lambda part: not is_zero(part))
+        return value if value is not None and value.type == result.type else None
 
-
-def _is_zero(recorder: TraceRecorder, tracer: Tracer) -> bool:
-    if tracer.rows != INVARIANT:
-        return False
-    return any(var == tracer.var and not array.any() for array, var in recorder.constants)
-
-
-def _arithmetic(recorder: TraceRecorder, name: str, operands: Sequence[Tracer], result: Var) -> Tracer | None:
-    left, right = operands
-    if name == "multiply":
-        if _is_zero(recorder, left) or _is_zero(recorder, right):
-            return recorder.constant(np.zeros(result.type.shape, result.type.dtype))
-        return None
-    if _is_zero(recorder, right):
-        return left
-    return right if name == "add" and _is_zero(recorder, left) else None
-
-
-def _product(recorder: TraceRecorder, left: Tracer, right: Tracer) -> Tracer | None:
-    """``concat(parts) @ W`` where some parts are zeros and ``W`` is a parameter's matrix."""
-    if right.rows != INVARIANT or right.ndim != 2 or not recorder.constants:
-        return None
-    equation = next((e for e in reversed(recorder.equations) if e.result == left.var), None)
-    if equation is None or equation.primitive.name != "concat":
-        return None
-    if dict(equation.attributes)["axis"] != -1:
-        return None
-    parts = [recorder.tracer(var) for var in equation.operands]
-    ends = np.cumsum([part.shape[-1] for part in parts]).tolist()
-    kept: list[tuple[int, int, Tracer]] = []
-    for part, stop in zip(parts, ends, strict=True):
-        if not _is_zero(recorder, part):
-            kept.append((stop - part.shape[-1], stop, part))
-    if len(kept) == len(parts) or not kept:
-        return None
-    # Neighbouring ranges of rows are one slice of the matrix.
-    ranges: list[list[int]] = []
-    for start, stop, _ in kept:
-        if ranges and ranges[-1][1] == start:
-            ranges[-1][1] = stop
-        else:
-            ranges.append([start, stop])
-    rows = ops.concat([right[start:stop] for start, stop in ranges])
-    result = ops.matmul(ops.concat([part for _, _, part in kept], axis=-1), rows)
-    assert isinstance(result, Tracer)
-    return result
+    return rewrite(program, rule) if zeros else program

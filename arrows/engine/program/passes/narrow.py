@@ -16,12 +16,12 @@ benchmarks.passes`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from arrows.engine.program.boxes import box_of_slice
 from arrows.engine.program.instructions import Store
-from arrows.engine.program.passes.rewriter import Rewriter
+from arrows.engine.program.passes.rewrite import Rewriter, rewrite
 from arrows.engine.program.program import Program
-from arrows.ops import INVARIANT, Equation, Tracer, Var
+from arrows.ops import INVARIANT, Equation, TensorLike, Tracer, Var
 
 Columns = tuple[int, int]
 
@@ -32,30 +32,22 @@ def narrow(program: Program) -> Program:
     Args:
         program: a forward program.
     """
-    stored = [instruction.operand for instruction in program.region("step") if isinstance(instruction, Store)]
-    rewriter = Rewriter(program)
-    columns = _columns_read(rewriter.equations, stored)
-    if not columns:
-        return program
-    new = rewriter.new
-    for equation in rewriter.equations:
+    stored = [each.operand for each in program.region("step") if isinstance(each, Store)]
+    columns = _columns_read(list(program.equations()), stored)
+
+    def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
         result = equation.result
         if _slices(equation) and (result in columns or equation.operands[0] in columns):
-            (source,) = equation.operands
-            new[result] = _slice(
-                new[source], _columns_of_slice(equation, columns.get(result)), columns.get(source)
-            )
-            continue
-        operands = [new[var] for var in equation.operands]
-        if result in columns and equation.primitive.name == "matmul":
-            operands[1] = _slice(operands[1], columns[result], columns.get(equation.operands[1]))
-        elif result in columns:
-            operands = [
-                _slice(new[var], columns[result], columns.get(var)) if _is_as_wide(var, result) else new[var]
-                for var in equation.operands
-            ]
-        new[result] = rewriter.bind(equation, operands)
-    return rewriter.finish()
+            wanted = _columns_of_slice(equation, columns.get(result))
+            return _slice(operands[0], wanted, columns.get(equation.operands[0]))
+        if result not in columns:
+            return None
+        for place, var in enumerate(equation.operands):
+            if _passes_to(equation, place):
+                operands[place] = _slice(operands[place], columns[result], columns.get(var))
+        return recorder.again(equation, operands)
+
+    return rewrite(program, rule) if columns else program
 
 
 def _slice(value: Tracer, wanted: Columns, there: Columns | None) -> Tracer:
@@ -89,13 +81,8 @@ def _columns_read(equations: Sequence[Equation], results: Sequence[Var]) -> Mapp
             add(equation.operands[0], _columns_of_slice(equation, columns if passes else None))
             continue
         for place, var in enumerate(equation.operands):
-            if not var.type.shape:
-                continue
-            is_product = equation.primitive.name == "matmul"
-            if passes and (place == 1 if is_product else _is_as_wide(var, result)):
-                add(var, columns)
-            else:
-                add(var, (0, var.type.shape[-1]))
+            if var.type.shape:
+                add(var, columns if passes and _passes_to(equation, place) else (0, var.type.shape[-1]))
     # Parameters and constants are sliced where they are read; only what is computed for each row is narrowed.
     return {var: columns for var, columns in narrowed.items() if var.rows != INVARIANT}
 
@@ -111,22 +98,20 @@ def _passes_columns(equation: Equation) -> bool:
     return equation.primitive.elementwise or _slices(equation)
 
 
-def _is_as_wide(var: Var, result: Var) -> bool:
-    width = result.type.shape[-1]
-    return bool(var.type.shape) and var.type.shape[-1] == width != 1
+def _passes_to(equation: Equation, place: int) -> bool:
+    """Whether an operand is read in the columns alone that the result is."""
+    if equation.primitive.name == "matmul":
+        return place == 1
+    shape, width = equation.operands[place].type.shape, equation.result.type.shape[-1]
+    return bool(shape) and shape[-1] == width != 1
 
 
 def _slices(equation: Equation) -> bool:
     """Whether the result is some columns of a vector, all of a range."""
-    if equation.primitive.name != "index":
-        return False
-    key: Any = dict(equation.attributes)["key"]
-    shape = equation.operands[0].type.shape
-    return len(shape) == 1 and len(key) == 1 and isinstance(key[0], tuple) and key[0][2] == 1
+    return len(equation.operands[0].type.shape) == 1 and box_of_slice(equation) is not None
 
 
 def _columns_of_slice(equation: Equation, wanted: Columns | None) -> Columns:
     """The columns that a slice reads, if only some of its own are wanted."""
-    key: Any = dict(equation.attributes)["key"]
-    start, stop = int(key[0][0]), int(key[0][1])
+    ((start, stop),) = box_of_slice(equation) or ()
     return (start, stop) if wanted is None else (start + wanted[0], start + wanted[1])

@@ -21,14 +21,13 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import permutations
 
-from arrows import ops
 from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, is_view
-from arrows.engine.program.passes.rewriter import Rewriter
+from arrows.engine.program.passes.rewrite import Rewriter, Rule, rewrite
 from arrows.engine.program.passes.tidy import prune, with_views
 from arrows.engine.program.program import Program
-from arrows.ops import INVARIANT, ROW, Equation, Tracer, Var
+from arrows.ops import INVARIANT, ROW, Equation, TensorLike, Tracer, Var
 
 
 def split(program: Program) -> Program:
@@ -43,123 +42,45 @@ def split(program: Program) -> Program:
         return program
     if any(operand.level != ROW for operand in program.operands):
         return program
-    return _move(_ProductSplitter(program).split())
+    return _move(rewrite(program, _splitting(program)))
 
 
-class _ProductSplitter:
-    """Splits products of joined vectors where some of the parts are early."""
+def _splitting(program: Program) -> Rule:
+    """The rule that splits products of joined vectors where some of the parts are early."""
+    loads = [each for each in program.region("step") if not isinstance(each, Equation)]
+    early = {var: _is_early(program, load) for load in loads for var in load.writes}
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.rewriter = Rewriter(program)
-        self.made_by = {equation.result: equation for equation in self.rewriter.equations}
-        self.early: set[Var] = set()
-        # Sums of an early and a late value, which more early values can be added to.
-        self.sums: dict[Var, tuple[Tracer, Tracer]] = {}
-        for instruction in program.region("step"):
-            if _is_early(program, instruction):
-                (var,) = instruction.writes
-                self.early.add(self.rewriter.new[var].var)
+    def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
+        def is_early(value: Tracer) -> bool:
+            if value.rows == INVARIANT:
+                return True
+            if value.var not in early:
+                made = recorder.made_by[value.var]
+                early[value.var] = all(is_early(recorder.tracer(operand)) for operand in made.operands)
+            return early[value.var]
 
-    def split(self) -> Program:
-        """The program, recorded anew if there is a product to split."""
-        changed = False
-        new = self.rewriter.new
-        for equation in self.rewriter.equations:
-            operands = [new[var] for var in equation.operands]
-            value: Tracer | None = None
-            with self.rewriter.recorder:
-                if equation.primitive.name == "add":
-                    value = self._sum(equation, operands)
-                elif equation.primitive.name == "matmul":
-                    value = self._product(equation)
-            changed |= value is not None
-            if value is None:
-                value = self._noted(self.rewriter.bind(equation, operands), operands)
-                if equation.primitive.name == "add":
-                    self._note_sum(value, operands)
-            new[equation.result] = value
-        return self.rewriter.finish() if changed else self.program
-
-    def _noted(self, value: Tracer, operands: Sequence[Tracer]) -> Tracer:
-        """The value, noted as early if all its operands are."""
-        if value.rows == ROW and all(self._is_early(operand) for operand in operands):
-            self.early.add(value.var)
-        return value
-
-    def _is_early(self, value: Tracer) -> bool:
-        return value.rows == INVARIANT or value.var in self.early
-
-    def _parts(self, var: Var) -> list[Tracer]:
-        """What is joined to a vector, joins of joins undone."""
-        parts: list[Tracer] = []
-        pending = [var]
-        while pending:
-            part = pending.pop()
-            equation = self.made_by.get(part)
-            if equation is not None and equation.primitive.name == "concat" and len(part.type.shape) == 1:
-                pending.extend(reversed(equation.operands))
-            else:
-                parts.append(self.rewriter.new[part])
-        return parts
-
-    def _product(self, equation: Equation) -> Tracer | None:
-        """``concat(parts) @ W``, as the product of the early parts and that of the others."""
-        left, right = equation.operands
-        if len(left.type.shape) != 1 or left.rows != ROW or right.rows != INVARIANT:
-            return None
-        if len(right.type.shape) != 2:
-            return None
-        parts = self._parts(left)
-        if len({self._is_early(part) for part in parts}) != 2:
-            return None
-        matrix = self.rewriter.new[right]
-        return self._add(*(self._product_of(parts, matrix, early) for early in (True, False)))
-
-    def _product_of(self, parts: Sequence[Tracer], matrix: Tracer, early: bool) -> Tracer:
-        """The product of the early (or of the other) parts with the rows of the matrix that they meet."""
-        ranges: list[list[int]] = []
-        factors: list[Tracer] = []
-        stop = 0
-        for part in parts:
-            start, stop = stop, stop + part.shape[-1]
-            if self._is_early(part) != early:
-                continue
-            factors.append(part)
-            # Neighbouring ranges of rows are one slice of the matrix.
-            if ranges and ranges[-1][1] == start:
-                ranges[-1][1] = stop
-            else:
-                ranges.append([start, stop])
-        rows = ops.concat([matrix[a:z] for a, z in ranges]) if len(ranges) > 1 else matrix[slice(*ranges[0])]
-        joined = ops.concat(factors, axis=-1) if len(factors) > 1 else factors[0]
-        assert isinstance(joined, Tracer)
-        product = ops.matmul(self._noted(joined, factors), rows)
-        assert isinstance(product, Tracer)
-        return self._noted(product, factors)
-
-    def _add(self, early: Tracer, late: Tracer) -> Tracer:
-        total = ops.add(early, late)
-        assert isinstance(total, Tracer)
-        self.sums[total.var] = early, late
+        for operand in operands:
+            is_early(operand)  # of a long chain of equations one by one, as they come
+        total: TensorLike | None = None
+        if equation.primitive.name == "matmul":
+            left, right = operands
+            parts = recorder.parts(left)
+            fits = (left.ndim, right.ndim, left.rows, right.rows) == (1, 2, ROW, INVARIANT)
+            if fits and len(set(map(is_early, parts))) == 2:
+                total = recorder.product(parts, right, is_early)
+                total = total + recorder.product(parts, right, lambda part: not is_early(part))
+        elif equation.primitive.name == "add":
+            # (early + late) + b is (early + b) + late where b is early: a bias is added early.
+            for sum, b in permutations(operands):
+                made = recorder.made_by.get(sum.var)
+                if made is not None and made.primitive.name == "add" and is_early(b):
+                    for first, late in permutations(map(recorder.tracer, made.operands)):
+                        alike = first.type == late.type == equation.result.type
+                        if alike and first.rows == ROW and is_early(first) and not is_early(late):
+                            total = (first + b) + late
         return total
 
-    def _note_sum(self, total: Tracer, operands: Sequence[Tracer]) -> None:
-        """Remembers a sum of an early and a late value."""
-        for left, right in (operands, operands[::-1]):
-            alike = left.type == right.type == total.type and left.rows == right.rows == ROW
-            if alike and left.var in self.early and right.var not in self.early:
-                self.sums[total.var] = left, right
-
-    def _sum(self, equation: Equation, operands: Sequence[Tracer]) -> Tracer | None:
-        """``(early + late) + b``, as ``(early + b) + late`` where ``b`` is early: a bias is added early."""
-        for left, right in (operands, operands[::-1]):
-            addends = self.sums.get(left.var)
-            if addends is not None and self._is_early(right) and left.type == equation.result.type:
-                early = ops.add(addends[0], right)
-                assert isinstance(early, Tracer)
-                return self._add(self._noted(early, [addends[0], right]), addends[1])
-        return None
+    return rule
 
 
 def _is_early(program: Program, instruction: Instruction) -> bool:

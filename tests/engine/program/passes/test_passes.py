@@ -227,13 +227,13 @@ step
         """\
 once
 - %0: float32[2] = constant 0.0
-+ %4: float32[3, 4] = index(%1, key=((0, 3, 1),))
++ %5: float32[3, 4] = index(%1, key=((0, 3, 1),))
 step
 - %3: float32[5] row = concat(%2, %0, axis=-1)
 - %4: float32[4] row = matmul(%3, %1)
 - result 0 = %4
-+ %5: float32[4] row = matmul(%2, %4)
-+ result 0 = %5""",
++ %6: float32[4] row = matmul(%2, %5)
++ result 0 = %6""",
     ),
     Case(
         join,
@@ -272,16 +272,16 @@ step
   result 0 = %5""",
         """\
 once
-+ %3: float32[3, 2] = index(%0, key=((0, 3, 1), (2, 4, 1)))
-+ %5: float32[2] = index(%1, key=((2, 4, 1),))
++ %6: float32[3, 2] = index(%0, key=((0, 3, 1), (2, 4, 1)))
++ %8: float32[2] = index(%1, key=((2, 4, 1),))
 step
 - %3: float32[8] row = matmul(%2, %0)
 - %4: float32[8] row = add(%3, %1)
 - %5: float32[2] row = index(%4, key=((2, 4, 1),))
 - result 0 = %5
-+ %4: float32[2] row = matmul(%2, %3)
-+ %6: float32[2] row = add(%4, %5)
-+ result 0 = %6""",
++ %7: float32[2] row = matmul(%2, %6)
++ %9: float32[2] row = add(%7, %8)
++ result 0 = %9""",
     ),
     Case(
         push_sums,
@@ -341,23 +341,21 @@ step
   result 0 = %7""",
         """\
 once
-+ %5: float32[3, 4] = index(%0, key=((0, 3, 1),))
-+ %7: float32[4, 4] = index(%0, key=((3, 7, 1),))
++ %8: float32[3, 4] = index(%0, key=((0, 3, 1),))
++ %10: float32[4, 4] = index(%0, key=((3, 7, 1),))
 early
 + %2: float32[3] row = gather 0
-+ %6: float32[4] row = matmul(%2, %5)
-+ %10: float32[4] row = add(%6, %1)
++ %9: float32[4] row = matmul(%2, %8)
++ %13: float32[4] row = add(%9, %1)
 step
 - %2: float32[3] row = gather 0
 - %4: float32[7] row = concat(%2, %3, axis=-1)
 - %5: float32[4] row = matmul(%4, %0)
 - %6: float32[4] row = add(%5, %1)
 - %7: float32[4] row = tanh(%6)
-- result 0 = %7
-+ %8: float32[4] row = matmul(%3, %7)
-+ %11: float32[4] row = add(%10, %8)
-+ %12: float32[4] row = tanh(%11)
-+ result 0 = %12""",
++ %11: float32[4] row = matmul(%3, %10)
++ %14: float32[4] row = add(%13, %11)
++ %7: float32[4] row = tanh(%14)""",
     ),
     Case(
         split,

@@ -1,0 +1,42 @@
+"""A rule that stands in the list of passes rewrites its equation in every region and on every device."""
+
+from __future__ import annotations
+
+import pytest
+
+import arrows as ar
+from arrows import ops
+from arrows.engine.device.host_kernels import host_compiler
+from arrows.engine.program import pipeline
+from arrows.engine.program.passes.rewrite import Rewriter, rewrite
+from arrows.engine.program.program import Program
+from arrows.ops import Equation, TensorLike, Tracer
+from arrows.testing import checked_passes, verify_program
+from tests.agree import agrees, equation_names, programs
+
+WITH_COMPILER = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+
+
+def multiplied(program: Program) -> Program:
+    """``x * x`` in place of ``square(x)``."""
+
+    def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
+        return (
+            recorder.bind(ops.get("multiply"), *operands * 2) if equation.primitive.name == "square" else None
+        )
+
+    return rewrite(program, rule)
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("fake-kernels", marks=WITH_COMPILER)])
+def test_a_rule(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's squares and those of derivatives."""
+    block = ar.Vector(3) >> ar.FC(3) >> ar.Function(lambda x: ops.tanh(ops.square(x)).sum(), name="f")
+    for passes in ((), (multiplied,)):
+        monkeypatch.setattr(pipeline, "BACKWARD", (*passes, *pipeline.BACKWARD))
+        with checked_passes(verify_program):
+            model = ar.compile(block, device=device, float_type="float64")
+            agrees(model, [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+        (program,) = programs(model)["f"]
+        for regions in (["step"], ["step_back", "late", "deferred"]):
+            assert ("square" in equation_names(program, *regions)) == (not passes)
