@@ -36,7 +36,6 @@ from arrows.typesys.terms import (
     tuple_of,
 )
 from arrows.typesys.unify import Default, Rule
-from arrows.typesys.walks import parts
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -164,7 +163,7 @@ def check_keys(inference: Inference) -> None:
 
 def _keyed(v: Var) -> T.Tuple:
     """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
-    return T.losing(T.Tuple((T.Void(),) * len(v.args), labels_of(v)), v.lost)
+    return T.Tuple((T.Void(),) * len(v.args), labels_of(v), v.lost)
 
 
 def _no_item(inference: Inference, occurrence: Occurrence, t: T.Tuple) -> Misfit:
@@ -206,7 +205,7 @@ def _sources(inference: Inference, lost: frozenset[T.Labels]) -> list[str]:
         form, trace = occurrence.form, occurrence.trace
         given = [form.labels] if isinstance(form, Fan) else []
         if trace is not None:
-            given = [part.labels for part in parts(trace.output) if isinstance(part, T.Tuple)]
+            given = [part.labels for part in T.parts(trace.output) if isinstance(part, T.Tuple)]
         for labels in given:
             if labels in lost:
                 found.setdefault(labels, f" of {name_of(occurrence)} at {form.site}")

@@ -58,7 +58,7 @@ class Var:
         con: the constructor; None while the type is open.
         args: the variables of its parts.
         cause: who said what it is.
-        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.losing`).
+        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.Tuple`).
         link: the variable that this one was made equal to, if any.
         shape: a variable whose type is equal but for labels, if any: the next on the way to the one that
             stands for all of them.
@@ -290,7 +290,7 @@ def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
         if x.con == SEQUENCE:
             x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(inside[0])
         else:
-            x.type = T.losing(T.Tuple(inside, labels_of(x)), x.lost)
+            x.type = T.Tuple(inside, labels_of(x), x.lost)
         if typed is not None:
             typed.append(x)
     return v.type
@@ -426,14 +426,9 @@ def notation(v: Var) -> str:
             text.append("...")
         else:
             met.add(id(x))
-            kind, labels = kind_of(x), labels_of(x)
-            pieces: list[Var | str] = ["(" if kind == "tuple" else f"{kind.capitalize()}("]
-            for i, arg in enumerate(parts_of(x)):
-                if i:
-                    pieces.append(", ")
-                if labels is not None:
-                    pieces.append(f"{T.label(labels[i])}: ")
-                pieces.append(arg)
-            pieces.append(",)" if kind == "tuple" and len(x.args) == 1 else ")")
-            todo.extend(reversed(pieces))
+            kind, inside = kind_of(x), parts_of(x)
+            if kind == "tuple":
+                todo.extend(reversed(T.tuple_pieces(inside, labels_of(x))))
+            else:
+                todo += [")", inside[0], f"{kind.capitalize()}("]
     return "".join(text)

@@ -1,27 +1,23 @@
 """The type language: what may flow along an arrow.
 
 Six kinds of type: `Input` (a Python object), `Tensor` (a shape without a batch axis, and an element type),
-`Tuple`, `Sequence`, `Broadcast` (an endless sequence) and `Void`. This module exports them, the functions
-that walk over them, and the short-hands that users write.
+`Tuple`, `Sequence`, `Broadcast` (an endless sequence) and `Void`. Types are immutable values: they compare
+and hash by structure (without the labels of tuples) and print in a short notation. Nothing here recurses, so
+a type may nest as deep as memory allows; but pickling does, and reaches 200 types inside one another.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Iterator
+from collections.abc import Sequence as AnySequence
+from typing import Any, NoReturn, Self, TypeAlias
+
 import numpy as np
 
-from arrows.typesys.compound_types import Broadcast, Sequence, Tuple
-from arrows.typesys.compound_types import Labels as Labels
-from arrows.typesys.compound_types import join_labels as join_labels
-from arrows.typesys.compound_types import label as label
-from arrows.typesys.compound_types import losing as losing
 from arrows.typesys.dtypes import DTYPES as DTYPES
-from arrows.typesys.dtypes import dtype_name
-from arrows.typesys.errors import ArrowTypeError, SourceLine, message
-from arrows.typesys.leaf_types import Input, Tensor, Type, Void
-from arrows.typesys.leaf_types import notation as notation
-from arrows.typesys.walks import holds as holds
-from arrows.typesys.walks import leaves as leaves
-from arrows.typesys.walks import with_float as with_float
+from arrows.typesys.dtypes import dtype_name, is_float
+from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 __all__ = [
     "Broadcast",
@@ -34,9 +30,434 @@ __all__ = [
     "as_type",
 ]
 
+Labels: TypeAlias = tuple[Hashable, ...]
+"""The keys of a tuple's items."""
+
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class Type:
+    """Base of all types; compare with `==`, print with `str`.
+
+    Attributes:
+        width: the number of leaves (parts that have no parts), each counted wherever it occurs.
+
+    Example:
+        >>> Tensor((3,)) == Tensor([3], "float32"), Tensor((3,)) == Input()
+        (True, False)
+    """
+
+    __slots__ = ("_hash", "width")
+
+    _hash: int
+    width: int
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        """The types directly inside this one."""
+        return ()
+
+    def _arguments(self) -> tuple[Any, ...]:
+        """What it is made of."""
+        return self.children
+
+    def _own(self) -> Hashable:
+        """What distinguishes this type from others of its class with equal children; None if nothing does."""
+        return None
+
+    def _pieces(self) -> list[Any]:
+        """The notation as a list of texts, with each child in the place of its notation."""
+        return [type(self).__name__]
+
+    def _seal(self, **fields: object) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        children = self.children
+        object.__setattr__(self, "_hash", hash((type(self).__name__, self._own(), children)))
+        object.__setattr__(self, "width", max(1, sum([part.width for part in children])))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"types are immutable: cannot set {name!r} of {self}")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type):
+            return NotImplemented
+        return self._hash == other._hash and _equal(self, other)
+
+    def __repr__(self) -> str:
+        return notation(self)
+
+    def __reduce__(self) -> tuple[type[Type], tuple[object, ...]]:
+        return type(self), self._arguments()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+class _Single(Type):
+    """A type of which there is one."""
+
+    __slots__ = ()
+    _only: _Single
+
+    def __new__(cls) -> Self:
+        if "_only" not in cls.__dict__:
+            cls._only = super().__new__(cls)
+            cls._only._seal()
+        return cls._only  # type: ignore[return-value]
+
+
+class Input(_Single):
+    """A Python object of any kind: data before it becomes a tensor.
+
+    Example:
+        >>> Input()
+        Input
+    """
+
+    __slots__ = ()
+
+
+class Void(_Single):
+    """Nothing: the value is `None`.
+
+    Example:
+        >>> Void()
+        Void
+    """
+
+    __slots__ = ()
+
+
+class Tensor(Type):
+    """An array of one example: `shape` has no batch axis.
+
+    Args:
+        shape: sizes of the axes, each an integer >= 0; `()` is a scalar.
+        dtype: name of the element type, one of `DTYPES`.
+
+    Raises:
+        ArrowTypeError: the shape is not a tuple or list of integers, or the element type is unknown.
+        ArrowValueError: a size is negative.
+
+    Example:
+        >>> Tensor((3, 4)), Tensor((), "int32")
+        (float32[3, 4], int32)
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __init__(self, shape: tuple[int, ...] | list[int] = (), dtype: str = "float32") -> None:
+        self._seal(shape=_shape(shape), dtype=dtype_name(dtype))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements; 1 for a scalar."""
+        return math.prod(self.shape)
+
+    @property
+    def floating(self) -> bool:
+        """Whether the elements are floating point numbers."""
+        return is_float(self.dtype)
+
+    def _own(self) -> Hashable:
+        return self.shape, self.dtype
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype
+
+    def _pieces(self) -> list[Any]:
+        return [self.dtype + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")]
+
+
+class Tuple(Type):
+    """A fixed number of values, each with its own type and perhaps a key.
+
+    Labels are not part of the type: two tuples that differ in labels only are equal.
+
+    Args:
+        items: the types of the items.
+        labels: one key for each item, or None.
+        lost: labels that it does not have, since they differ between the places that give the tuple, such as
+            the cases of a choice. What is a key in them and means another item there is no position here.
+
+    Raises:
+        ArrowTypeError: an item is not a type.
+        ArrowValueError: there are more or fewer labels than items, or a label occurs twice.
+
+    Example:
+        >>> Tuple((Input(), Tensor(())), labels=("left", "right"))
+        (left: Input, right: float32)
+        >>> Tuple((Input(), Void()), lost=frozenset({(1, 0)})).place(0) is None
+        True
+    """
+
+    __slots__ = ("_places", "items", "labels", "lost")
+
+    items: tuple[Type, ...]
+    labels: Labels | None
+    lost: frozenset[Labels]
+    _places: dict[Hashable, int]
+
+    def __init__(
+        self,
+        items: AnySequence[Type] = (),
+        labels: Labels | None = None,
+        lost: frozenset[Labels] = frozenset(),
+    ) -> None:
+        items = tuple(items)
+        for i, item in enumerate(items):
+            if not isinstance(item, Type):
+                raise ArrowTypeError(f"item {i} of a tuple type must be a type, not {item!r}")
+        if labels is not None:
+            labels = tuple(labels)
+            if len(labels) != len(items):
+                raise ArrowValueError(f"{len(labels)} labels for a tuple type of {len(items)} items")
+            if len(set(labels)) != len(labels):
+                raise ArrowValueError(f"a label appears twice in {labels!r}")
+        self._seal(items=items, labels=labels, lost=lost)
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        return self.items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Type]:
+        return iter(self.items)
+
+    def place(self, key: Hashable) -> int | None:
+        """The position of the item that `key` names: a label if the tuple has that label, else a position.
+
+        None if there is no such item.
+
+        Example:
+            >>> pair = Tuple((Input(), Void()), ("a", "b"))
+            >>> pair.place("b"), pair.place(-1), pair.place("c") is None
+            (1, 1, True)
+        """
+        if self.labels is not None and isinstance(key, Hashable):
+            if not hasattr(self, "_places"):
+                object.__setattr__(self, "_places", {name: i for i, name in enumerate(self.labels)})
+            if key in self._places:
+                return self._places[key]
+        if isinstance(key, int) and -len(self.items) <= key < len(self.items):
+            place = key % len(self.items)
+            if all(labels.index(key) == place for labels in self.lost if key in labels):
+                return place
+        return None
+
+    def _own(self) -> Hashable:
+        return len(self.items)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.items, self.labels, self.lost
+
+    def _pieces(self) -> list[Any]:
+        return tuple_pieces(self.items, self.labels)
+
+
+class _Elements(Type):
+    """Base of `Sequence` and `Broadcast`: one type for all elements."""
+
+    __slots__ = ("element",)
+
+    element: Type
+
+    def __init__(self, element: Type) -> None:
+        if not isinstance(element, Type):
+            raise ArrowTypeError(
+                f"the element of a {type(self).__name__} type must be a type, not {element!r}"
+            )
+        self._seal(element=element)
+
+    @property
+    def children(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def _pieces(self) -> list[Any]:
+        return [f"{type(self).__name__}(", self.element, ")"]
+
+
+class Sequence(_Elements):
+    """Any number of values of one type.
+
+    Raises:
+        ArrowTypeError: the element is not a type.
+
+    Example:
+        >>> Sequence(Tensor((300,)))
+        Sequence(float32[300])
+    """
+
+    __slots__ = ()
+
+
+class Broadcast(_Elements):
+    """One value, repeated without end. It is not a kind of `Sequence`.
+
+    Raises:
+        ArrowTypeError: the element is not a type.
+
+    Example:
+        >>> Broadcast(Tensor((300,)))
+        Broadcast(float32[300])
+    """
+
+    __slots__ = ()
+
+
+def _shape(shape: object) -> tuple[int, ...]:
+    if type(shape) is tuple and not [n for n in shape if type(n) is not int or n < 0]:
+        return shape
+    if not isinstance(shape, (tuple, list)):
+        raise ArrowTypeError(f"a shape must be a tuple or list of sizes, not {shape!r}")
+    for n in shape:
+        if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)):
+            raise ArrowTypeError(f"a size must be an integer, not {n!r}, in the shape {list(shape)!r}")
+        if n < 0:
+            raise ArrowValueError(f"a size must not be negative: {n} in the shape {list(shape)!r}")
+    return tuple(map(int, shape))
+
+
+def _equal(a: Type, b: Type) -> bool:
+    """Whether two types have the same structure; a pair of shared parts is compared once."""
+    todo = [(a, b)]
+    met: set[tuple[int, int]] = set()
+    while todo:
+        a, b = todo.pop()
+        pair = id(a), id(b)
+        if a is b or pair in met:
+            continue
+        met.add(pair)
+        if a._hash != b._hash or type(a) is not type(b) or a._own() != b._own():
+            return False
+        todo.extend(zip(a.children, b.children, strict=True))
+    return True
+
+
+def label(key: Hashable) -> str:
+    """A key as messages print it: identifiers bare, other keys by `repr`.
+
+    Example:
+        >>> label("left"), label(3), label("two words")
+        ('left', '3', "'two words'")
+    """
+    if isinstance(key, str) and key.isidentifier() and key not in ("None", "True", "False"):
+        return key
+    return repr(key)
+
+
+def tuple_pieces(items: AnySequence[object], labels: Labels | None) -> list[Any]:
+    """The notation of a tuple as a list of texts, with each item in the place of its notation."""
+    pieces: list[Any] = ["("]
+    for i, item in enumerate(items):
+        pieces += [", " if i else "", "" if labels is None else f"{label(labels[i])}: ", item]
+    return [*pieces, ",)" if len(items) == 1 else ")"]
+
+
+def notation(t: Type, limit: int | None = None) -> str:
+    """The short notation of a type, which is what `str` gives.
+
+    Args:
+        t: the type.
+        limit: about how many parts to print; `...` stands for the rest.
+
+    Example:
+        >>> notation(Tensor((300,))), notation(Tensor((3, 4), "int32"), limit=1)
+        ('float32[300]', 'int32[3, 4]')
+    """
+    text: list[str] = []
+    todo: list[Any] = [t]
+    while todo:
+        if limit is not None and len(text) >= limit:
+            text.append("...")
+            break
+        x = todo.pop()
+        if isinstance(x, Type):
+            todo.extend(reversed(x._pieces()))
+        elif x:
+            text.append(x)
+    return "".join(text)
+
+
+def parts(t: Type) -> Iterator[Type]:
+    """`t` and all types inside it, depth first."""
+    todo = [t]
+    while todo:
+        t = todo.pop()
+        yield t
+        todo.extend(reversed(t.children))
+
+
+def parts_first(t: Type) -> Iterator[Type]:
+    """Every type inside `t` and `t` itself, once by identity, children before parents."""
+    done: set[int] = set()
+    todo = [t]
+    while todo:
+        x = todo[-1]
+        if id(x) in done:
+            todo.pop()
+        elif missing := [c for c in x.children if id(c) not in done]:
+            todo.extend(missing)
+        else:
+            done.add(id(todo.pop()))
+            yield x
+
+
+def leaves(t: Type) -> list[Tensor]:
+    """The tensors inside `t`, depth first.
+
+    Example:
+        >>> leaves(Tuple((Tensor((3,)), Sequence(Tensor((), "int32")), Input())))
+        [float32[3], int32]
+    """
+    return [part for part in parts(t) if isinstance(part, Tensor)]
+
+
+def holds(t: Type, kind: type[Type] | tuple[type[Type], ...]) -> bool:
+    """Whether `t`, or some part of it, is a type of this kind.
+
+    Example:
+        >>> holds(Tuple((Tensor(()), Input())), Input), holds(Tensor(()), Input)
+        (True, False)
+    """
+    return any(isinstance(part, kind) for part in parts_first(t))
+
+
+def with_float(t: Type, float_type: str) -> Type:
+    """`t` with every floating element type replaced by `float_type`.
+
+    Example:
+        >>> with_float(Tuple((Tensor((3,)), Tensor((), "int32"))), "float64")
+        (float64[3], int32)
+    """
+    dtype = dtype_name(float_type)
+    done: dict[int, Type] = {}
+    for x in parts_first(t):
+        if isinstance(x, Tuple):
+            done[id(x)] = Tuple([done[id(item)] for item in x.items], x.labels, x.lost)
+        elif isinstance(x, _Elements):
+            done[id(x)] = type(x)(done[id(x.element)])
+        else:
+            done[id(x)] = Tensor(x.shape, dtype) if isinstance(x, Tensor) and x.floating else x
+    return done[id(t)]
 
 
 def as_type(x: object) -> Type:
@@ -54,40 +475,20 @@ def as_type(x: object) -> Type:
         >>> as_type(([300], [], "int32", [3, "int64"]))
         (float32[300], float32, int32, int64[3])
     """
-    done: list[Type] = []
-    todo: list[tuple[object, bool]] = [(x, False)]
-    while todo:
-        x, ready = todo.pop()
-        if ready:
-            assert isinstance(x, tuple)
-            items = done[len(done) - len(x) :]
-            del done[len(done) - len(x) :]
-            done.append(Tuple(tuple(items)))
-        elif isinstance(x, tuple):
-            if x and all(isinstance(size, int) for size in x):
-                raise _unreadable(x, f"a shape is a list: {list(x)}")
-            todo.append((x, True))
-            todo.extend((item, False) for item in reversed(x))
-        else:
-            done.append(_leaf_type(x))
-    return done[0]
-
-
-def _leaf_type(x: object) -> Type:
     if isinstance(x, Type):
         return x
+    if isinstance(x, tuple) and not (x and all(isinstance(size, int) for size in x)):
+        return Tuple([as_type(item) for item in x])
     if isinstance(x, list):
         if x and isinstance(x[-1], (str, np.dtype, type)):
             return Tensor(tuple(x[:-1]), dtype_name(x[-1]))
         return Tensor(tuple(x))
     if isinstance(x, (str, np.dtype)) or (isinstance(x, type) and issubclass(x, np.generic)):
         return Tensor((), dtype_name(x))
-    number = isinstance(x, int) and not isinstance(x, bool)
-    raise _unreadable(x, f"a vector of {x} numbers is [{x}]" if number else "")
-
-
-def _unreadable(x: object, hint: str) -> ArrowTypeError:
-    return ArrowTypeError(
+    hint = f"a shape is a list: {list(x)}" if isinstance(x, tuple) else ""
+    if isinstance(x, int) and not isinstance(x, bool):
+        hint = f"a vector of {x} numbers is [{x}]"
+    raise ArrowTypeError(
         message(
             f"cannot read {x!r} as a type at {SourceLine.here()}",
             reason="expected a type, a shape such as [3] or [3, 'int32'], an element type such as 'int32', "

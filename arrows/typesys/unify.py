@@ -392,7 +392,9 @@ class Solver:
         if labels is ANY_LABELS:
             labels = v.labels
         own = labels if v.labels is ANY_LABELS else v.labels
-        v.labels, v.lost = T.join_labels(own, v.lost, labels, lost)
+        differing = () if own == labels else (own, labels)
+        v.labels = None if differing else own
+        v.lost |= lost | {each for each in differing if each is not None}
         if (v.labels, v.lost) != before:
             self._forget_types()
             for follow in v.relabelled:

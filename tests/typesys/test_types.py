@@ -50,7 +50,7 @@ def test_copies_are_equal_and_keep_labels(t: T.Type) -> None:
 
 
 def test_copies_know_the_labels_that_were_lost() -> None:
-    pair = T.losing(T.Tuple((T.Input(), T.Tensor(()))), frozenset({(1, 0)}))
+    pair = T.Tuple((T.Input(), T.Tensor(())), lost=frozenset({(1, 0)}))
     for twin in (pickle.loads(pickle.dumps(pair)), T.with_float(pair, "float64")):
         assert twin.place(0) is twin.place(1) is None
 

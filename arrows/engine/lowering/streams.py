@@ -13,7 +13,6 @@ from typing import Any
 from arrows.combinators import Tap
 from arrows.engine.lowering.sites import FlowGraph
 from arrows.typesys import types as T
-from arrows.typesys.walks import parts
 
 Show = Callable[[Any], object]
 """Shows a tapped value, such as `print`."""
@@ -130,7 +129,7 @@ class StreamList:
         """Adds streams for values of a type."""
         leaves, first, level = T.leaves(type), len(self._leaves), self._levels
         self._leaves.extend(LeafStream(leaf, self._flow.join()) for leaf in leaves)
-        self._levels += sum(isinstance(part, T.Sequence) for part in parts(type))
+        self._levels += sum(isinstance(part, T.Sequence) for part in T.parts(type))
         return ValueStreams(type, range(first, first + len(leaves)), range(level, self._levels))
 
     def link_leaf(self, number: int, place: int) -> None:
