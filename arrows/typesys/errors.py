@@ -12,22 +12,13 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
-__all__ = [
-    "ArrowTypeError",
-    "ArrowValueError",
-    "InputError",
-    "Message",
-    "NotFiniteError",
-    "Side",
-    "SourceLine",
-    "input_message",
-    "message",
-    "unhashed",
-]
-
 WIDTH = 100
+_wrap = partial(
+    textwrap.wrap, width=WIDTH, break_on_hyphens=False, break_long_words=False
+)  # a path stays whole
 _HINT = "\n  hint  "  # before the hint of an input error
 
 
@@ -157,9 +148,6 @@ class SourceLine:
 
     file: str
     line: int
-
-    def __reduce__(self) -> tuple[type[SourceLine], tuple[str, int]]:
-        return SourceLine, (self.file, self.line)
 
     def __str__(self) -> str:
         if not self.line:
@@ -298,28 +286,9 @@ def message(
     if at:
         lines.append(f"  {'at':<{names}}  {at}")
     for line in reason.splitlines():
-        lines.extend(
-            textwrap.wrap(
-                line,
-                WIDTH,
-                initial_indent="  ",
-                subsequent_indent="  ",
-                break_on_hyphens=False,
-                break_long_words=False,  # a path stays whole
-            )
-        )
+        lines += _wrap(line, initial_indent="  ", subsequent_indent="  ")
     if hint:
-        pad = " " * (names + 4)
-        lines.extend(
-            textwrap.wrap(
-                hint,
-                WIDTH,
-                initial_indent=f"  {'hint':<{names}}  ",
-                subsequent_indent=pad,
-                break_on_hyphens=False,
-                break_long_words=False,
-            )
-        )
+        lines += _wrap(hint, initial_indent=f"  {'hint':<{names}}  ", subsequent_indent=" " * (names + 4))
     return Message.of("\n".join(lines), attempt=attempt, sides=tuple(rows), at=at, reason=reason, hint=hint)
 
 

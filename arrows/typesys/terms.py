@@ -7,7 +7,7 @@ somebody reads as a Python object carries that demand until its type is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.typesys import types as T
@@ -277,53 +277,46 @@ def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
     todo = [v]
     while todo:
         x = todo[-1]
-        inside: list[T.Type] = []
+        made: list[T.Type] = []
         for part in parts_of(x):
             t = part.con if isinstance(part.con, T.Type) else part.type
             if t is None:
                 todo.append(part)
             else:
-                inside.append(t)
+                made.append(t)
         if todo[-1] is not x:
             continue
         todo.pop()
         if x.con == SEQUENCE:
-            x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(inside[0])
+            x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(made[0])
         else:
-            x.type = T.Tuple(inside, labels_of(x), x.lost)
+            x.type = T.Tuple(made, labels_of(x), x.lost)
         if typed is not None:
             typed.append(x)
     return v.type
 
 
-def occurs(v: Var, whole: Var) -> bool:
-    """Whether `v`, or a type that differs from it in labels alone, is a part of `whole`."""
-    target = shape_of(v)
-    seen: set[int] = set()
-    todo = list(find(whole).args)
-    while todo:
-        part = find(todo.pop())
-        if shape_of(part) is target:
-            return True
-        if part.args and id(part) not in seen:
-            seen.add(id(part))
-            todo += part.args
-    return False
-
-
-def readable(v: Var) -> bool:
-    """Whether a type may be read as a Python object: `Input`, and tuples and sequences of nothing else."""
+def inside(v: Var) -> Iterator[Var]:
+    """The variable that stands for `v` and those of all parts of its type, each once, depth first."""
     seen: set[int] = set()
     todo = [v]
     while todo:
         x = find(todo.pop())
-        if x.con is None or x.con is INPUT or x.con == FINITE or id(x) in seen:
-            continue
-        if isinstance(x.con, T.Type) or x.con == ENDLESS:
-            return False
-        seen.add(id(x))
-        todo += x.args
-    return True
+        if id(x) not in seen:
+            seen.add(id(x))
+            yield x
+            todo += reversed(x.args)
+
+
+def occurs(v: Var, whole: Var) -> bool:
+    """Whether `v`, or a type that differs from it in labels alone, is a part of `whole`."""
+    target, whole = shape_of(v), find(whole)
+    return any(shape_of(part) is target for part in inside(whole) if part is not whole)
+
+
+def readable(v: Var) -> bool:
+    """Whether a type may be read as a Python object: `Input`, and tuples and sequences of nothing else."""
+    return all(x.con is INPUT or (not isinstance(x.con, T.Type) and x.con != ENDLESS) for x in inside(v))
 
 
 def may_be_equal(a: Var, b: Var) -> bool:
@@ -385,14 +378,7 @@ def moved_key(v: Var) -> tuple[Hashable, int] | None:
         >>> moved_key(of_type(T.Tuple(pair.items, ("a", "b")))) is None
         True
     """
-    seen: set[int] = set()
-    todo = [v]
-    while todo:
-        x = find(todo.pop())
-        if not x.args or id(x) in seen:
-            continue
-        seen.add(id(x))
-        todo += reversed(parts_of(x))
+    for x in inside(v):
         for keys in (labels_of(x) or (), *x.lost):
             # By equality, as labels are looked up: NumPy's 1, True and 1.0 are the position 1 as well.
             positions: dict[Hashable, int] = {n: n % len(keys) for n in range(-len(keys), len(keys))}

@@ -29,6 +29,7 @@ from arrows.typesys.terms import (
     Var,
     find,
     ground,
+    inside,
     may_be_equal,
     moved_key,
     occurs,
@@ -402,15 +403,9 @@ class Solver:
 
     def drop_labels(self, v: Var) -> None:
         """Takes all labels from a type, and so from what it becomes."""
-        seen: set[int] = set()
-        todo = [v]
-        while todo:
-            x = find(todo.pop())
-            if id(x) not in seen:
-                seen.add(id(x))
-                if x.labels is not None or x.relabelled:
-                    self.relabel(x, None, frozenset())
-                todo += parts_of(x)
+        for x in inside(v):
+            if x.labels is not None or x.relabelled:
+                self.relabel(x, None, frozenset())
 
     def _forget_types(self) -> None:
         for v in self.typed:
