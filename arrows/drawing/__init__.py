@@ -11,7 +11,6 @@ from __future__ import annotations
 from arrows.drawing.dataflow import draw_dataflow
 from arrows.drawing.draw import draw
 from arrows.drawing.draw import notebook_html as notebook_html
-from arrows.drawing.draw import notebook_svg as notebook_svg
 from arrows.drawing.draw import to_page as to_page
 from arrows.drawing.layout import CHARACTERS as CHARACTERS
 from arrows.drawing.layout import PIXELS as PIXELS

@@ -109,20 +109,6 @@ def to_page(title: str, svg: str, width: int, tree: str = "", error: str = "") -
     )
 
 
-def notebook_svg(block: AnyBlock) -> str | None:
-    """Draws a block as SVG; None if that fails.
-
-    Example:
-        >>> import arrows as ar
-        >>> str(notebook_svg(ar.Scalar())).startswith("<svg ")
-        True
-    """
-    try:
-        return _picture(_inferred(block)[0])
-    except Exception:  # noqa: BLE001  a picture that fails must not hide the cell's result
-        return None
-
-
 def notebook_html(block: AnyBlock) -> str | None:
     """Draws a block, with its typed tree folded up below; an ill-typed block comes with its error.
 
@@ -132,26 +118,18 @@ def notebook_html(block: AnyBlock) -> str | None:
         True
     """
     try:
-        typed, below = _inferred(block)
-        return f'<div style="overflow-x:auto">{_picture(typed)}</div>{below}'
-    except Exception:  # noqa: BLE001  as above
+        typed, below = untyped(block), ""
+        if count_inside(typed, INFERRED) < INFERRED:
+            try:
+                typed = infer(block)
+                tree = _escaped(typed_tree(typed))
+                below = f"<details><summary>types</summary><pre>{tree}</pre></details>"
+            except (ArrowTypeError, ArrowValueError) as error:
+                below = f"<pre>{_escaped(f'{type(error).__name__}: {error}')}</pre>"
+        svg = to_svg(lay_out(scene_of(typed, NOTEBOOK)), shorten(block.label))
+        return f'<div style="overflow-x:auto">{svg}</div>{below}'
+    except Exception:  # noqa: BLE001  a picture that fails must not hide the cell's result
         return None
-
-
-def _inferred(block: AnyBlock) -> tuple[Typed, str]:
-    """The typed expression of a block that is small enough, and its tree or its error, to be shown below."""
-    plain = untyped(block)
-    if count_inside(plain, INFERRED) >= INFERRED:
-        return plain, ""
-    try:
-        typed = infer(block)
-    except (ArrowTypeError, ArrowValueError) as error:
-        return plain, f"<pre>{_escaped(f'{type(error).__name__}: {error}')}</pre>"
-    return typed, f"<details><summary>types</summary><pre>{_escaped(typed_tree(typed))}</pre></details>"
-
-
-def _picture(typed: Typed) -> str:
-    return to_svg(lay_out(scene_of(typed, NOTEBOOK)), shorten(typed.form.label))
 
 
 def _escaped(lines: str) -> str:

@@ -32,12 +32,10 @@ class Measures:
         inset: the padding of a box around its text, horizontal and vertical.
         gap: the distance between boxes side by side.
         room: the space above and below the wires between two rows.
-        track: the distance between parallel wires.
+        track: the distance between parallel wires, and the size of a port.
         frame: the padding of a frame around its contents, horizontal and vertical.
         heading: the height of a frame's title.
-        dot: the size of a port.
         lead: the distance between a box and the type below it.
-        snap: how far the end of a wire may move to make the wire straight.
     """
 
     letter: float = 7.25
@@ -48,24 +46,12 @@ class Measures:
     track: int = 9
     frame: Point = (16, 14)
     heading: int = 22
-    dot: int = 9
     lead: int = 3
-    snap: int = 5
 
 
 PIXELS = Measures()
 CHARACTERS = Measures(
-    letter=1,
-    line=1,
-    inset=(2, 1),
-    gap=3,
-    room=(1, 1),
-    track=1,
-    frame=(2, 1),
-    heading=1,
-    dot=1,
-    lead=0,
-    snap=1,
+    letter=1, line=1, inset=(2, 1), gap=3, room=(1, 1), track=1, frame=(2, 1), heading=1, lead=0
 )
 
 
@@ -230,7 +216,7 @@ class _Frame:
         if frame is not None:
             return frame.drawing.width, frame.drawing.height
         if box.is_dot:
-            return m.dot, m.dot
+            return m.track, m.track
         width, height = self._text(box.text)
         ports = (len(self.into[i]) + 1) * (m.track + 1)
         return _odd(max(width + 2 * m.inset[0], ports)), height + 2 * m.inset[1]
@@ -252,7 +238,7 @@ class _Frame:
         ports: dict[tuple[int, int], int] = {}
         for target, sources in enumerate(self.into):
             width, frame = self.sizes[target][0], self.frames[target]
-            if width <= self.m.dot:
+            if width <= self.m.track:
                 continue
             if frame is not None and len(sources) == 1:
                 ports[sources[0], target] = frame.entry - width // 2
@@ -298,7 +284,7 @@ class _Frame:
             start = self.centre[source]
             end = self.centre[target] + self.ports.get((source, target), 0)
             alone = target >= count or len(self.into[target]) == 1
-            if alone and abs(end - start) <= m.snap:
+            if alone and abs(end - start) <= m.track // 2 + 1:  # it moves, so that the wire is straight
                 end = start
                 if target >= count:
                     self.centre[target] = start
@@ -349,8 +335,8 @@ class _Frame:
                     if y < lowest:
                         points.append((gutter, lowest))
                     elif knot == self.scene.knot:
-                        port = tops[0] + m.dot // 2
-                        points += [(gutter, port), (self.centre[0] + m.dot // 2 + 1, port)]
+                        port = tops[0] + m.track // 2
+                        points += [(gutter, port), (self.centre[0] + m.track // 2 + 1, port)]
                         arrow = True
                     else:
                         points[-1] = (self.drawing.width - 1, y)

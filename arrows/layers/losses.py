@@ -13,7 +13,7 @@ from arrows.combinators import spread_items
 from arrows.combinators.layer import Written
 from arrows.layers.arguments import check_fields
 from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
-from arrows.ops.arrays import HostArray
+from arrows.typesys import types as T
 from arrows.typesys.static import Tensor
 
 
@@ -69,15 +69,6 @@ def _repair(prediction: TensorLike, target: TensorLike) -> str | None:
         if prediction.shape
         else "ar.Scalar() reads a number, where ar.Vector(1) reads a list of one"
     )
-
-
-def weights_of(loss: Loss, weight: Sequence[float], scores: TensorLike) -> HostArray:
-    """The weights of the classes beside their scores; else a ShapeError."""
-    if scores.shape != (len(weight),):
-        raise ShapeError(
-            f"{loss.kind} has {len(weight)} weights, one for each class, but the scores are {scores.type}"
-        )
-    return np.asarray(weight, scores.dtype)
 
 
 SCALAR_HINT = (
@@ -151,7 +142,12 @@ class SoftmaxCrossEntropy(Loss):
         return reason, f"for this label, let the layer before give {index + 1} scores: ar.FC({index + 1})"
 
     def _weighted(self, logs: TensorLike) -> TensorLike:
-        return logs if self.weight is None else logs * weights_of(self, self.weight, logs)
+        if self.weight is None:
+            return logs
+        if logs.shape != (len(self.weight),):
+            reason = f"{self.kind} has {len(self.weight)} weights, one for each class, but the scores are"
+            raise ShapeError(f"{reason} {logs.type}")
+        return logs * np.asarray(self.weight, logs.dtype)
 
 
 @dataclass(eq=False, repr=False)
@@ -227,12 +223,10 @@ class Hinge(Loss):
 
     Args:
         margin: positive.
-        weight: a number >= 0 for each class, by which the loss of an example of this class is multiplied;
-            None: 1.  For (score, bool) the classes are False and True.
         name: the name in messages.
 
     Raises:
-        ArrowTypeError, ArrowValueError: the margin is not positive, or the weights are no such numbers.
+        ArrowTypeError, ArrowValueError: the margin is not a positive number.
         ShapeError: when types are checked, the input has neither form.
         IndexError: the label of an example is out of range.
 
@@ -243,38 +237,21 @@ class Hinge(Loss):
     """
 
     margin: float = 1.0
-    _: KW_ONLY
-    weight: Sequence[float] | None = None
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         scores, label = prediction.type, target.type
-        if not scores.floating or label.ndim or label.floating:
-            raise self._refusal(prediction, target)
-        if not scores.ndim and label.dtype == "bool":
-            loss = ops.relu(self.margin + ops.where(target, -prediction, prediction))
-            if self.weight is None:
-                return loss
-            if len(self.weight) != 2:
-                raise ShapeError(f"Hinge has {len(self.weight)} weights, but two classes: False and True")
-            of_false, of_true = self.weight
-            factor = ops.cast(target, loss.dtype) * (of_true - of_false) + of_false
-            return loss * factor
-        if scores.ndim != 1 or label.dtype == "bool" or scores.shape[0] < 2:
-            raise self._refusal(prediction, target)
+        if not scores.ndim and scores.floating and label == T.Tensor((), "bool"):
+            return ops.relu(self.margin + ops.where(target, -prediction, prediction))
+        number = not label.ndim and not label.floating and label.dtype != "bool"
+        if scores.ndim != 1 or not scores.floating or scores.shape[0] < 2 or not number:
+            raise ShapeError(
+                f"Hinge takes (scores, integer) or (score, bool), got ({scores}, {label})",
+                hint=SCALAR_HINT if scores.shape == (1,) and not label.shape else "",
+            )
         own = ops.one_hot(target, scores.shape[0], "bool")
         least = ops.min(prediction)  # in place of the label's score, which must not win; nothing overflows
         other = ops.max(ops.where(own, least, prediction))
-        loss = ops.relu(self.margin + other - ops.pick(prediction, target))
-        if self.weight is None:
-            return loss
-        return loss * ops.gather(weights_of(self, self.weight, prediction), target)
-
-    @staticmethod
-    def _refusal(prediction: TensorLike, target: TensorLike) -> ShapeError:
-        return ShapeError(
-            f"Hinge takes (scores, integer) or (score, bool), got ({prediction.type}, {target.type})",
-            hint=SCALAR_HINT if prediction.shape == (1,) and not target.shape else "",
-        )
+        return ops.relu(self.margin + other - ops.pick(prediction, target))
 
 
 @dataclass(eq=False, repr=False)

@@ -173,7 +173,7 @@ def test_a_block_that_stands_twice_in_one_that_stands_twice():
         block = (block & block) >> ar.Function(lambda x, y: x + y)
     start = time.process_time()
     to_svg(lay_out(scene_of(block)))
-    assert block._repr_svg_() and block._repr_html_()
+    assert block._repr_html_()
     assert time.process_time() - start < 10
 
 
@@ -218,9 +218,13 @@ def test_texts_stay_in_their_columns():
 # Notebooks
 
 
+def picture(html):
+    return html[html.index("<svg") : html.index("</svg>") + 6]
+
+
 def test_a_notebook_shows_drawing_and_tree():
     block = ar.Vector(3) >> ar.FC(2)
-    assert parse_svg(block._repr_svg_()).texts
+    assert parse_svg(picture(block._repr_html_())).texts
     assert "Vector(3) &gt;&gt; FC(2): Input -&gt; float32[2]" in block._repr_html_()
 
 
@@ -229,7 +233,7 @@ def test_a_notebook_shows_the_error_in_place_of_types():
     html = block._repr_html_()
     assert "ArrowTypeError: cannot compose Vector(3) &gt;&gt; Vector(4)" in html
     assert "Vector(4)</text>" in html and 'class="type"' not in html
-    assert parse_svg(block._repr_svg_()).texts
+    assert parse_svg(picture(html)).texts
 
 
 def test_a_notebook_never_sees_an_exception(monkeypatch):
@@ -237,4 +241,4 @@ def test_a_notebook_never_sees_an_exception(monkeypatch):
         raise RuntimeError
 
     monkeypatch.setattr(sys.modules["arrows.drawing.draw"], "lay_out", fail)
-    assert ar.Scalar()._repr_svg_() is None and ar.Scalar()._repr_html_() is None
+    assert ar.Scalar()._repr_html_() is None

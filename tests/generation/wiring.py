@@ -207,7 +207,7 @@ def labelled(build: Build, depth: int) -> Piece:
         (ar.SigmoidCrossEntropy(), False),
         (ar.SigmoidCrossEntropy(pos_weight=2.5, label_smoothing=build.one_of(0.0, 0.125)), False),
         (ar.SquaredError(), False),
-        (ar.Hinge(weight=build.one_of(None, weight)), True),
+        (ar.Hinge(), True),
         (ar.Huber(), False),
     )
     target: Any = ar.Scalar("int32") if by_number else ar.Scalar("int32") >> ar.Function(parts.unit)

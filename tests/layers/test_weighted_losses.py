@@ -71,16 +71,7 @@ def test_large_scores_do_not_overflow() -> None:
     assert values.tolist() == [0.0, 2000.0]
 
 
-def test_a_hinge_is_multiplied_by_the_weight_of_its_class() -> None:
-    plain, _ = computed(ar.Hinge(), SCORES.tolist(), LABELS, ar.Scalar("int32"))
-    values, _ = computed(ar.Hinge(weight=WEIGHT), SCORES.tolist(), LABELS, ar.Scalar("int32"))
-    np.testing.assert_allclose(values, plain * np.array(WEIGHT)[LABELS])
-    binary, _ = computed(ar.Hinge(weight=[1.0, 3.0]), [0.5, 0.5], [False, True], ar.Scalar("bool"))
-    assert binary.tolist() == [1.5, 1.5]
-
-
 def test_they_are_printed_as_they_are_written() -> None:
     loss = ar.SoftmaxCrossEntropy(weight=np.array([1.0, 2.5]), label_smoothing=0.1)
     assert str(loss) == "SoftmaxCrossEntropy(weight=[1.0, 2.5], label_smoothing=0.1)"
-    assert str(ar.Hinge(2.0, weight=[1, 2])) == "Hinge(2.0, weight=[1, 2])"
     assert str(pickle.loads(pickle.dumps(loss))) == str(loss)

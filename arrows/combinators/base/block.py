@@ -328,13 +328,8 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
     def __repr__(self) -> str:
         return expression(self)
 
-    def _repr_svg_(self) -> str | None:
-        from arrows import drawing  # a room above: only a notebook asks for it
-
-        return drawing.notebook_svg(self)
-
     def _repr_html_(self) -> str | None:
-        from arrows import drawing
+        from arrows import drawing  # a room above: only a notebook asks for it
 
         return drawing.notebook_html(self)
 
