@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from arrows import combinators as core
+from arrows import ops
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.running import Gradient
 from arrows.engine.scheduling import Timeline
 from arrows.engine.values import make_tuple
-from arrows.onthefly.arguments import foreign
-from arrows.onthefly.calls import LazyCalls
+from arrows.inference import Typed
+from arrows.onthefly.call_sites import CallSite, constants_in
+from arrows.onthefly.collector import pause_collector, resume_collector
+from arrows.onthefly.equal_blocks import content_of
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
+from arrows.onthefly.nested import PAIR, Elements, rebuild
+from arrows.onthefly.operands import Operands, Sequences, foreign
+from arrows.onthefly.reading import read_constant, read_tensor
+from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
-from arrows.onthefly.tensor import LazyTensor
-from arrows.ops import miscalls
+from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
+from arrows.ops import Primitive, ShapeError, TensorLike, bind, miscalls
 from arrows.ops.arrays import Array, HostArray
+from arrows.ops.context import Context
+from arrows.ops.function_context import constant
 from arrows.ops.innermost import enter, leave
+from arrows.ops.primitive import Attributes
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
@@ -30,8 +43,15 @@ if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
+_DRAWS: dict[str, core.AnyBlock] = {
+    "normal": core.Function(ops.normal_like, name="normal"),
+    "uniform": core.Function(ops.uniform_like, name="uniform"),
+}
+"""The functions that stand for a draw."""
+
+
 @answers("a batch on the fly", "batch")
-class LazyBatch(LazyCalls):
+class LazyBatch(Context):
     """Records what is computed inside of `with net.batch() as g`, and runs it in large batches.
 
     Nothing runs before a value is asked for: by `numpy`, by `value_and_grad` or `train_step`, or by a
@@ -53,33 +73,119 @@ class LazyBatch(LazyCalls):
     """
 
     def __init__(self, net: OnTheFly, *, training: bool, gradients: bool) -> None:
-        super().__init__(net, training)
-        self.instances = 0
+        self.net, self.training = net, training
+        self.float_type = net.float_type
+        self.instance = self.instances = 0
+        self.open = self._entered = False
+        self.recording = Recording()
+        self.types, self.calls = net.call_sites.types, net.calls
+        self._nodes, self._lock = self.recording.nodes, net.lock
+        self._updates = -1  # of the parameters, when `_made` was begun; -1: nothing is kept there
+        self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
+        self._numbers: dict[int, LazyTensor] = {}
+        self._zeros_of: dict[T.Type, Any] = {}
+        self._dropout_calls: dict[int, int] = {}
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
         self._differentiation = Differentiation(net, self._runs)
-        self._zeros_of: dict[T.Type, Any] = {}
 
-    def _follow(self, earlier: LazyBatch) -> None:
+    def follow(self, earlier: LazyBatch) -> None:
         """Counts on from an earlier batch of the same step, so that dropout draws other numbers."""
         self.instances = earlier.instances
         self._dropout_calls = earlier._dropout_calls
 
     def __enter__(self) -> Self:
-        if self.entered:
+        if self._entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")
         self.net.refresh(always=True)
         self.net.growth.batches += 1
-        self.entered = True
-        enter(self)
-        return self
+        self._entered = True
+        self._updates = self._lock.updates if self.net.shares else -1
+        try:
+            pause_collector(self)
+            enter(self)
+            return self
+        except BaseException:  # Ctrl-C, say
+            resume_collector(self)
+            leave(self)
+            raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            resume_collector(self)
+        finally:
+            resume_collector(self)  # where Ctrl-C came in between
         leave(self)
+        self._updates = -1  # so that `visit` refuses
+        self._forget()
+        self._zeros_of.clear()
         self._runs.release()
         if isinstance(error, TypeError) and (refusal := miscalls.explained(error)) is not None:
             attempt = f"cannot compute at {miscalls.line_of(error)}"
             text = message(attempt, reason=refusal.reason, hint=refusal.hint)
             raise ArrowTypeError(text) from error
+
+    def check_open(self, attempt: str) -> None:
+        """Refuses an attempt in a batch that is over or has not begun."""
+        if self.open:
+            return
+        reason, hint = "the batch has not begun", "with net.batch() as g: ..."
+        if self._entered:
+            reason = "the batch that its tensors belong to is over, and their memory is given back"
+            hint = "bring values out of `with net.batch() as g` as numbers: x.numpy()"
+        raise ArrowValueError(message(f"cannot {attempt} ({SourceLine.here()})", reason=reason, hint=hint))
+
+    # ------------------------------------------------------------------------------------------------------
+    # values that come in
+
+    def tensor(self, value: object, dtype: str | None = None) -> LazyTensor:
+        """Reads numbers of the example as a tensor.
+
+        Args:
+            value: a number, an array, or nested lists of numbers.
+            dtype: the element type; by default float32 for floats, int32 for integers, bool for truth values.
+
+        Raises:
+            ArrowTypeError: the value holds no numbers, or numbers that the element type cannot hold.
+        """
+        if not self.open:
+            self.check_open("read a value")
+        if dtype is None:
+            if value.__class__ is int and -0x80000000 <= value < 0x80000000:
+                number = self._numbers.get(value) if self.net.shares else None
+                if number is None:
+                    number = self._numbers[value] = self._read(self.net.int_kind, value)
+                return number
+            if value.__class__ is float:
+                return self._read(self.net.float_kind, value)
+        if isinstance(value, LazyTensor):
+            if value.context is not self:
+                raise foreign(value)
+            return value
+        return self.read_as(*read_tensor(value, dtype, self.float_type))
+
+    def read_as(self, type: T.Tensor, value: object) -> LazyTensor:
+        """The tensor of a value that the caller has converted to a type."""
+        return self._read(self.net.call_sites.kind(type), value)
+
+    def _read(self, kind: int, value: object) -> LazyTensor:
+        node = len(self._nodes)
+        self._nodes.append((self.net.call_sites.read_site(kind),))
+        self.recording.reads.setdefault(kind, {})[node] = value
+        return LazyTensor(self, node << OUTPUT_BITS, kind)
+
+    def constant(self, array: HostArray) -> LazyConstant:
+        """A constant of the program, to which operations are specialised; equal constants are one.
+
+        Args:
+            array: the value of the constant, which is copied.
+        """
+        self.check_open("make a constant")
+        array = read_constant(array, self.float_type)
+        known = len(self.net.call_sites.constants)
+        number = self.net.call_sites.constant(array)
+        if number >= known:
+            self.net.growth.note_constant()
+        return LazyConstant(self, number)
 
     def zeros(self, type: object) -> Any:
         """Zeros of a type, as a cell starts from: `g.zeros(cell.state)`, `g.zeros([128])`.
@@ -99,6 +205,28 @@ class LazyBatch(LazyCalls):
         if not isinstance(type, T.Tensor):
             raise ArrowTypeError(f"there are no zeros of {type}: only of tensors, and of tuples of such")
         return self.constant(np.zeros(type.shape, type.dtype))
+
+    def value_id(self, x: LazyTensor) -> int:
+        """The id of a tensor; reads a constant as data when it is first needed as a value."""
+        if x.context is not self:
+            raise foreign(x)
+        if x.id < 0:
+            x.id = self.read_as(x.type, self.net.call_sites.constants[-1 - x.kind]).id
+        return x.id
+
+    def whole(self, x: object) -> Any:
+        """The tensor of a plain value, or of the value of a constant."""
+        tensor = self.tensor(x)
+        if isinstance(tensor, LazyConstant):
+            return LazyTensor(self, self.value_id(tensor), self.net.call_sites.kind(tensor.type))
+        return tensor
+
+    def origin(self, value: int) -> str:
+        """Describes what computed a value, for messages."""
+        return self.net.describe(self._nodes[value >> OUTPUT_BITS][0]) if value >= 0 else "a constant"
+
+    # ------------------------------------------------------------------------------------------------------
+    # blocks that are called
 
     def __call__(self, block: object, *arguments: object) -> Any:
         """Runs a block inside of the batch.
@@ -128,6 +256,222 @@ class LazyBatch(LazyCalls):
         result: LazyTensor = self.call_block(self.net.mean_block, (list(tensors),))
         return result
 
+    def call_block(self, block: object, arguments: tuple[Any, ...]) -> Any:
+        if not isinstance(block, core.Apply):
+            self.check_open("run a block")
+            return run_block(self, block, arguments)
+        key: list[Any] = [id(block), *self.net.place(sys._getframe(2))]
+        ids: list[int] = []
+        operands: Operands | None = None
+        for x in arguments:
+            if x.__class__ is LazyTensor and x.context is self:
+                ids.append(x.id)
+                key.append(x.kind)
+            else:
+                operands = operands or Operands(self, ids, key)
+                operands.take(x)
+        call = tuple(key)
+        site = self.calls.get(call) or self._site_of(block, call)
+        if operands is not None and operands.plain and site.limits:
+            _check_indices(site, operands.plain)
+        if operands is not None and operands.sequences:
+            return self._make(site, ids, operands.sequences)
+        return self._make(site, ids, ()) if self._is_random(site) else self.visit(site, (site.number, *ids))
+
+    def _site_of(self, block: core.Apply[Any, Any], call: tuple[Any, ...]) -> CallSite:
+        """The call site of a block that is new at a place: that of an equal block, or a new one."""
+        content = content_of(block)
+        if content is not None and (site := self.calls.get((content.key, *call[1:]))) is not None:
+            return site
+        self.check_open(f"call {block.label}")
+        site = self.net.call_sites.add_call(block, call[3:], SourceLine.here())
+        for key in self.net.keep(block, content, site.owners):
+            self.calls[key, *call[1:]] = site
+        self.net.growth.note_block(block)
+        return site
+
+    def call_typed(self, typed: Typed, value: object) -> Any:
+        """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
+        operands = Operands(self, [], [])
+        operands.take(value, typed.input)
+        constants = constants_in(operands.signature)
+        key = ("typed", id(typed), *constants)
+        site = self.calls.get(key)
+        if site is None:
+            with self.net.lock.mutex:
+                site = self.net.call_sites.add_typed(typed, constants, SourceLine.here())
+                self.calls[key] = site
+        if operands.sequences or self._is_random(site):
+            return self._make(site, operands.ids, operands.sequences)
+        return self.visit(site, (site.number, *operands.ids))
+
+    def visit(self, site: CallSite, node: tuple[int, ...]) -> Any:
+        """The results of a call that has no sequences and draws no random numbers.
+
+        Equal calls on the same values share one node: a word that occurs often is computed once.
+
+        Args:
+            site: the call site.
+            node: its number and the ids of the operands.
+        """
+        if self._updates != self._lock.updates:
+            self.check_open(f"compute at {site.line}")
+            self._forget()
+            if self.net.shares:
+                self._updates = self._lock.updates
+        result = self._made.get(node)
+        if result is None:
+            first = len(self._nodes) << OUTPUT_BITS
+            self._nodes.append(node)
+            if site.pattern.__class__ is int:
+                result = LazyTensor(self, first, site.kinds[0])
+            elif site.pattern is PAIR:  # as the state of an LSTM
+                result = LazyTensor(self, first, site.kinds[0]), LazyTensor(self, first + 1, site.kinds[1])
+            else:
+                result = rebuild(site.pattern, lambda n: LazyTensor(self, first + n, site.kinds[n]))
+            self._made[node] = result
+        return result
+
+    def _forget(self) -> None:
+        """Forgets the results of calls, since new parameters give other results."""
+        self._made.clear()
+        self._numbers.clear()
+
+    def _is_random(self, site: CallSite) -> bool:
+        return site.draws or (site.random and self.training)
+
+    def _make(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()]) -> Any:
+        """Makes a node of a call with sequences or random numbers, and returns its results."""
+        self.check_open(f"compute at {site.line}")
+        recording, node = self.recording, len(self._nodes)
+        columns = [id for columns, _ in sequences for column in columns for id in column]
+        self._nodes.append((site.number, *ids, *columns))
+        if sequences:
+            recording.lengths[node] = tuple([length for _, length in sequences])
+        if self._is_random(site):
+            count = self._dropout_calls.get(self.instance, 0)
+            self._dropout_calls[self.instance] = count + 1
+            recording.dropout[node] = self.instance, count
+        rows = {
+            domain: (recording.add_rows(node, number, sequences[domain][1]), kinds)
+            for domain, (number, kinds) in site.element_sites.items()
+        }
+
+        def result(first: int, kinds: tuple[int, ...], part: int | Elements) -> Any:
+            if isinstance(part, int):
+                return LazyTensor(self, first + part, kinds[part])
+            nodes, kinds = rows[part.domain]
+            return [rebuild(part.element, partial(result, row << OUTPUT_BITS, kinds)) for row in nodes]
+
+        return rebuild(site.pattern, partial(result, node << OUTPUT_BITS, site.kinds))
+
+    # ------------------------------------------------------------------------------------------------------
+    # operations
+
+    def apply(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: Attributes,
+        like: TensorLike | None,
+    ) -> TensorLike:
+        key: list[Any] = [primitive, *self.net.place(sys._getframe(2))]
+        if attributes:
+            key.append(repr(attributes))  # by text: 0.0 equals -0.0, but has other results
+        ids: list[int] = []
+        for x in operands:
+            if x.__class__ is not LazyTensor:
+                operands = self._with_tensors(primitive, operands, key[1:3])
+                break
+        for x in operands:
+            if x.__class__ is LazyTensor:
+                if x.context is not self:
+                    self.refuse_mixture(primitive)
+                ids.append(x.id)
+                key.append(x.kind)
+            elif x.__class__ is LazyConstant:
+                key.append(x.kind)
+            else:  # a number that is part of the operation
+                key.append((x.__class__, x))
+        call = tuple(key)
+        site = self.calls.get(call)
+        if site is None:
+            site = self._new_operation(primitive, operands, attributes)
+            self.calls[call] = site
+        result: TensorLike = self.visit(site, (site.number, *ids))
+        return result
+
+    def _new_operation(
+        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
+    ) -> CallSite:
+        """The call site of an operation on tensors and numbers."""
+        self.check_open(f"compute {primitive.name}")
+
+        def compute(*values: TensorLike) -> TensorLike:
+            tensors = iter(values)
+            every = [next(tensors) if x is None else x for x in kept]
+            return bind(primitive, *every, like=None, **attributes)
+
+        signature = [x.kind for x in operands if isinstance(x, LazyTensor)]
+        kept = [None if isinstance(x, LazyTensor) else x for x in operands]
+        block: core.AnyBlock = core.Function(compute, name=primitive.name)
+        try:
+            return self.net.call_sites.add_call(block, signature, SourceLine.here())
+        except ArrowTypeError as error:
+            raise _refused(primitive, error) from None
+
+    def _with_tensors(
+        self, primitive: Primitive, operands: tuple[Any, ...], place: Sequence[int]
+    ) -> tuple[Any, ...]:
+        """The operands, with plain ones read as tensors unless they are part of the operation."""
+        found = []
+        for number, x in enumerate(operands):
+            if isinstance(x, np.generic):  # a NumPy number, such as a mean of rewards, counts as Python's
+                x = x.item()
+            if isinstance(x, TensorLike):
+                if x.context is not self:
+                    self.refuse_mixture(primitive)
+            elif not self.net.stays_the_same((*place, id(primitive), number), x):
+                x = self._beside(primitive, operands, x)
+            found.append(x)
+        return tuple(found)
+
+    def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
+        """A plain operand as a tensor, with the element type of the tensor beside it.
+
+        An array is read as `tensor` reads it, so that an operation takes NumPy's float64 beside float32.
+        """
+        beside = [x for x in operands if isinstance(x, LazyTensor)]
+        try:
+            array = constant(value, beside[0].type)
+        except ShapeError as error:
+            raise _refused(primitive, error) from None
+        if isinstance(value, np.ndarray):
+            alike = [x.dtype for x in beside if np.dtype(x.dtype).kind == array.dtype.kind]
+            return self.tensor(value, alike[0] if alike else None)
+        return self.read_as(T.Tensor(array.shape, array.dtype.name), array)
+
+    def dropout(self, x: TensorLike, rate: float) -> TensorLike:
+        dropouts = self.net.dropouts
+        if rate not in dropouts:
+            dropouts[rate] = core.Function(lambda x: ops.dropout(x, rate), name="dropout")
+        result: TensorLike = self.call_block(dropouts[rate], (x,))
+        return result
+
+    def draw(self, name: str, like: TensorLike | None) -> TensorLike | None:
+        result: TensorLike | None = None if like is None else self.call_block(_DRAWS[name], (like,))
+        return result
+
+    def attempt(self, line: SourceLine) -> str:
+        return f"cannot compute at {line}"
+
+    def refuse_mixture(self, primitive: Primitive) -> NoReturn:
+        raise ShapeError(
+            f"{primitive.name}: its operands belong to different batches, or one of them to a Function",
+            hint="compute with tensors of one `with net.batch()`; bring the value of another by x.numpy(); "
+            "give a Function its tensors as arguments",
+        )
+
     # ------------------------------------------------------------------------------------------------------
     # values that are asked for
 
@@ -136,47 +480,33 @@ class LazyBatch(LazyCalls):
 
         One run computes everything that they need; the rest stays lazy.
         """
+        return self.numpy_of_many([value], self.ids_in(value, SourceLine.here))[0]
+
+    def numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
+        """The numbers of many values in one run; `ids` are those that `ids_in` has found in them."""
+        arrays = iter(self._runs.values(ids))
+        return [rebuild(value, lambda x: None if x is None else next(arrays)) for value in values]
+
+    def ids_in(self, value: object, line: Callable[[], SourceLine]) -> list[int]:
+        """The ids of nested lazy tensors; `line` finds the user's line that asks for the value."""
         self.check_open("compute a value")
         ids: list[int] = []
-        self._collect(value, ids, SourceLine.here)
-        return _rebuild(value, iter(self._runs.values(ids)))
 
-    def _numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
-        """The numbers of many values in one run; `ids` are those that `_collect` has found in them."""
-        self.check_open("compute a value")
-        arrays = iter(self._runs.values(ids))
-        return [_rebuild(value, arrays) for value in values]
+        def take(x: object) -> None:
+            if isinstance(x, LazyTensor):
+                if x.context is not self:
+                    raise foreign(x, line())
+                ids.append(self.value_id(x))
+            elif x is not None:  # as a block gives for Void
+                attempt, hint = f"cannot compute {x!r:.100}", ""
+                if isinstance(x, Generator):
+                    attempt = "cannot wait for a generator"
+                    hint = "to wait for another generator function: `x = yield from f(...)`"
+                reason = "it is not a lazy tensor, nor a tuple, list or dict of lazy tensors"
+                raise ArrowTypeError(message(f"{attempt} at {line()}", reason=reason, hint=hint))
 
-    def _collect(self, value: object, ids: list[int], line: Callable[[], SourceLine]) -> None:
-        """Appends the ids of nested lazy tensors to a list.
-
-        Args:
-            value: a lazy tensor, or nested tuples, lists and dicts of such.
-            ids: the list.
-            line: finds the user's line that asks for the value, for messages.
-        """
-        if isinstance(value, LazyTensor):
-            if value.context is not self:
-                raise foreign(value, line())
-            ids.append(self.value_id(value))
-        elif isinstance(value, dict):
-            for item in value.values():
-                self._collect(item, ids, line)
-        elif isinstance(value, (tuple, list)):
-            for item in value:
-                self._collect(item, ids, line)
-        elif value is not None:  # as a block gives for Void
-            attempt, hint = f"cannot compute {value!r:.100}", ""
-            if isinstance(value, Generator):
-                attempt = "cannot wait for a generator"
-                hint = "to wait for another generator function: `x = yield from f(...)`"
-            raise ArrowTypeError(
-                message(
-                    f"{attempt} at {line()}",
-                    reason="it is not a lazy tensor, nor a tuple, list or dict of lazy tensors",
-                    hint=hint,
-                )
-            )
+        rebuild(value, take)
+        return ids
 
     def value_and_grad(self, loss: LazyTensor) -> tuple[Array, dict[str, Gradient]]:
         """The value of a scalar and its gradients, forward and backward in batches.
@@ -242,9 +572,7 @@ class LazyBatch(LazyCalls):
     def timeline(self, *values: object) -> Timeline:
         """The schedule of the run that would compute some values, without running it."""
         self.check_open("schedule a run")
-        ids: list[int] = []
-        self._collect(values, ids, SourceLine.here)
-        return self._runs.timeline(ids)
+        return self._runs.timeline(self.ids_in(values, SourceLine.here))
 
     def _loss_id(self, loss: object) -> int:
         self.check_open("differentiate")
@@ -260,11 +588,21 @@ class LazyBatch(LazyCalls):
         return self.value_id(loss)
 
 
-def _rebuild(value: Any, arrays: Iterator[HostArray]) -> Any:
-    if isinstance(value, LazyTensor):
-        return next(arrays)
-    if isinstance(value, dict):
-        return {key: _rebuild(item, arrays) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return make_tuple([_rebuild(item, arrays) for item in value], getattr(value, "labels", None))
-    return None if value is None else [_rebuild(item, arrays) for item in value]
+def _check_indices(site: CallSite, plain: Sequence[tuple[int, object]]) -> None:
+    """Refuses a plain number that is used as an index and is out of range."""
+    for place, value in plain:
+        limit = site.limits.get(place)
+        if limit is not None and isinstance(value, (int, np.integer)) and not 0 <= value < limit:
+            raise ArrowValueError(
+                message(
+                    f"cannot look up {value} at {SourceLine.here()}",
+                    reason=f"there are {limit} rows, numbered from 0 to {limit - 1}",
+                )
+            )
+
+
+def _refused(primitive: Primitive, error: ShapeError | ArrowTypeError) -> ArrowTypeError:
+    """The error for operands that do not fit."""
+    details = error.details
+    attempt = f"cannot compute {primitive.name} at {SourceLine.here()}"
+    return ArrowTypeError(message(attempt, reason=details.reason or str(error), hint=details.hint))

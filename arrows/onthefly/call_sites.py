@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,8 @@ from arrows.engine.lowering import (
 from arrows.engine.planning import GrowingParams
 from arrows.engine.reading import index_limit
 from arrows.inference import Typed, infer
-from arrows.onthefly.results import Pattern, pattern_of
+from arrows.onthefly.nested import Pattern, pattern_of
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
@@ -45,10 +45,9 @@ class CallSite:
 
     Attributes:
         number: the number of its site.
-        outputs: the types of its outputs.
-        pattern: how the results are nested.
-        simple: how many outputs there are, if the result is one tensor or a plain tuple of tensors; else 0.
-        element_sites: for each domain whose elements get rows, the site of these rows and their types.
+        kinds: the kinds of its outputs.
+        pattern: how the results are nested: 0 if there is one tensor.
+        element_sites: for each domain whose elements get rows, the site of these rows and their kinds.
         limits: place of an operand that is used as an index -> the number of rows that it may select from.
         random: whether it has dropout, or draws random numbers.
         draws: whether it draws random numbers, in prediction too.
@@ -57,10 +56,9 @@ class CallSite:
     """
 
     number: int
-    outputs: tuple[T.Tensor, ...]
+    kinds: tuple[int, ...]
     pattern: Pattern
-    simple: int
-    element_sites: dict[int, tuple[int, tuple[T.Tensor, ...]]]
+    element_sites: dict[int, tuple[int, tuple[int, ...]]]
     limits: Mapping[int, int]
     random: bool
     draws: bool
@@ -76,7 +74,7 @@ class ValueTable:
         sites: how many sites there were when it was made.
         first_place: the place of each site's first port.
         first_producer: the number of each site's first output, among those of all sites.
-        type: the number of each output's type.
+        kind: the kind of each output.
         is_read: whether data enter at each site.
         observed: by place and output, whether the output has been seen to reach the place.
     """
@@ -84,7 +82,7 @@ class ValueTable:
     sites: int
     first_place: HostArray
     first_producer: HostArray
-    type: HostArray
+    kind: HostArray
     is_read: HostArray
     observed: HostArray
 
@@ -98,6 +96,7 @@ class CallSites:
 
     Attributes:
         sites: the sites.
+        types: the types of tensors that were seen; the *kind* of a tensor is its type's place here.
         constants: the constants that operations are specialised to.
     """
 
@@ -105,11 +104,12 @@ class CallSites:
         self.params, self.float_type = params, float_type
         self.sites: list[Site] = []
         self.constants: list[HostArray] = []
-        self._types: dict[T.Tensor, tuple[int, T.Tensor]] = {}
+        self.types: list[T.Tensor] = []
         self._flow: dict[tuple[int, int, int], None] = {}  # place, site and output, in the order of sight
         # What follows only finds again what is above.
         self._constants: dict[Hashable, int] = {}
-        self._reads: dict[T.Tensor, int] = {}
+        self._kinds: dict[T.Tensor, int] = {}
+        self._reads: dict[int, int] = {}
         self._carried: dict[int, int] = {}
         self._table: ValueTable | None = None
 
@@ -121,17 +121,15 @@ class CallSites:
     # ------------------------------------------------------------------------------------------------------
     # types, constants, reads
 
-    def intern(self, type: T.Tensor) -> T.Tensor:
-        """The one object for each type, so that the keys of calls compare types by identity."""
-        known = self._types.get(type)
+    def kind(self, type: T.Tensor) -> int:
+        """The number that stands for a type in signatures."""
+        known = self._kinds.get(type)
         if known is None:
             with self.params.lock.mutex:
-                known = self._types.setdefault(type, (len(self._types), type))
-        return known[1]
-
-    def type_number(self, type: T.Tensor) -> int:
-        """The number of a type that has been interned."""
-        return self._types[type][0]
+                if type not in self.types:
+                    self.types.append(type)
+                known = self._kinds[type] = self.types.index(type)
+        return known
 
     def constant(self, array: HostArray) -> int:
         """The number of a constant; equal constants share one."""
@@ -144,24 +142,25 @@ class CallSites:
                     self._constants[key] = number
         return self._constants[key]
 
-    def read_site(self, type: T.Tensor) -> int:
-        """The number of the site at which data of a type enter."""
-        if type not in self._reads:
-            form = core.Tensor(type.shape, type.dtype)
-            typed = Typed(form=form, input=T.Input(), output=type)
-            self._reads[type] = self._only(
-                ReadSite, type, lambda index: ReadSite(index, (self.intern(type),), typed)
-            )
-        return self._reads[type]
+    def constant_type(self, kind: int) -> T.Tensor:
+        """The type of a constant; its kind is -1 - number."""
+        array = self.constants[-1 - kind]
+        return T.Tensor(array.shape, array.dtype.name)
 
-    def carried_site(self, type_number: int) -> int:
+    def read_site(self, kind: int) -> int:
+        """The number of the site at which data of a type enter."""
+        if kind not in self._reads:
+            type = self.types[kind]
+            typed = Typed(form=core.Tensor(type.shape, type.dtype), input=T.Input(), output=type)
+            self._reads[kind] = self._only(ReadSite, type, lambda index: ReadSite(index, (type,), typed))
+        return self._reads[kind]
+
+    def carried_site(self, kind: int) -> int:
         """The number of the site at which values of a type that an earlier run computed enter a run."""
-        if type_number not in self._carried:
-            type = list(self._types)[type_number]
-            self._carried[type_number] = self._only(
-                CarriedSite, type, lambda index: CarriedSite(index, (self.intern(type),))
-            )
-        return self._carried[type_number]
+        if kind not in self._carried:
+            type = self.types[kind]
+            self._carried[kind] = self._only(CarriedSite, type, lambda index: CarriedSite(index, (type,)))
+        return self._carried[kind]
 
     def _only(self, kind: type[Site], output: T.Tensor, make: Callable[[int], Site]) -> int:
         """The number of the only site of a kind with this output, which is made if there is none."""
@@ -173,9 +172,9 @@ class CallSites:
             return len(self.sites) - 1
 
     @property
-    def carried_types(self) -> list[int]:
-        """The numbers of the types that have a `carried_site`, in the order of these sites."""
-        return [self.type_number(site.outputs[0]) for site in self.sites if isinstance(site, CarriedSite)]
+    def carried_kinds(self) -> list[int]:
+        """The kinds that have a `carried_site`, in the order of these sites."""
+        return [self.kind(site.outputs[0]) for site in self.sites if isinstance(site, CarriedSite)]
 
     @property
     def read_types(self) -> list[T.Tensor]:
@@ -185,33 +184,27 @@ class CallSites:
     # ------------------------------------------------------------------------------------------------------
     # calls
 
-    def add_call(
-        self,
-        block: core.AnyBlock,
-        input: T.Type,
-        constants: Sequence[tuple[int, int]],
-        line: SourceLine,
-    ) -> CallSite:
+    def add_call(self, block: core.AnyBlock, signature: Sequence[Any], line: SourceLine) -> CallSite:
         """Adds a call of a function or a layer.
 
         Args:
             block: what is called.
-            input: the type of its input.
-            constants: the leaves of the input that are constants, with the numbers of the constants.
+            signature: the kinds of its operands.
             line: the line of the call.
 
         Raises:
-            ArrowTypeError: the block does not take that input.
+            ArrowTypeError: the block does not take these operands.
         """
+        input = type_of_signature(self, signature)
         try:
             typed = infer(block, input, float_type=self.float_type)
             with self.params.lock.mutex:
-                return self.add_typed(typed, constants, line)
+                return self.add_typed(typed, constants_in(signature), line)
         except (ArrowTypeError, ArrowValueError) as error:
             raise refused(block, input, line, error) from None
 
     def add_typed(self, typed: Typed, constants: Sequence[tuple[int, int]], line: SourceLine) -> CallSite:
-        """Adds a call whose types have been inferred; otherwise as `add_call`."""
+        """Adds a call whose types have been inferred; `constants` are leaves of its input, with numbers."""
         trace = typed.trace
         assert trace is not None
         for owner, spec, _ in trace.parameters:
@@ -223,7 +216,7 @@ class CallSites:
             if leaf not in is_constant
         ]
         ports.sort(key=lambda port: (port[1] is not None, port[1] or 0))  # those of one row first
-        outputs = tuple(self.intern(var.type) for var in trace.results if var.rows < 0)
+        outputs = tuple(var.type for var in trace.results if var.rows < 0)
         if len(outputs) > 1 << OUTPUT_BITS:
             raise ArrowValueError(
                 f"{typed.form.label} gives {len(outputs):,} tensors; at most 1,024 are possible"
@@ -238,7 +231,7 @@ class CallSites:
         )
         elements = []
         for n, domain in enumerate(sorted({var.rows for var in trace.results if var.rows >= 0}), number + 1):
-            types = tuple(self.intern(var.type) for var in trace.results if var.rows == domain)
+            types = tuple(var.type for var in trace.results if var.rows == domain)
             elements.append(ElementSite(n, types, number, domain))
         limits = [
             (place, index_limit(trace, leaf)) for place, (leaf, domain) in enumerate(ports) if domain is None
@@ -246,10 +239,11 @@ class CallSites:
         self.sites += [site, *elements]
         return CallSite(
             number=number,
-            outputs=outputs,
+            kinds=tuple(map(self.kind, outputs)),
             pattern=pattern_of(trace),
-            simple=_simple(trace),
-            element_sites={each.domain: (each.index, each.outputs) for each in elements},
+            element_sites={
+                each.domain: (each.index, tuple(map(self.kind, each.outputs))) for each in elements
+            },
             limits={place: limit[0] for place, limit in limits if limit is not None},
             random=trace.dropout_key is not None,
             draws=trace.draws,
@@ -277,8 +271,8 @@ class CallSites:
         ports = [len(site.ports) if isinstance(site, ApplySite) else 0 for site in self.sites]
         places = np.cumsum([0, *ports])
         producers = np.cumsum([0, *(len(site.outputs) for site in self.sites)])
-        types = [self.type_number(type) for site in self.sites for type in site.outputs]
-        observed = np.zeros((places[-1], len(types)), bool)
+        kinds = [self.kind(type) for site in self.sites for type in site.outputs]
+        observed = np.zeros((places[-1], len(kinds)), bool)
         if self._flow:
             place, site, output = np.array(list(self._flow)).T
             observed[place, producers[site] + output] = True
@@ -286,7 +280,7 @@ class CallSites:
             sites=len(self.sites),
             first_place=places[:-1],
             first_producer=producers[:-1],
-            type=np.array(types or [0], np.int64),
+            kind=np.array(kinds or [0], np.int64),
             is_read=np.array([isinstance(site, ReadSite) for site in self.sites], bool),
             observed=observed,
         )
@@ -321,12 +315,27 @@ def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Except
     )
 
 
-def _simple(trace: Trace) -> int:
-    """How many outputs there are, if the result is one tensor or a plain tuple of several; else 0."""
-    output = trace.output
-    if isinstance(output, T.Tensor):
-        return 1
-    plain = isinstance(output, T.Tuple) and output.labels is None and len(output.items) > 1
-    if plain and all(isinstance(item, T.Tensor) for item in output.children):
-        return len(trace.results)
-    return 0
+def type_of_signature(sites: CallSites, signature: Sequence[Any]) -> T.Type:
+    """The type that a signature stands for, a tuple if it has several parts.
+
+    A signature consists of kinds of tensors, negative ones for constants, in order; ``"("`` and ``")"`` are
+    around the items of a tuple, ``"["`` and ``"]"`` around the element of a sequence.
+    """
+    parts: list[list[T.Type]] = [[]]
+    for token in signature:
+        if token in ("(", "["):
+            parts.append([])
+        elif token == ")":
+            parts[-2].append(T.Tuple(parts.pop()))
+        elif token == "]":
+            parts[-2].append(T.Sequence(parts.pop()[0]))
+        else:
+            parts[-1].append(sites.types[token] if token >= 0 else sites.constant_type(token))
+    (items,) = parts
+    return items[0] if len(items) == 1 else T.Tuple(items)
+
+
+def constants_in(signature: Sequence[Any]) -> list[tuple[int, int]]:
+    """The leaves of a signature that are constants, with the numbers of the constants."""
+    kinds = [token for token in signature if token.__class__ is int]
+    return [(leaf, -1 - kind) for leaf, kind in enumerate(kinds) if kind < 0]

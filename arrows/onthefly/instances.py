@@ -50,8 +50,8 @@ def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> 
                             hint="`value = yield x` waits for the value of x",
                         )
                     )
-                batch._collect(value, ids, line)
-            live = dict(zip(wanted, batch._numpy_of_many(list(wanted.values()), ids), strict=True))
+                ids += batch.ids_in(value, line)
+            live = dict(zip(wanted, batch.numpy_of_many(list(wanted.values()), ids), strict=True))
     return results
 
 

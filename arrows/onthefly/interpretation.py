@@ -10,14 +10,14 @@ from arrows.combinators import Constant
 from arrows.engine.reference import Semantics, interpret
 from arrows.engine.values import convert, make_tuple
 from arrows.inference import Typed
-from arrows.onthefly.arguments import type_of
+from arrows.onthefly.nested import holds_tensors
 from arrows.onthefly.tensor import LazyTensor
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
-    from arrows.onthefly.calls import LazyCalls
+    from arrows.onthefly.batch import LazyBatch
 
 
 class LazySemantics(Semantics):
@@ -26,7 +26,7 @@ class LazySemantics(Semantics):
     Metrics and taps are ignored: on the fly, the program itself holds every value that they would record.
     """
 
-    def __init__(self, batch: LazyCalls) -> None:
+    def __init__(self, batch: LazyBatch) -> None:
         self.batch = batch
 
     def constant(self, typed: Typed) -> Any:
@@ -53,9 +53,9 @@ class LazySemantics(Semantics):
         return self.batch.call_typed(typed, value)
 
 
-def run_block(batch: LazyCalls, block: object, arguments: tuple[Any, ...]) -> Any:
+def run_block(batch: LazyBatch, block: object, arguments: tuple[Any, ...]) -> Any:
     """See `LazyBatch.__call__`."""
-    lazy = _holds_tensors(arguments)
+    lazy = holds_tensors(arguments)
     if not lazy and len(arguments) > 1:
         raise ArrowTypeError(
             message(
@@ -68,18 +68,18 @@ def run_block(batch: LazyCalls, block: object, arguments: tuple[Any, ...]) -> An
     if not lazy:
         typed = batch.net.typed(block, None)
         return _with_keys(typed.output, interpret(typed, argument, LazySemantics(batch)))
-    value = batch.whole(_read(batch, argument))
+    value = _read(batch, argument)
     typed = batch.net.typed(block, _known_type(value))
     return _with_keys(typed.output, interpret(typed, value, LazySemantics(batch)))
 
 
-def _read(batch: LazyCalls, x: object) -> Any:
-    """Nested tuples and lists of tensors; reads the numbers among them as tensors."""
+def _read(batch: LazyBatch, x: object) -> Any:
+    """Nested tuples and lists of tensors; reads the numbers among them, and constants, as tensors."""
     if isinstance(x, tuple):
         return tuple([_read(batch, item) for item in x])
-    if isinstance(x, list) and (not x or _holds_tensors(x)):
+    if isinstance(x, list) and (not x or holds_tensors(x)):
         return [_read(batch, item) for item in x]
-    return batch.tensor(x)
+    return batch.whole(x)
 
 
 def _known_type(x: object) -> T.Type:
@@ -99,7 +99,7 @@ def _known_type(x: object) -> T.Type:
     return type
 
 
-def _type_if_known(x: object) -> T.Type | None:
+def _type_if_known(x: Any) -> T.Type | None:
     if isinstance(x, tuple):
         items = [_type_if_known(item) for item in x]
         types = [item for item in items if item is not None]
@@ -107,7 +107,8 @@ def _type_if_known(x: object) -> T.Type | None:
     if isinstance(x, list):
         element = next((type for type in map(_type_if_known, x) if type is not None), None)
         return None if element is None else T.Sequence(element)
-    return type_of(x)
+    type: T.Type = x.type
+    return type
 
 
 def _with_keys(type: T.Type, value: Any) -> Any:
@@ -118,17 +119,3 @@ def _with_keys(type: T.Type, value: Any) -> Any:
     if isinstance(type, T.Sequence) and isinstance(type.element, (T.Tuple, T.Sequence)):
         return [_with_keys(type.element, element) for element in value]
     return value
-
-
-def _holds_tensors(value: object) -> bool:
-    """Whether there are lazy tensors in nested tuples and lists; an example may be deep, or circular."""
-    todo: list[Any] = [value]
-    seen: set[int] = set()
-    while todo:
-        x = todo.pop()
-        if isinstance(x, LazyTensor):
-            return True
-        if isinstance(x, (tuple, list)) and id(x) not in seen:
-            seen.add(id(x))
-            todo.extend(x)
-    return False

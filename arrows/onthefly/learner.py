@@ -166,7 +166,7 @@ class LearnerOnTheFly:
             part = examples[first : first + at_once]
             with self.net.batch(training=True) as g:
                 if earlier is not None:
-                    g._follow(earlier)
+                    g.follow(earlier)
                 share = g.sum(self._losses(g, part, first)) * (1 / len(examples))
                 assert isinstance(share, LazyTensor)
                 value, gradients = g.value_and_grad(share)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from arrows import combinators as core
@@ -27,7 +27,7 @@ from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
-from arrows.typesys.errors import message
+from arrows.typesys.errors import is_inside, message
 
 
 class Trials:
@@ -198,22 +198,22 @@ class OnTheFly:
         self.lock = self.params.lock
         self.shares = schedule != "none"  # where one node at a time is wanted, equal nodes stay apart
         self.call_sites = CallSites(self.params, float_type)
-        self.int_type = self.call_sites.intern(T.Tensor((), "int32"))
-        self.float_scalar = self.call_sites.intern(T.Tensor((), float_type or "float32"))
+        self.int_kind = self.call_sites.kind(T.Tensor((), "int32"))
+        self.float_kind = self.call_sites.kind(T.Tensor((), float_type or "float32"))
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
         self.calls: dict[tuple[Any, ...], CallSite] = {}
         self._numbers: dict[tuple[int, ...], Any] = {}
         self.growth = Growth()
         self.dropouts: dict[float, core.AnyBlock] = {}
-        self.inside: dict[int, bool] = {}
-        self.codes: list[CodeType] = []
+        self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
+        self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: list[object] = []
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[Any, T.Type | None], Typed] = {}
         self._planned = Planned(None)
         self._trials = Trials(-1)
         self._updates = 0
-        self._codes: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
+        self._programs: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
         self._arenas: list[Arena] = []
         self._clock: Clock | None = None
 
@@ -253,16 +253,16 @@ class OnTheFly:
             runs: how often to call it, after a first call to warm up.
         """
         with self.lock.mutex:
-            kept = self._planned, self._codes, self._clock
+            kept = self._planned, self._programs, self._clock
             try:
-                self._planned, self._codes = Planned(None), {}
+                self._planned, self._programs = Planned(None), {}
                 self._clock = Clock(self.device.synchronize)
                 function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
                 layer = partial(layer_name, self.params)
                 return profile("batch", function, self._clock, plan, layer, examples, runs)
             finally:
-                self._planned, self._codes, self._clock = kept
+                self._planned, self._programs, self._clock = kept
 
     def schedules(self) -> list[str]:
         """The schedules to try for a run: only one if the user chose it or the trials are over."""
@@ -324,7 +324,7 @@ class OnTheFly:
                     keep_values=True,
                 ),
                 clock=self._clock,
-                codes=self._codes.setdefault((training, gradients), {}),
+                codes=self._programs.setdefault((training, gradients), {}),
             )
         return executors[kind]
 
@@ -357,6 +357,20 @@ class OnTheFly:
         if content is None or any(id(owner) not in content.themselves for owner in owners):
             return [id(block)]
         return [id(block), content.key]
+
+    def place(self, frame: FrameType | None) -> tuple[int, int]:
+        """Identifies a call's place: the user's innermost code on the stack, and how far it has come."""
+        inside = self._inside
+        while frame is not None:
+            code = frame.f_code
+            known = inside.get(id(code))
+            if known is None:
+                self._codes.append(code)
+                known = inside[id(code)] = is_inside(code.co_filename)
+            if not known:
+                return id(code), frame.f_lasti
+            frame = frame.f_back
+        return 0, 0
 
     def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:
         """Whether a plain operand has been the same number at every visit: then it is part of the operation.

@@ -1,57 +1,26 @@
-"""The nodes of a batch on the fly, which the program records in flat lists."""
+"""The nodes of a batch on the fly, which the program records in a flat list."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import GOLDEN, finalise
-from arrows.typesys import ArrowValueError
-from arrows.typesys import types as T
-from arrows.typesys.errors import message
-
-
-class GrowingColumn:
-    """An integer array that follows a growing list.
-
-    >>> numbers = [1, 2]
-    >>> column = GrowingColumn(numbers)
-    >>> numbers.append(3)
-    >>> column.array().tolist()
-    [1, 2, 3]
-    """
-
-    def __init__(self, source: list[int]) -> None:
-        self._source = source
-        self._array = np.zeros(1024, np.int64)
-        self._count = 0
-
-    def array(self) -> HostArray:
-        """The whole list as an array; copies only the numbers that are new."""
-        count = len(self._source)
-        if count > len(self._array):
-            larger = np.empty(2 * count, np.int64)
-            larger[: self._count] = self._array[: self._count]
-            self._array = larger
-        self._array[self._count : count] = self._source[self._count :]
-        self._count = count
-        return self._array[:count]
 
 
 class Recording:
     """The nodes of a batch.
 
-    What adds a node appends to `site` first and to `start` last, so `check_whole` finds an interrupted one.
+    A node is appended at once, by what makes it, and what else is known of it is noted afterwards.  So an
+    interrupt leaves no half of a node that anything refers to.
 
     Attributes:
-        site: the site of each node.
-        start: the place in `sources` where the sources of each node start, and where those of the last end.
-        sources: the ids of the values that the nodes read, node after node.
+        nodes: each node: its site, and the ids of the values that it reads.
         lengths: node -> the lengths of the sequences among its operands.
-        reads: type -> node -> the data that enter there; dropped once the node has run.
+        reads: kind of tensor -> node -> the data that enter there; dropped once the node has run.
         dropout: node with dropout -> the instance that called it, and the number of such calls that the
             instance had made before.
         rows: node whose operation returns rows for the elements of sequences -> the nodes of these rows.
@@ -59,53 +28,53 @@ class Recording:
     """
 
     def __init__(self) -> None:
-        self.site: list[int] = []
-        self.start: list[int] = [0]
-        self.sources: list[int] = []
+        self.nodes: list[tuple[int, ...]] = []
         self.lengths: dict[int, tuple[int, ...]] = {}
-        self.reads: dict[T.Tensor, dict[int, Any]] = {}
+        self.reads: dict[int, dict[int, Any]] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}
         self.row_of: dict[int, int] = {}
-        self.site_column = GrowingColumn(self.site)
-        self.start_column = GrowingColumn(self.start)
-        self.source_column = GrowingColumn(self.sources)
+        self._flat = np.zeros(1024, np.int64)
+        self._start = np.zeros(1024, np.int64)
+        self._count = 0
 
-    def check_whole(self) -> None:
-        """Refuses nodes of which one was interrupted while it was added.
+    def columns(self) -> tuple[HostArray, HostArray]:
+        """All nodes one after another in one array, and where each begins and the last ends."""
+        count = len(self.nodes)
+        if count > self._count:
+            new = self.nodes[self._count : count]
+            sizes = np.fromiter(map(len, new), np.int64, len(new))
+            first = self._start[self._count]
+            self._start = grown(self._start, count + 1)
+            self._start[self._count + 1 : count + 1] = first + sizes.cumsum()
+            end = self._start[count]
+            self._flat = grown(self._flat, end)
+            self._flat[first:end] = np.fromiter(chain.from_iterable(new), np.int64, end - first)
+            self._count = count
+        return self._flat, self._start[: count + 1]
 
-        Raises:
-            ArrowValueError: one was.
-        """
-        if len(self.start) != len(self.site) + 1:
-            raise ArrowValueError(
-                message(
-                    "cannot compute a value",
-                    reason="the batch was interrupted while it recorded a call",
-                    hint="begin another batch: with net.batch() as g: ...",
-                )
-            )
+    def sites(self, nodes: HostArray) -> HostArray:
+        """The sites of some nodes."""
+        flat, start = self.columns()
+        sites: HostArray = flat[start[nodes]]
+        return sites
 
-    def add_read(self, site: int, type: T.Tensor, value: object) -> int:
-        """Adds a node at which data enter; returns the id of their value."""
-        node = len(self.site)
-        self.site.append(site)
-        self.start.append(len(self.sources))
-        reads = self.reads.get(type)
-        if reads is None:
-            reads = self.reads[type] = {}
-        reads[node] = value
-        return node << OUTPUT_BITS
-
-    def add_rows(self, node: int, site: int, length: int) -> int:
-        """Adds a node for each row that an operation returns for a sequence's elements; returns the first."""
-        first = len(self.site)
-        self.site.extend([site] * length)
-        self.start.extend([len(self.sources)] * length)
-        rows = range(first, first + length)
+    def add_rows(self, node: int, site: int, length: int) -> range:
+        """Adds a node for each row that an operation returns for a sequence's elements."""
+        rows = range(len(self.nodes), len(self.nodes) + length)
+        self.nodes.extend([(site,)] * length)
         self.rows.setdefault(node, []).append(rows)
         self.row_of.update(dict.fromkeys(rows, node))
-        return first
+        return rows
+
+
+def grown(array: HostArray, size: int) -> HostArray:
+    """The array, with room for at least `size` numbers."""
+    if len(array) >= size:
+        return array
+    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 def dropout_keys(seed: int, step: int, calls: HostArray) -> HostArray:

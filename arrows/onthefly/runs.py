@@ -18,9 +18,9 @@ from arrows.engine.planning import Plan
 from arrows.engine.reading import Wirings, indices_out_of_range, starts_of_runs
 from arrows.engine.running import Executor, OperationRefused, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
-from arrows.onthefly.recording import Recording, dropout_keys
+from arrows.onthefly.recording import Recording, dropout_keys, grown
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.onthefly.wiring import HAS_RUN, OUTPUT, WAITING, NodeSelection, Wirer, grown
+from arrows.onthefly.wiring import OUTPUT, NodeSelection, Wirer
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import message
@@ -98,7 +98,6 @@ class Runs:
             if selection is None:
                 return
             if net.lock.updates and self._are_outdated(selection.carried):
-                self._wirer.set_state(selection, WAITING)
                 raise outdated("compute a value", "it")
             merged = None
             try:
@@ -109,12 +108,8 @@ class Runs:
                 net.tick("merge")
                 self._finish(selection, executor.forward(planned, self._arenas[-1], self.carry))
             except OperationRefused as refused:
-                self._wirer.set_state(selection, WAITING)
                 assert merged is not None
                 raise self._refusal(selection, merged, refused) from refused.__cause__
-            except BaseException:  # Ctrl-C, say: a later run can compute the nodes
-                self._wirer.set_state(selection, WAITING)
-                raise
 
     def _schedule(self, selection: NodeSelection) -> tuple[Executor, Merged]:
         """Wires and merges selected nodes by the network's schedule, or by the best of those on trial."""
@@ -161,14 +156,13 @@ class Runs:
             schedule = net.schedules()[0]
             if selection is None:
                 return Timeline(schedule, None, (), ())
-            self._wirer.set_state(selection, WAITING)
             plan = net.plan(schedule)
             batch = WiredBatch.all(self._wirer.wire(selection, plan))
             return _timeline(plan, merge(plan, batch, share=False))
 
     def _finish(self, selection: NodeSelection, run: Run) -> None:
         """Records where the values of a run lie."""
-        nodes, total, plan = selection.nodes, len(self._recording.site), run.executor.plan
+        nodes, total, plan = selection.nodes, len(self._recording.nodes), run.executor.plan
         self._run_of, self._row = grown(self._run_of, total), grown(self._row, total)
         self._output = grown(self._output, total)
         self._run_of[nodes] = len(self.finished)
@@ -180,8 +174,7 @@ class Runs:
         self._slab[start : self._outputs] = plan.slab_of.ravel()
         self._further[start : self._outputs] = (first_rows - first_rows[:, :1]).ravel()
         self.finished.append(FinishedRun(run, self._net.lock.updates))
-        self._wirer.set_state(selection, HAS_RUN)
-        self._wirer.forget_values(selection)
+        self._wirer.finish(selection)
 
     def _dropout_keys(
         self, executor: Executor, selection: NodeSelection, merged: Merged
@@ -208,7 +201,7 @@ class Runs:
     def computed_in(self, ids: HostArray) -> set[int]:
         """The runs that computed some values; not those that they came in with as data."""
         nodes = ids >> OUTPUT_BITS
-        is_read = self._net.call_sites.table.is_read[self._recording.site_column.array()[nodes]]
+        is_read = self._net.call_sites.table.is_read[self._recording.sites(nodes)]
         return set(self._run_of[nodes[~is_read]].tolist())
 
     def locate(self, ids: HostArray) -> ValuePlaces:
@@ -278,7 +271,7 @@ class Runs:
             row = getattr(refused.__cause__, "row", None)
             if row is not None and not rows.offsets:  # with sequences, the row may be an element's
                 nodes = nodes[row : row + 1]
-        return self._refused_call(self._recording.site_column.array()[nodes], refused.__cause__)
+        return self._refused_call(self._recording.sites(nodes), refused.__cause__)
 
     def _refused_call(self, sites: HostArray, cause: BaseException | None) -> ArrowValueError:
         """The error for operands that a call at one of some sites refuses."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -9,16 +11,36 @@ import numpy as np
 from arrows import ops
 from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
+from arrows.ops.extend import get
+from arrows.ops.tensorlike import Operand
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
-    from arrows.onthefly.values import LazyValues
+    from arrows.onthefly.batch import LazyBatch
 
 OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
+
+
+def _operator(name: str, ordinary: Callable[[Any, Operand], TensorLike]) -> Any:
+    """An operator that records a call at once where two tensors meet at a call site that is known."""
+    primitive, frame_of = get(name), sys._getframe
+
+    def operator(self: LazyTensor, other: Operand) -> TensorLike:
+        batch = self.context
+        if other.__class__ is LazyTensor and other.context is batch:
+            frame = frame_of(1)
+            signature = primitive, id(frame.f_code), frame.f_lasti, self.kind, other.kind
+            site = batch.calls.get(signature)
+            if site is not None:
+                result: LazyTensor = batch.visit(site, (site.number, self.id, other.id))
+                return result
+        return ordinary(self, other)
+
+    return operator
 
 
 @answers("a lazy tensor", "tensor")
@@ -32,7 +54,7 @@ class LazyTensor(TensorLike):
     Attributes:
         context: the batch that the tensor belongs to.
         id: its id in that batch.
-        type: its shape and element type.
+        kind: the number of its type among those of the network.
 
     Example:
         >>> import arrows as ar
@@ -43,16 +65,26 @@ class LazyTensor(TensorLike):
         [1.0, 4.0]
     """
 
-    __slots__ = ("context", "id", "type")
+    __slots__ = ("context", "id", "kind")
 
-    context: LazyValues
-    type: T.Tensor
+    context: LazyBatch
     rows = ROW
 
-    def __init__(self, batch: LazyValues, id: int, type: T.Tensor) -> None:
+    def __init__(self, batch: LazyBatch, id: int, kind: int) -> None:
         self.context = batch
         self.id = id
-        self.type = type
+        self.kind = kind
+
+    @property
+    def type(self) -> T.Tensor:
+        """Its shape and element type."""
+        return self.context.types[self.kind]
+
+    __add__ = _operator("add", TensorLike.__add__)
+    __sub__ = _operator("subtract", TensorLike.__sub__)
+    __mul__ = _operator("multiply", TensorLike.__mul__)
+    __truediv__ = _operator("divide", TensorLike.__truediv__)
+    __matmul__ = _operator("matmul", TensorLike.__matmul__)
 
     def numpy(self) -> HostArray:
         """Its value, on the host."""
@@ -147,15 +179,17 @@ class LazyTensor(TensorLike):
 class LazyConstant(LazyTensor):
     """A constant of the program, such as `g.zeros(...)`: operations are specialised to it.
 
-    Attributes:
-        number: the constant's number.
+    Its `kind` is ``-1 - number`` where `number` is the constant's; its `id` is -1 until it is read as data.
     """
 
-    __slots__ = ("number",)
+    __slots__ = ()
 
-    def __init__(self, batch: LazyValues, number: int, type: T.Tensor) -> None:
-        super().__init__(batch, -1, type)
-        self.number = number
+    def __init__(self, batch: LazyBatch, number: int) -> None:
+        super().__init__(batch, -1, -1 - number)
+
+    @property
+    def type(self) -> T.Tensor:
+        return self.context.net.call_sites.constant_type(self.kind)
 
     def __repr__(self) -> str:
         return f"LazyConstant({self.type})"

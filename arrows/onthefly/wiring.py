@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,12 @@ from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
-from arrows.onthefly.recording import Recording
+from arrows.onthefly.recording import Recording, grown
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
 
 OUTPUT = (1 << OUTPUT_BITS) - 1
-WAITING, WANTED, HAS_RUN = 0, 1, 2
+_ROUNDS = 4
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -26,25 +26,25 @@ class NodeSelection:
     """The nodes of a run: those that the wanted values need and that have not run.
 
     Attributes:
-        needed: the nodes, ascending.
-        nodes: the same as an array.
+        nodes: the nodes, ascending.
         sites: the site of each node.
         sources: the ids of the values that the nodes read, node after node.
+        lengths: how many sources each node has.
         counts: the lengths of the sequences that the nodes read.
         carried: the ids of the sources that earlier runs have computed, ascending and distinct.
-        carried_types: for each id in `carried`, the number of its type.
+        carried_kinds: for each id in `carried`, its kind.
         carried_sites: for each id in `carried`, the site at which it enters this run.
         from_carried: a mask of the sources that are carried, and the place of each of them in `carried`.
-        values: number of a type -> the data of that type that enter with the nodes.
+        values: kind -> the data of that kind that enter with the nodes.
     """
 
-    needed: list[int]
     nodes: HostArray
     sites: HostArray
     sources: HostArray
+    lengths: HostArray
     counts: HostArray
     carried: HostArray
-    carried_types: HostArray
+    carried_kinds: HostArray
     carried_sites: HostArray
     from_carried: tuple[HostArray, HostArray]
     values: dict[int, list[Any]]
@@ -58,57 +58,51 @@ class Wirer:
         call_sites: the call sites of the program.
 
     Attributes:
-        state: for each node, WAITING, WANTED or HAS_RUN.
+        has_run: for each node, whether it has run.
     """
 
     def __init__(self, recording: Recording, call_sites: CallSites) -> None:
-        self.state = bytearray()
+        self.has_run = np.zeros(0, bool)
         self._local = np.zeros(0, np.int64)  # by node of the run that was wired last, its number there
         self._recording, self._call_sites = recording, call_sites
 
     def select(self, ids: Sequence[int]) -> NodeSelection | None:
         """Selects the nodes that some values need and that have not run; None if there are none."""
-        self._recording.check_whole()
-        try:
-            needed = self._needed(ids)
-            return self._selection(needed) if needed else None
-        except BaseException:  # Ctrl-C, say
-            self.state[:] = self.state.replace(bytes([WANTED]), bytes([WAITING]))
-            raise
-
-    def _selection(self, needed: list[int]) -> NodeSelection:
         recording, call_sites = self._recording, self._call_sites
-        nodes = np.array(needed)
-        site, start = recording.site_column.array(), recording.start_column.array()
-        begins, lengths = start[nodes], start[nodes + 1] - start[nodes]
-        ends = lengths.cumsum()
-        inner = np.arange(ends[-1]) - (ends - lengths).repeat(lengths)
-        sources = recording.source_column.array()[begins.repeat(lengths) + inner]
+        flat, start = recording.columns()
+        self.has_run = grown(self.has_run, len(start))
+        nodes = self._needed(np.unique(np.array(ids) >> OUTPUT_BITS))
+        if not len(nodes):
+            return None
+        lengths = start[nodes + 1] - start[nodes] - 1
+        inner = places_within(lengths)
+        sources = flat[(start[nodes] + 1).repeat(lengths) + inner]
         source_nodes = sources >> OUTPUT_BITS
-        sites, table = site[nodes], call_sites.table
+        sites, table = flat[start[nodes]], call_sites.table
         ports = self._ports(nodes, sites, inner, lengths)
         places = table.first_place[sites].repeat(lengths) + ports
-        call_sites.observe(places, site[source_nodes], sources & OUTPUT)
+        call_sites.observe(places, flat[start[source_nodes]], sources & OUTPUT)
 
-        has_run = np.frombuffer(bytes(self.state), np.uint8)[source_nodes] == HAS_RUN
+        has_run = self.has_run[source_nodes]
         carried = np.sort(sources[has_run])
         carried = carried[starts_of_runs(carried)]
         which = carried.searchsorted(sources[has_run])
-        types = table.type[table.first_producer[site[carried >> OUTPUT_BITS]] + (carried & OUTPUT)]
+        carried_from = flat[start[carried >> OUTPUT_BITS]]
+        kinds = table.kind[table.first_producer[carried_from] + (carried & OUTPUT)]
         carried_sites = np.zeros(len(carried), np.int64)
-        for type in dict.fromkeys(types.tolist()):
-            carried_sites[types == type] = call_sites.carried_site(type)
+        for kind in dict.fromkeys(kinds.tolist()):
+            carried_sites[kinds == kind] = call_sites.carried_site(kind)
         counts = []
         if recording.lengths:
-            counts = [length for node in needed for length in recording.lengths.get(node, ())]
+            counts = [length for node in nodes.tolist() for length in recording.lengths.get(node, ())]
         return NodeSelection(
-            needed=needed,
             nodes=nodes,
             sites=sites,
             sources=sources,
+            lengths=lengths,
             counts=np.array(counts, np.int64),
             carried=carried,
-            carried_types=types,
+            carried_kinds=kinds,
             carried_sites=carried_sites,
             from_carried=(has_run, which),
             values=self._values(nodes, sites),
@@ -122,22 +116,22 @@ class Wirer:
         constants, shift = len(plan.lowered.constants), plan.shift
         first = constants + len(selection.carried)
         count = len(selection.carried) + len(selection.nodes)
-        local = self._local = grown(self._local, len(self._recording.site))
+        local = self._local = grown(self._local, len(self._recording.nodes))
         local[selection.nodes] = first + np.arange(len(selection.nodes))
         ids = (local[selection.sources >> OUTPUT_BITS] << shift) + (selection.sources & OUTPUT)
         has_run, which = selection.from_carried
         ids[has_run] = (constants + which) << shift
         bounds = np.array([0, count])
         depth = np.zeros(count, np.int32)
-        depth[len(selection.carried) :] = self._depths(selection.needed, plan)
-        types = [self._call_sites.type_number(type) for type in plan.lowered.streams.reads]
+        depth[len(selection.carried) :] = self._depths(selection, plan, first)
+        reads = plan.lowered.streams.reads
         raw = [
-            _column(convert_many(selection.values.get(number, ()), type))
-            for number, type in zip(types, plan.lowered.streams.reads, strict=True)
+            _column(convert_many(selection.values.get(self._call_sites.kind(type), ()), type))
+            for type in reads
         ]
         raw += [
-            _column(selection.carried[selection.carried_types == number])
-            for number in self._call_sites.carried_types
+            _column(selection.carried[selection.carried_kinds == kind])
+            for kind in self._call_sites.carried_kinds
         ]
         return Wirings(
             base=np.array([constants]),
@@ -149,39 +143,45 @@ class Wirer:
             outputs=Outputs((_column(np.arange(first, constants + count) << shift),)),
         )
 
-    def set_state(self, selection: NodeSelection, state: int) -> None:
-        """Sets the state of the selected nodes."""
-        for node in selection.needed:
-            self.state[node] = state
+    def _needed(self, wanted: HostArray) -> HostArray:
+        """The nodes that some nodes need, themselves included, and that have not run, ascending."""
+        recording = self._recording
+        flat, start = recording.columns()
+        top = len(recording.nodes) if recording.rows else int(wanted[-1]) + 1
+        nodes = np.flatnonzero(~self.has_run[:top])
+        # All are needed if each is wanted or read by one of them. Else those that are not are dropped: few
+        # rounds will do, unless many calls follow one another on what is not needed.
+        for _ in range(_ROUNDS if not recording.rows else 0):
+            lengths = start[nodes + 1] - start[nodes] - 1
+            needed = np.zeros(top, bool)
+            needed[flat[(start[nodes] + 1).repeat(lengths) + places_within(lengths)] >> OUTPUT_BITS] = True
+            needed[wanted] = True
+            kept = nodes[needed[nodes]]
+            if len(kept) == len(nodes):
+                return kept
+            nodes = kept
+        return self._reached(wanted)
 
-    def _needed(self, ids: Sequence[int]) -> list[int]:
-        """The nodes that some values need and that have not run, ascending; they are WANTED from now on."""
-        recording, state = self._recording, self.state
-        state.extend(bytes(len(recording.site) - len(state)))
-        start, sources, rows, row_of = recording.start, recording.sources, recording.rows, recording.row_of
-        needed: list[int] = []
-        waiting: list[int] = []
-
-        def want(nodes: Iterable[int]) -> None:
-            for node in nodes:
-                if not state[node]:
-                    state[node] = WANTED
-                    waiting.append(node)
-
-        want([id >> OUTPUT_BITS for id in ids])
+    def _reached(self, wanted: HostArray) -> HostArray:
+        """As `_needed`, node by node: from what is wanted to what it reads."""
+        recording, ready = self._recording, self.has_run.tolist()
+        waiting = [node for node in wanted.tolist() if not ready[node]]
+        needed = []
+        for node in waiting:
+            ready[node] = True
         while waiting:
             node = waiting.pop()
             needed.append(node)
-            for id in sources[start[node] : start[node + 1]]:  # `want`, inlined: this runs for every edge
-                source = id >> OUTPUT_BITS
-                if not state[source]:
-                    state[source] = WANTED
-                    waiting.append(source)
-            if rows:
-                want([row_of[node]] if node in row_of else ())
-                want(row for each in rows.get(node, ()) for row in each)
-        needed.sort()
-        return needed
+            reached = [id >> OUTPUT_BITS for id in recording.nodes[node][1:]]
+            if node in recording.row_of:
+                reached.append(recording.row_of[node])
+            for rows in recording.rows.get(node, ()):
+                reached += rows
+            for node in reached:
+                if not ready[node]:
+                    ready[node] = True
+                    waiting.append(node)
+        return np.array(sorted(needed), np.int64)
 
     def _ports(self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray) -> HostArray:
         """For each source, the number of the port that reads it, counted within the site.
@@ -206,49 +206,58 @@ class Wirer:
             ports[ends[place] - lengths[place] : ends[place]] = np.concatenate(numbers)
         return ports
 
-    def _depths(self, needed: Sequence[int], plan: Plan) -> list[int]:
-        """The depth of each node within its component; nodes that have run do not count."""
-        recording = self._recording
-        base: list[int] = plan.sites.base.tolist()
-        site, start, sources, row_of = recording.site, recording.start, recording.sources, recording.row_of
-        keys: dict[int, int] = {}
-        find = keys.get
-        depths = []
-        for node in needed:
-            low = key = base[site[node]]
-            if row_of and node in row_of:  # the rows of a sequence come when their operation runs
-                key = keys[row_of[node]]
-            for id in sources[start[node] : start[node + 1]]:
-                other = find(id >> OUTPUT_BITS, -1)
-                if other >= key:
-                    key = other + 1
-            keys[node] = key
-            depths.append(key - low)
-        return depths
+    def _depths(self, selection: NodeSelection, plan: Plan, first: int) -> HostArray:
+        """The depth of each node within its component; nodes that have run do not count.
+
+        It is the number of edges of the longest way to the node from nodes of its component.
+        """
+        row_of, nodes, local = self._recording.row_of, selection.nodes, self._local
+        component = plan.sites.base[selection.sites]
+        targets = np.arange(len(nodes)).repeat(selection.lengths)
+        sources = local[selection.sources >> OUTPUT_BITS] - first
+        inside = ~selection.from_carried[0]
+        inside[inside] = component[sources[inside]] == component[targets[inside]]
+        depths = [0] * len(nodes)
+        edges = zip(sources[inside].tolist(), targets[inside].tolist(), strict=True)
+        if not row_of:
+            for source, target in edges:  # the targets ascend, and each comes after what it reads
+                if depths[source] >= depths[target]:
+                    depths[target] = depths[source] + 1
+        else:  # the rows of a sequence come when their operation runs
+            steps = [(source, target, 1) for source, target in edges]
+            for place, node in enumerate(nodes.tolist()):
+                if node in row_of:
+                    steps.append((int(local[row_of[node]]) - first, place, 0))
+            for source, target, step in sorted(steps, key=lambda edge: edge[1]):
+                depths[target] = max(depths[target], depths[source] + step)
+        return np.array(depths, np.int32)
 
     def _values(self, nodes: HostArray, sites: HostArray) -> dict[int, list[Any]]:
-        """The data that enter with some nodes, by the number of their type."""
+        """The data that enter with some nodes, by their kind."""
         values = {}
-        for type, reads in self._recording.reads.items():
-            own = nodes[sites == self._call_sites.read_site(type)]
-            values[self._call_sites.type_number(type)] = [reads[node] for node in own.tolist()]
+        for kind, reads in self._recording.reads.items():
+            own = nodes[sites == self._call_sites.read_site(kind)]
+            values[kind] = [reads[node] for node in own.tolist()]
         return values
 
-    def forget_values(self, selection: NodeSelection) -> None:
-        """Drops the data that have entered a run."""
-        for type, reads in self._recording.reads.items():
-            own = selection.nodes[selection.sites == self._call_sites.read_site(type)]
+    def finish(self, selection: NodeSelection) -> None:
+        """Notes that nodes have run, and drops the data that have entered with them."""
+        self.has_run[selection.nodes] = True
+        for kind, reads in self._recording.reads.items():
+            own = selection.nodes[selection.sites == self._call_sites.read_site(kind)]
             for node in own.tolist():
                 del reads[node]
 
 
-def grown(array: HostArray, size: int) -> HostArray:
-    """The array, with room for at least `size` numbers."""
-    if len(array) >= size:
-        return array
-    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
-    larger[: len(array)] = array
-    return larger
+def places_within(lengths: HostArray) -> HostArray:
+    """For each item of lists that lie one after another, its place in its list.
+
+    >>> places_within(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = lengths.cumsum()
+    places: HostArray = np.arange(lengths.sum()) - (ends - lengths).repeat(lengths)
+    return places
 
 
 def _column(values: HostArray) -> Column:

@@ -1,0 +1,86 @@
+"""Plain numbers, arrays and nested lists as the tensors and constants of a batch on the fly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arrows.engine.values import LeafError, convert
+from arrows.onthefly.nested import holds_tensors
+from arrows.ops.arrays import HostArray
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import types as T
+from arrows.typesys.dtypes import masked_elements
+from arrows.typesys.errors import message
+
+_UNKNOWN = "there are tensors among its numbers, which are not known yet"
+
+
+def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[T.Tensor, HostArray]:
+    """Numbers of an example as a tensor: its type, and the converted value.
+
+    Args:
+        value: a number, an array, or nested lists of numbers.
+        dtype: the element type; by default float32 for floats, int32 for integers, bool for truth values.
+        float_type: the element type that every float gets; None leaves them.
+
+    Raises:
+        ArrowTypeError: the value holds no numbers, or numbers that the element type cannot hold.
+    """
+    attempt = "cannot read a value"
+    if holds_tensors(value):
+        raise _refusal(attempt, _UNKNOWN, "ops.stack makes a tensor of tensors")
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        array = np.asarray(None)
+    kind = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}.get(array.dtype.kind)
+    if kind is None:
+        raise _refusal(
+            f"cannot compute with {value!r:.100}",
+            "it holds no numbers, or lists of different lengths",
+            "operations take lazy tensors, numbers, and arrays and lists of numbers; a list of "
+            "lazy tensors is a sequence",
+        )
+    type = T.Tensor(array.shape, _as_float_type(dtype or kind, float_type))
+    try:
+        return type, convert(value, type)
+    except LeafError as error:
+        hint = "" if masked_elements(value) else _hint_to_read(array, type)
+        raise _refusal(attempt, str(error), hint) from None
+
+
+def read_constant(value: Any, float_type: str | None) -> HostArray:
+    """A constant as an array; numbers and lists get the element types that `read_tensor` gives them.
+
+    Raises:
+        ArrowTypeError: there are tensors in it, or masked elements.
+    """
+    attempt = "cannot make a constant"
+    if holds_tensors(value):
+        raise _refusal(attempt, _UNKNOWN, "g.tensor reads data; ops.stack makes a tensor of tensors")
+    if masked_elements(value):
+        raise _refusal(attempt, "it has masked elements", "fill them first: x.filled(0)")
+    if not hasattr(value, "dtype"):
+        value = np.asarray(value)
+        plain = {"f": "float32", "i": "int32"}.get(value.dtype.kind, value.dtype.name)
+        value = value.astype(plain, copy=False)
+    array: HostArray = value.astype(_as_float_type(value.dtype.name, float_type), copy=False)
+    return array
+
+
+def _as_float_type(dtype: str, float_type: str | None) -> str:
+    return float_type if float_type is not None and dtype.startswith("float") else dtype
+
+
+def _refusal(attempt: str, reason: str, hint: str) -> ArrowTypeError:
+    return ArrowTypeError(message(f"{attempt} at {SourceLine.here()}", reason=reason, hint=hint))
+
+
+def _hint_to_read(array: HostArray, type: T.Tensor) -> str:
+    """What to do about numbers that an element type does not hold."""
+    kind = {"f": "float32", "b": "bool", "u": array.dtype.name}.get(array.dtype.kind)
+    if kind is None:
+        kind = "int64" if "int" in type.dtype else "int32"
+    return f'name another element type: g.tensor(x, "{kind}")'
