@@ -137,7 +137,7 @@ TWICE = "its first item is an example: model(batch), not model([batch])"
 def test_one_example_in_place_of_a_batch(block: Any, batch: Any, wanted: str) -> None:
     assert hint(block, batch) == wanted
     with pytest.raises(ar.InputError):
-        ar.compile(block).prepare(batch)
+        ar.compile(block)(batch)
 
 
 @pytest.mark.parametrize(
