@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -18,7 +18,6 @@ from arrows.engine.reading.index_bounds import index_ports
 from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
 from arrows.ops import IndexOutOfRange
-from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
 from arrows.typesys.runtime import cached_property
 
@@ -108,9 +107,10 @@ class ExampleReader:
         fits = isinstance(error.__cause__, IndexOutOfRange)  # all that is wrong is a number
         if error.details.example != 0 or fits or not isinstance(examples, (list, tuple, np.ndarray)):
             return error
-        if self._is_one_example(examples):
+        first = examples[0] if len(examples) else None
+        if self._fit(examples):
             hint = "the list itself is an example, and a batch is a list of these: [example]"
-        elif not error.details.hint and self._is_list_of_batches(examples):
+        elif not error.details.hint and isinstance(first, (list, tuple)) and self._fit(*first):
             hint = "its first item is an example: model(batch), not model([batch])"
         else:
             return error
@@ -118,19 +118,13 @@ class ExampleReader:
         hinted.__cause__ = error.__cause__
         return hinted
 
-    def _is_list_of_batches(self, examples: Sequence[object] | HostArray) -> bool:
-        """Whether the first example, which is none, is a list of examples."""
-        first = examples[0] if _is_small(examples) else None
-        return isinstance(first, (list, tuple)) and len(first) > 0 and all(map(self._fits, first))
-
-    def _is_one_example(self, examples: Sequence[object] | HostArray) -> bool:
-        """Whether the batch itself, whose first item is none, would be an example."""
-        return _is_small(examples) and self._fits(examples)
-
-    def _fits(self, example: object) -> bool:
-        """Whether an object is an example."""
+    def _fit(self, *examples: Any) -> bool:
+        """Whether objects are examples; of many, or long ones, nobody asks."""
+        if not 0 < len(examples) <= CHUNK or any(len(x) > CHUNK for x in examples if isinstance(x, Sized)):
+            return False
         try:
-            self.explain(example, 0, False, None)
+            for example in examples:
+                self.explain(example, 0, False, None)
         except InputError:
             return False
         return True
@@ -166,22 +160,3 @@ def joined_chunks(chunks: Sequence[Chunk]) -> Wirings:
         all_hashes.append(hashes if hashes is not None else unique_hashes(nodes, count))
         nodes += count
     return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
-
-
-def _is_small(examples: Sequence[object] | HostArray) -> bool:
-    """Whether a batch holds little, of the kinds that people write: to look at it closely takes no time."""
-    todo: list[Any] = [examples]
-    for _ in range(10 * CHUNK):
-        if not todo:
-            return True
-        x = todo.pop()
-        if isinstance(x, (list, tuple, dict)):
-            if len(x) > CHUNK:
-                return False
-            todo.extend(x.values() if isinstance(x, dict) else x)
-        elif isinstance(x, np.ndarray):
-            if x.size > CHUNK:
-                return False
-        elif not (x is None or isinstance(x, (int, float, str, np.generic))):
-            return False
-    return False

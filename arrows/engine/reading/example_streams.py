@@ -16,7 +16,7 @@ from arrows.engine.lowering import ConstantSite, ObjectTap
 from arrows.engine.planning import Plan
 from arrows.engine.reading.generated_code import TooManyNodes, bounded, drive, even, zipped
 from arrows.engine.reading.index_arrays import index_type
-from arrows.engine.reading.index_bounds import IndexPort, Misfit, indices_out_of_range
+from arrows.engine.reading.index_bounds import IndexPort, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.reference import too_many_nodes
@@ -205,7 +205,8 @@ class ExampleStreams:
         for misfit in indices_out_of_range(
             plan, self.indices, all_sites, sources.values, counts.values, values
         ):
-            self._refuse_index(misfit, nodes, examples, first, notes)
+            place = int(np.searchsorted(nodes, misfit.node, side="right")) - 1
+            self._refuse(first + place, examples[place], misfit.error, notes, values=True)
         hashes = None
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
@@ -228,20 +229,13 @@ class ExampleStreams:
         )
         return wirings, hashes
 
-    def _refuse_index(
-        self, misfit: Misfit, nodes: HostArray, examples: Sequence[object], first: int, notes: ReadNotes
+    def _refuse(
+        self, number: int, example: object, error: Exception, notes: ReadNotes, *, values: bool = False
     ) -> None:
-        """Refuses an example for an index out of range, unless it is refused already.
-
-        ``nodes`` says where each example's nodes start.
-        """
-        place = int(np.searchsorted(nodes, misfit.node, side="right")) - 1
-        number = first + place
-        if notes.refused and number in notes.refused:
-            return
-        replay = notes.replays.get(number)
-        error = misfit.error
-        notes.refuse(number, self._refusal(examples[place], number, replay, str(error), error, values=True))
+        """Refuses an example that has been walked over, unless it is refused already."""
+        if not notes.refused or number not in notes.refused:
+            replay = notes.replays.get(number)
+            notes.refuse(number, self._refusal(example, number, replay, str(error), error, values=values))
 
     def _refuse_leaves(
         self,
@@ -257,10 +251,7 @@ class ExampleStreams:
             try:
                 convert_many(leaves[start:stop], leaf)
             except LeafError as error:
-                number = first + place
-                if not notes.refused or number not in notes.refused:
-                    replay = notes.replays.get(number)
-                    notes.refuse(number, self._refusal(examples[place], number, replay, str(error), error))
+                self._refuse(first + place, examples[place], error, notes)
                 leaves[start:stop] = [np.zeros(leaf.shape, leaf.dtype)] * (stop - start)
 
 

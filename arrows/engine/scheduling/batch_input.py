@@ -28,7 +28,7 @@ from arrows.engine.reading import (
     read_by_processes,
 )
 from arrows.engine.scheduling.batching import AtOnce, ByNodes
-from arrows.engine.scheduling.example_sources import StreamedAgain, as_examples, as_stream
+from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
 from arrows.engine.values import IteratorReplay
@@ -216,17 +216,10 @@ class BatchReader:
             wirings = examples.prepared.wirings.select(examples.indices)
             return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
         if cache is not None:
-            stream = as_stream(examples, purpose)
+            source = partial(as_stream, examples, purpose)
             in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
-            source = StreamedAgain(examples, purpose) if in_memory else stream
-            kept = SetCache(
-                path=cache,
-                data=data,
-                fingerprint=self.fingerprint,
-                plan=self.reader.plan,
-                max_nodes=self.reader.max_nodes,
-            )
             count = len(examples) if isinstance(examples, Sized) else None
+            kept = SetCache(cache, data, self.fingerprint, self.reader.plan, self.reader.max_nodes)
             with naming_places(examples), self.reader.hinting(examples):
                 prepared = kept.prepared(source, read, listed=in_memory, count=count)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from arrows.typesys import ArrowTypeError
@@ -55,22 +54,6 @@ def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
     if not listed and hasattr(examples, "__len__"):
         return (examples[number] for number in range(len(examples)))
     return iter(examples)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedAgain:
-    """Examples that can be gone over again and again; arguments are those of `as_stream`.
-
-    >>> twice = StreamedAgain([1, 2], "run a model")
-    >>> sum(twice) + sum(twice)
-    6
-    """
-
-    examples: object
-    purpose: str
-
-    def __iter__(self) -> Iterator[Any]:
-        return as_stream(self.examples, self.purpose)
 
 
 def table_rows(table: Any) -> Iterator[Any] | None:

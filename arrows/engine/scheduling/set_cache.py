@@ -45,7 +45,7 @@ class SetCache:
 
     def prepared(
         self,
-        examples: Iterable[object],
+        examples: Callable[[], Iterable[object]],
         read: Callable[[Iterable[object]], Iterator[Chunk]],
         *,
         listed: bool,
@@ -54,7 +54,7 @@ class SetCache:
         """The set of the file, which is made if it is not there.
 
         Args:
-            examples: the examples.
+            examples: gives the examples, more than once if they are in memory.
             read: reads them.
             listed: whether they are in memory, so that looking at their content costs little.
             count: how many there are; None: nobody knows.
@@ -70,7 +70,7 @@ class SetCache:
         data = self._data(examples, listed)
         now = self.fingerprint()
         if not self.path.exists():
-            now = self._write(data, read(examples), now)
+            now = self._write(data, read(examples()), now)
         return self._map(data, count, now)
 
     def _map(self, data: str, count: int | None, now: Fingerprint) -> Prepared:
@@ -117,7 +117,7 @@ class SetCache:
             writer.finish({**texts, "fingerprint": json.dumps(asdict(after))})
         return after
 
-    def _data(self, examples: Iterable[object], listed: bool) -> str:
+    def _data(self, examples: Callable[[], Iterable[object]], listed: bool) -> str:
         """Says which examples they are."""
         if self.data is not None:
             return f"named {self.data}"
@@ -125,7 +125,7 @@ class SetCache:
             raise self._unnamed("to look at their content would be to read them all")
         content = hashlib.sha256()
         try:
-            for example in examples:
+            for example in examples():
                 content.update(digest("the example", example).encode("ascii"))
         except Unhashable as refused:
             raise self._unnamed(f"{refused.path} {refused.reason}") from refused
