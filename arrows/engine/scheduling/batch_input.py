@@ -27,7 +27,7 @@ from arrows.engine.reading import (
     read_by_executor,
     read_by_processes,
 )
-from arrows.engine.scheduling.batching import AtOnce, ByNodes
+from arrows.engine.scheduling.batching import AtOnce, batch_stops
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
@@ -82,12 +82,8 @@ class BatchInput:
 
     def parts(self, most: AtOnce) -> Iterator[tuple[int, WiredBatch]]:
         """Yields what runs at once, at most so much, with the number of its first example."""
-        count = len(self.wired)
-        if isinstance(most, ByNodes):
-            stops = most.stops(lengths_of(self.wired.wirings.node_offsets)[self.wired.indices]).tolist()
-        else:
-            size = max(count, 1) if most is None else most
-            stops = [*range(size, count, size), count]
+        nodes = lengths_of(self.wired.wirings.node_offsets)[self.wired.indices]
+        stops = [] if most is None else batch_stops(most, nodes).tolist()
         if len(stops) <= 1:
             yield 0, self.wired
             return

@@ -66,58 +66,14 @@ class ByNodes:
     Raises:
         ArrowTypeError, ArrowValueError: that is no positive whole number.
 
-    >>> ByNodes(10).stops(np.array([4, 4, 4, 20, 1])).tolist()
-    [2, 3, 4, 5]
+    >>> ByNodes(20_000)
+    ByNodes(nodes=20000)
     """
 
     nodes: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", _positive("ByNodes: nodes", self.nodes))
-
-    def epoch(self, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
-        """The batches of an epoch in random order.
-
-        Args:
-            nodes: how many each example has, ``[examples]``.
-            random: draws the order.
-        """
-        order = random.permutation(len(nodes))
-        return EpochBatches(order, self.stops(nodes[order]))
-
-    def stops(self, nodes: HostArray) -> HostArray:
-        """Where batches end, of examples in this order."""
-        ends = np.cumsum(nodes)
-        stops: list[int] = []
-        start = 0
-        while start < len(nodes):
-            before = int(ends[start - 1]) if start else 0
-            start = max(int(np.searchsorted(ends, before + self.nodes, side="right")), start + 1)
-            stops.append(start)
-        return np.array(stops, np.intp)
-
-    def pools(self, nodes: HostArray, pool: int) -> HostArray:
-        """Where pools of so many batches end."""
-        return ByNodes(self.nodes * pool).stops(nodes)
-
-
-@dataclass(frozen=True, slots=True)
-class _ByCount:
-    """Batches of so many examples."""
-
-    examples: int
-
-    def epoch(self, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
-        order = random.permutation(len(nodes))
-        return EpochBatches(order, self.stops(order))
-
-    def stops(self, nodes: HostArray) -> HostArray:
-        count = len(nodes)
-        stops: HostArray = np.arange(self.examples, count + self.examples, self.examples, dtype=np.intp)
-        return np.minimum(stops, count)
-
-    def pools(self, nodes: HostArray, pool: int) -> HostArray:
-        return _ByCount(self.examples * pool).stops(nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +91,8 @@ class Bucketed:
     Raises:
         ArrowTypeError, ArrowValueError: arguments that cannot be.
 
-    >>> epoch = Bucketed(2).epoch(np.array([5, 1, 9, 1, 5, 9]), np.random.default_rng(0))
-    >>> epoch.order.reshape(3, 2).tolist()
-    [[3, 1], [4, 0], [2, 5]]
+    >>> Bucketed(ByNodes(20_000))
+    Bucketed(batch_size=ByNodes(nodes=20000), pool=100)
     """
 
     batch_size: int | ByNodes
@@ -150,26 +105,47 @@ class Bucketed:
             )
         object.__setattr__(self, "pool", _positive("Bucketed: pool", self.pool))
 
-    def epoch(self, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
-        """The batches of an epoch; arguments as those of `ByNodes.epoch`."""
-        rule = self.batch_size if isinstance(self.batch_size, ByNodes) else _ByCount(self.batch_size)
-        order = random.permutation(len(nodes))
-        batches: list[HostArray] = []
-        start = 0
-        for stop in rule.pools(nodes[order], self.pool).tolist():
-            pool = order[start:stop]
-            pool = pool[np.argsort(nodes[pool], kind="stable")]
-            batches += np.split(pool, rule.stops(nodes[pool])[:-1])
-            start = stop
-        if not batches:
-            return EpochBatches(order, np.zeros(0, np.intp))
-        batches = [batches[number] for number in random.permutation(len(batches))]
-        return EpochBatches(np.concatenate(batches), np.cumsum([len(batch) for batch in batches]))
-
 
 BatchSize: TypeAlias = int | ByNodes | Bucketed
 AtOnce: TypeAlias = int | ByNodes | None
 """How much of a batch runs at a time: so many examples, as many as have so many nodes, or all."""
+
+
+def batch_stops(size: int | ByNodes, nodes: HostArray, batches: int = 1) -> HostArray:
+    """Where batches end, or pools of so many batches, of examples that have so many nodes, in this order.
+
+    >>> sizes = np.array([4, 4, 4, 20, 1])
+    >>> batch_stops(ByNodes(10), sizes).tolist(), batch_stops(2, sizes).tolist()
+    ([2, 3, 4, 5], [2, 4, 5])
+    """
+    if not isinstance(size, ByNodes):
+        count = len(nodes)
+        step = min(size * batches, max(count, 1))
+        return np.minimum(np.arange(step, count + step, step, dtype=np.intp), count)
+    ends = np.cumsum(nodes)
+    stops: list[int] = []
+    start = 0
+    while start < len(nodes):
+        before = int(ends[start - 1]) if start else 0
+        start = max(int(np.searchsorted(ends, before + size.nodes * batches, side="right")), start + 1)
+        stops.append(start)
+    return np.array(stops, np.intp)
+
+
+def _in_random_order(rule: BatchSize, nodes: HostArray, random: np.random.Generator) -> EpochBatches:
+    order = random.permutation(len(nodes))
+    if not isinstance(rule, Bucketed):
+        return EpochBatches(order, batch_stops(rule, nodes[order]))
+    batches: list[HostArray] = []
+    start = 0
+    for stop in batch_stops(rule.batch_size, nodes[order], rule.pool).tolist():
+        pool = order[start:stop]
+        pool = pool[np.argsort(nodes[pool], kind="stable")]
+        batches += np.split(pool, batch_stops(rule.batch_size, nodes[pool])[:-1])
+        start = stop
+    batches = [batches[number] for number in random.permutation(len(batches))]
+    stops = np.cumsum([len(batch) for batch in batches], dtype=np.intp)
+    return EpochBatches(np.concatenate([order[:0], *batches]), stops)
 
 
 def at_once_of(batch_size: BatchSize) -> int | ByNodes:
@@ -248,14 +224,13 @@ def epoch_batches(
                 "program on the fly shows it only as it runs); batch_size=64 takes so many examples"
             )
         nodes = known
-    first, *others = [_ByCount(size) if isinstance(size, int) else size for size in sizes]
-    epoch = first.epoch(nodes, random)
-    for (_, position), size in zip(before, others, strict=True):
+    epoch = _in_random_order(sizes[0], nodes, random)
+    for (_, position), size in zip(before, sizes[1:], strict=True):
         left = nodes[epoch.order[position:]]
         if isinstance(size, Bucketed):
-            rest = size.epoch(left, np.random.default_rng((*seed, position)))
+            rest = _in_random_order(size, left, np.random.default_rng((*seed, position)))
         else:
-            rest = EpochBatches(np.arange(len(left)), size.stops(left))
+            rest = EpochBatches(np.arange(len(left)), batch_stops(size, left))
         epoch = epoch.changed(position, rest)
     return epoch
 
