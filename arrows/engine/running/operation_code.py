@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
-from arrows.engine.program.emitters.row_matrix import table_index
+from arrows.engine.program.emitters.products import table_index
 from arrows.engine.program.instructions import (
     Accumulate,
     LoadKeys,

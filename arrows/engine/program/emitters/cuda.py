@@ -16,8 +16,7 @@ from arrows.engine.program.emitters.arrays import Frame
 from arrows.engine.program.emitters.c import CKernel, c_kernel
 from arrows.engine.program.emitters.launches import RegionLaunches
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
-from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
-from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix, table_index
+from arrows.engine.program.emitters.products import step_product, summed_product, table_index, vectors
 from arrows.engine.program.emitters.values import suffix
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -57,7 +56,6 @@ class _LaunchWriter(RegionWriter):
     ) -> None:
         super().__init__(program, region, device.xp, tick, jit=False)
         self._in_c: list[CKernel] = []
-        self._once = program.once_numbers
         self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
         self.values.bound("launches", "bind_launches(arrays)")
 
@@ -69,11 +67,11 @@ class _LaunchWriter(RegionWriter):
     def _write(self, instruction: Instruction) -> None:
         match instruction:
             case Gather(var):
-                if var in self.program.memory:
-                    self._launch(instruction, f"gather({self.gathers[var]}, ")
+                if var in self.program.memory:  # where the rows do not lie together already
+                    self._kernel(instruction, f"arrays.gathers[{self.gathers[var]}].first is not None")
             case Pull(var, number):
                 if self.program.memory.get(var) == Place("gradient", number):
-                    self._launch(instruction, f"pull({number}, ")
+                    self._kernel(instruction, f"{number} in arrays.places")
             case Equation() if is_view(instruction):
                 if instruction.result.rows == INVARIANT:
                     self._view(instruction)  # of a sum over rows
@@ -81,11 +79,19 @@ class _LaunchWriter(RegionWriter):
             case LoadKeys():
                 pass
             case Equation() if is_product(instruction):
-                if not self._product(instruction):
+                product = step_product(self.program, instruction)
+                if product is None:
                     self._by_arrays(instruction)
+                else:
+                    self._launch(f"product({self._constant(product)})")
             case SumRows():
-                if not self._sum_in_product(instruction):
+                factors = summed_product(self.program, instruction)
+                if factors is None:
                     self._by_arrays(instruction)
+                else:
+                    operands = f"*{self._constant(factors)}, {instruction.result.type.shape}"
+                    code = f"launches.sum({operands}, {self._targets(instruction)})"
+                    self.values.assign(instruction.result, code)
             case Accumulate():
                 self.values.name(instruction.operand)
             case Store(number, var) if self.program.memory.get(var) == Place("result", number):
@@ -93,7 +99,7 @@ class _LaunchWriter(RegionWriter):
             case Scatter(_, var) if self._waits_there(instruction, var):
                 pass
             case _:
-                if not self._launch(instruction, "kernel("):
+                if not self._kernel(instruction):
                     self._by_arrays(instruction)
         if self.tick is not None:
             self.values.bound("synchronize", "arrays.device.synchronize")
@@ -104,45 +110,22 @@ class _LaunchWriter(RegionWriter):
 
     # ------------------------------------------------------------------------------------------ launches
 
-    def _launch(self, instruction: Instruction, how: str) -> bool:
-        """Writes a launch of a kernel for each step; returns whether there is a kernel."""
+    def _kernel(self, instruction: Instruction, needed: str = "True") -> bool:
+        """Writes a launch of a kernel for each step; returns whether there is a kernel.
+
+        Args:
+            instruction: what it does.
+            needed: code for whether a batch needs it.
+        """
         kernel = c_kernel(self.program, instruction)
-        if kernel is None:
-            return False
-        name = f"launch{len(self._in_c)}"
-        self.kernels.namespace[f"c_{name}"] = kernel
-        self._in_c.append(kernel)
-        self.values.bound(name, f"launches.{how}c_{name})")
-        self.body.append(f"{name}({self._step})")
-        return True
+        if kernel is not None:
+            self._in_c.append(kernel)
+            self._launch(f"kernel({self._constant(kernel)}, {needed})")
+        return kernel is not None
 
-    @property
-    def _step(self) -> str:
-        return "0" if self.whole else "j"
-
-    def _product(self, equation: Equation) -> bool:
-        """Writes a product of rows and a matrix without rows; returns whether it is one."""
-        product = step_product(self.program, equation)
-        if product is None:
-            return False
-        name = f"product{len(self.kernels.namespace)}"
-        self.kernels.namespace[f"c_{name}"] = product
-        self.values.bound(name, f"launches.product(c_{name})")
-        self.body.append(f"{name}({self._step})")
-        return True
-
-    def _sum_in_product(self, instruction: SumRows) -> bool:
-        """Writes a sum over all rows as a matrix product, if it is one; returns whether it is."""
-        var, out = instruction.result, self._targets(instruction)
-        if (rows := summed_rows(self.program, instruction)) is not None:
-            name = self._constant(rows)
-            self.values.assign(var, f"launches.sum_rows({name}, {var.type.shape}, {out})")
-            return True
-        if (factors := summed_outer(self.program, instruction)) is not None:
-            a, b = map(self._constant, factors)
-            self.values.assign(var, f"launches.sum_outer({a}, {b}, {out})")
-            return True
-        return False
+    def _launch(self, planned: str) -> None:
+        name = self.values.bound(f"launch{len(self.values.batch)}", f"launches.{planned}")
+        self.body.append(f"{name}({'0' if self.whole else 'j'})")
 
     def _targets(self, instruction: SumRows) -> str:
         """Code for the ranges that a sum is written to, and may be added to; each an array or None."""
@@ -151,21 +134,15 @@ class _LaunchWriter(RegionWriter):
 
     def summed(self, instruction: SumRows, otherwise: str) -> str:
         gather = table_index(self.program, instruction)
-        if gather is None:
+        rows = None if gather is None else vectors(self.program, instruction.reads[0])
+        if rows is None:
             return otherwise
-        x = instruction.reads[0]
-        rows = row_matrix(self.program, x)
-        vectors = None if rows is None else flat(rows, x.type.size)
-        if vectors is None:
-            return otherwise
-        operands = f"{gather}, {self._constant(vectors)}, {instruction.result.type.shape}"
-        if instruction.sparse:
-            return f"launches.sum_by_row({operands}) or {otherwise}"
-        return f"launches.add_by_row({operands}, {self._targets(instruction)}, lambda: {otherwise})"
+        operands = f"{gather}, {self._constant(rows)}, {instruction.result.type.shape}, {instruction.sparse}"
+        return f"launches.sum_by_row({operands}, {self._targets(instruction)}, lambda: {otherwise})"
 
-    def _constant(self, rows: RowMatrix) -> str:
-        name = f"rows{len(self.kernels.namespace)}"
-        self.kernels.namespace[name] = rows
+    def _constant(self, value: object) -> str:
+        name = f"planned{len(self.kernels.namespace)}"
+        self.kernels.namespace[name] = value
         return name
 
     # ---------------------------------------------------------------------------- calls of the array module

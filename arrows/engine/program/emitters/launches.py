@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 from arrows.engine.device import Launch, ProductLayout
-from arrows.engine.program.emitters.arrays import DistinctIndices, Frame
+from arrows.engine.program.emitters.arrays import Frame
 from arrows.engine.program.emitters.c import CKernel, segment_sum_kernel
 from arrows.engine.program.emitters.columns import RegionColumns, WordColumn
-from arrows.engine.program.emitters.products import StepProduct
-from arrows.engine.program.emitters.row_matrix import RowMatrix
+from arrows.engine.program.emitters.products import RowMatrix, StepProduct
 from arrows.engine.program.program import Program
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array
@@ -28,23 +27,15 @@ class RegionLaunches:
 
     def __init__(self, program: Program, region: str, precision: str, arrays: Frame) -> None:
         self._precision = precision
-        self._program, self._arrays, self._device = program, arrays, arrays.device
+        self._arrays, self._device = arrays, arrays.device
         self._columns = RegionColumns(program, region, arrays)
 
-    def kernel(self, kernel: CKernel) -> Launch:
-        """The launches of a kernel, one for each step."""
+    def kernel(self, kernel: CKernel, needed: bool = True) -> Launch:
+        """The launches of a kernel, one for each step; none if it is not needed in this batch."""
+        if not needed:
+            return _nothing
         words = self._columns.words([self._columns.column(argument) for argument in kernel.arguments])
         return self._device.compile([kernel.source])[kernel.source.name].bind(words)
-
-    def gather(self, number: int, kernel: CKernel) -> Launch:
-        """The launches that copy gathered rows together, which are none if the rows lie so already."""
-        if self._arrays.gathers[number].first is None:
-            return _nothing
-        return self.kernel(kernel)
-
-    def pull(self, number: int, kernel: CKernel) -> Launch:
-        """The launches that add to gradients what readers have left, which are none if nobody has."""
-        return self.kernel(kernel) if number in self._arrays.places else _nothing
 
     def product(self, product: StepProduct) -> Launch:
         """The launches of a matrix product, one for each step."""
@@ -67,140 +58,116 @@ class RegionLaunches:
             b_transposed=transposed,
             precision=self._precision,
         )
-        words = self._columns.words(
-            [
-                self._columns.lengths(rows.level, rows.height),
-                WordColumn(matrix.shape[1]),
-                WordColumn(matrix.shape[0]),
-                self._columns.first(rows),
-                WordColumn(self._device.address(matrix)),
-                self._columns.first(result),
-            ]
-        )
-        return partial(_launch, self._device.products(layout, words), (matrix,))
+        columns, (height, width) = self._columns, matrix.shape
+        size = [columns.lengths(rows.level, rows.height), WordColumn(width), WordColumn(height)]
+        addresses = [columns.first(rows), WordColumn(self._device.address(matrix)), columns.first(result)]
+        launch = self._device.products(layout, columns.words([*size, *addresses]))
+        return partial(_launch, launch, matrix)
 
-    def sum_outer(self, a: RowMatrix, b: RowMatrix, out: Array | None, total: Array | None) -> Array | None:
-        """The sum over all rows of the outer product of two vectors.
+    def sum(
+        self,
+        a: RowMatrix | None,
+        b: RowMatrix,
+        shape: tuple[int, ...],
+        out: Array | None,
+        total: Array | None,
+    ) -> Array | None:
+        """The sum over all rows of the outer product of two vectors, or of a vector.
 
         Args:
-            a, b: the vectors.
+            a, b: the vectors; None stands for ones.
+            shape: of the sum.
             out: where it is written; None: to a new array.
             total: where it may be added instead, without a launch for that; None is returned then.
         """
-        shape = a.width, b.width
-        adds = total is not None and _row_stride(total) is not None
-        array = total if adds else out
-        stride = None if array is None else _row_stride(array)
-        if array is None or stride is None:
-            array, stride = self._device.empty(shape, a.dtype), shape[1]
+        columns, address = self._columns, self._device.address
+        array, adds = self._target(shape, b.dtype, out, total, _row_stride if a else _contiguous)
+        if a is None:
+            count = int(columns.words([columns.lengths(b.level)])[0, 0])
+            height, a_stride, precision = 1, 1, "float32"
+            first = WordColumn(address(self._arrays.ones(count, b.dtype)))
+        else:
+            height, a_stride, precision, first = a.width, a.stride, self._precision, columns.first(a)
         layout = ProductLayout(
-            dtype=a.dtype,
-            a_stride=a.stride,
+            dtype=b.dtype,
+            a_stride=a_stride,
             b_stride=b.stride,
-            c_stride=stride,
+            c_stride=b.width if a is None else _row_stride(array) or 1,
             a_transposed=True,
             accumulate=adds,
-            precision=self._precision,
+            precision=precision,
         )
-        self._one_product(layout, *shape, self._columns.first(a), self._columns.first(b), a.level, array)
+        size = [WordColumn(height), WordColumn(b.width), columns.lengths(b.level)]
+        words = columns.words([*size, first, columns.first(b), WordColumn(address(array))])
+        self._device.products(layout, words)(0)
         return None if adds else array
 
-    def sum_rows(
-        self, rows: RowMatrix, shape: tuple[int, ...], out: Array | None, total: Array | None
-    ) -> Array | None:
-        """The sum of a value over all rows; ``out`` and ``total`` as in `sum_outer`."""
-        adds = total is not None and total.flags.c_contiguous
-        array = total if adds else out
-        if array is None or not array.flags.c_contiguous:
-            array = self._device.empty(shape, rows.dtype)
-        count = int(self._columns.words([self._columns.lengths(rows.level)])[0, 0])
-        ones = self._arrays.ones(count, rows.dtype)
-        layout = ProductLayout(
-            dtype=rows.dtype,
-            a_stride=max(count, 1),
-            b_stride=rows.stride,
-            c_stride=rows.width,
-            accumulate=adds,
-        )
-        self._one_product(
-            layout,
-            1,
-            rows.width,
-            WordColumn(self._device.address(ones)),
-            self._columns.first(rows),
-            rows.level,
-            array,
-        )
-        return None if adds else array
-
-    def sum_by_row(self, gather: int, rows: RowMatrix, shape: tuple[int, ...]) -> RowSparse | None:
-        """The sum over all rows of vectors that go to rows of a table; None if the host does not know where.
+    def sum_by_row(
+        self,
+        gather: int,
+        rows: RowMatrix,
+        shape: tuple[int, ...],
+        sparse: bool,
+        out: Array | None,
+        total: Array | None,
+        otherwise: Callable[[], Array | RowSparse],
+    ) -> Array | RowSparse | None:
+        """The sum over all rows of vectors that go to rows of a table.
 
         Args:
             gather: the number of the gather that reads the rows of the table.
             rows: the vectors.
             shape: of the table.
+            sparse: whether it is row-sparse; else a whole array.
+            out, total: as in `sum`.
+            otherwise: sums if the host does not know where the vectors go.
         """
         indices = self._arrays.gathers[gather].indices
         if indices is None:
-            return None
-        sums = self._device.empty((len(indices.rows.host), *shape[1:]), rows.dtype)
-        self._sum_segments(indices, rows, sums, adds=False)
-        return RowSparse(indices.rows.array, sums, shape, distinct=True)
-
-    def add_by_row(
-        self,
-        gather: int,
-        rows: RowMatrix,
-        shape: tuple[int, ...],
-        out: Array | None,
-        total: Array | None,
-        otherwise: Callable[[], Array],
-    ) -> Array | None:
-        """The same as a whole array, ``otherwise`` if the host does not know; ``out``: see `sum_outer`."""
-        indices = self._arrays.gathers[gather].indices
-        if indices is None:
             return otherwise()
-        adds = total is not None and total.flags.c_contiguous
-        array = total if adds else out
-        if array is None or not array.flags.c_contiguous:
-            array = self._device.empty(shape, rows.dtype)
-        if not adds:
-            array[...] = 0
-        self._sum_segments(indices, rows, array, adds=True)
-        return None if adds else array
-
-    def _sum_segments(self, indices: DistinctIndices, rows: RowMatrix, target: Array, *, adds: bool) -> None:
-        """Sums the vectors of each row of a table."""
-        address = self._device.address
-        kernel = segment_sum_kernel(rows.width, rows.dtype, adds=adds)
+        count, address = len(indices.rows.host), self._device.address
+        if sparse:
+            array, adds = self._device.empty((count, *shape[1:]), rows.dtype), False
+        else:
+            array, adds = self._target(shape, rows.dtype, out, total, _contiguous)
+            if not adds:
+                array[...] = 0
         words = self._columns.words(
             [
-                WordColumn(len(indices.rows.host)),
-                WordColumn(address(target)),
+                WordColumn(count),
+                WordColumn(address(array)),
                 WordColumn(indices.rows.address),
                 self._columns.first(rows),
                 WordColumn(rows.stride),
                 WordColumn(indices.order.address),
                 WordColumn(indices.starts.address),
-                WordColumn(target.shape[0]),
+                WordColumn(array.shape[0]),
             ]
         )
+        kernel = segment_sum_kernel(rows.width, rows.dtype, adds=not sparse)
         self._device.compile([kernel])[kernel.name].bind(words)(0)
+        if sparse:
+            return RowSparse(indices.rows.array, array, shape, distinct=True)
+        return None if adds else array
 
-    def _one_product(
+    def _target(
         self,
-        layout: ProductLayout,
-        height: int,
-        width: int,
-        a: WordColumn,
-        b: WordColumn,
-        level: int,
-        out: Array,
-    ) -> None:
-        size = [WordColumn(height), WordColumn(width), self._columns.lengths(level)]
-        words = self._columns.words([*size, a, b, WordColumn(self._device.address(out))])
-        self._device.products(layout, words)(0)
+        shape: tuple[int, ...],
+        dtype: str,
+        out: Array | None,
+        total: Array | None,
+        fits: Callable[[Array], object],
+    ) -> tuple[Array, bool]:
+        """Where a sum is written, and whether it is added to what is there."""
+        if total is not None and fits(total):
+            return total, True
+        if out is not None and fits(out):
+            return out, False
+        return self._device.empty(shape, dtype), False
+
+
+def _contiguous(array: Array) -> bool:
+    return array.flags.c_contiguous
 
 
 def _row_stride(matrix: Array) -> int | None:
@@ -212,8 +179,8 @@ def _row_stride(matrix: Array) -> int | None:
     return None
 
 
-def _launch(launch: Launch, kept: tuple[Array, ...], number: int) -> None:
-    """Starts a launch; keeps the arrays alive that it reads."""
+def _launch(launch: Launch, kept: Array, number: int) -> None:
+    """Starts a launch; keeps the array alive that it reads."""
     launch(number)
 
 

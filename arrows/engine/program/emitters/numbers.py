@@ -127,7 +127,9 @@ class NumberWriter:
         there = scope.find(key)
         if there is None:
             equation = self.inside.get(var)
-            if var in self.formulas:
+            if var in self.local:
+                there = f"{self.local[var]}[{at}]"
+            elif var in self.formulas:
                 there = self.formulas[var](scope, at)
             elif equation is None:
                 there = self.load(scope, var, row, at)
@@ -146,8 +148,6 @@ class NumberWriter:
 
     def load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
-        if var in self.local:
-            return f"{self.local[var]}[{at}]"
         raise NotInC(f"%{var.id} of {var.type.size} numbers lies nowhere")
 
     def named(self, scope: CodeBlock, var: Var, value: str) -> str:

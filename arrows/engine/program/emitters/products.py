@@ -1,13 +1,84 @@
-"""Which instructions are launches, and which of these are matrix products, of which matrices."""
+"""Matrix products on addresses: which instructions are products, of which matrices in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from arrows.engine.program.emitters.row_matrix import RowMatrix, flat, row_matrix
-from arrows.engine.program.instructions import SumRows
+from arrows.engine.program.emitters.arguments import Argument
+from arrows.engine.program.instructions import SumRows, attribute, is_view
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMatrix:
+    """Rows of vectors, or of matrices one below another.
+
+    Attributes:
+        argument: where the step's rows lie.
+        offset: how many numbers before the first.
+        stride: how many numbers from one row of the matrix to the next.
+        height: how many rows of the matrix each row of the value has.
+        width: how many columns.
+        level: what counts the rows.
+        dtype: the element type, floating.
+    """
+
+    argument: Argument
+    offset: int
+    stride: int
+    height: int
+    width: int
+    level: int
+    dtype: str
+
+    def shaped(self, height: int, width: int) -> RowMatrix:
+        """The same numbers, which lie together, as matrices of another height."""
+        return replace(self, height=height, width=width, stride=width)
+
+
+def row_matrix(program: Program, var: Var) -> RowMatrix | None:
+    """The rows of a value as a matrix; None where they do not lie as one.
+
+    Args:
+        program: with memory, for kernels.
+        var: of numbers, vectors or matrices.
+    """
+    shape, size = var.type.shape, var.type.size
+    if var.rows == INVARIANT or var.type.dtype not in ("float32", "float64") or size == 0:
+        return None
+    width = shape[-1] if shape else 1
+    if var in program.memory:
+        return RowMatrix(
+            argument=Argument("rows", var),
+            offset=0,
+            stride=width,
+            height=size // width,
+            width=width,
+            level=var.rows,
+            dtype=var.type.dtype,
+        )
+    view = next((each for _, each in program if is_view(each) and each.result == var), None)
+    rows = None if view is None else row_matrix(program, view.operands[0])
+    if view is None or rows is None:
+        return None
+    if view.primitive.name == "reshape" and rows.stride == rows.width:
+        return rows.shaped(size // width, width)
+    if view.primitive.name == "reshape" and rows.width == size and len(shape) <= 1:
+        return rows  # a vector that is part of a longer one
+    if view.primitive.name == "index" and view.operands[0].type.ndim == 1:
+        (key,) = attribute(view, "key")
+        if isinstance(key, tuple) and key[2] == 1:
+            return replace(rows, offset=rows.offset + key[0], width=size)
+    return None
+
+
+def vectors(program: Program, var: Var) -> RowMatrix | None:
+    """The rows of a value of any shape as vectors of all their numbers, if these lie together."""
+    rows = row_matrix(program, var)
+    if rows is None or rows.height == 1:
+        return rows
+    return rows.shaped(1, var.type.size) if rows.stride == rows.width else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +105,28 @@ def step_product(program: Program, equation: Equation) -> StepProduct | None:
     transposed = a.rows == INVARIANT
     rows_var, matrix = (b, a) if transposed else (a, b)
     rows, result = row_matrix(program, rows_var), row_matrix(program, equation.result)
-    number = program.once_numbers.get(matrix)
+    number, shape = program.once_numbers.get(matrix), matrix.type.shape
     if rows is None or result is None or number is None:
         return None
-    if transposed and (len(rows_var.type.shape) != 1 or len(matrix.type.shape) not in (1, 2)):
+    if transposed and (rows_var.type.ndim != 1 or len(shape) > 2):
         return None
-    columns = 1 if len(matrix.type.shape) == 1 else matrix.type.shape[0 if transposed else 1]
-    if (result.height, result.width) != (rows.height, columns):
-        result = _as_matrix(result, rows.height, columns)
-        if result is None:
-            return None
-    if len(matrix.type.shape) == 1:
-        transposed = False  # a vector is a matrix of one column on either side
-    return StepProduct(rows=rows, matrix=number, transposed=transposed, result=result)
+    columns = 1 if len(shape) == 1 else shape[0 if transposed else 1]
+    return StepProduct(
+        rows=rows,
+        matrix=number,
+        transposed=transposed and len(shape) > 1,  # a vector is a matrix of one column on either side
+        result=result.shaped(rows.height, columns),
+    )
 
 
-def summed_outer(program: Program, instruction: SumRows) -> tuple[RowMatrix, RowMatrix] | None:
-    """The two matrices of a sum of outer products over all rows; None if it is none."""
+def summed_product(program: Program, instruction: SumRows) -> tuple[RowMatrix | None, RowMatrix] | None:
+    """The factors of a sum of outer products over all rows, of vectors; None if it is none.
+
+    The first factor of the sum of a value is None, which stands for ones.
+    """
+    if isinstance(instruction.summed, Var):
+        rows = vectors(program, instruction.summed)
+        return None if rows is None else (None, rows)
     if not instruction.is_of("outer"):
         return None
     a, b = (row_matrix(program, operand) for operand in instruction.reads)
@@ -59,18 +135,12 @@ def summed_outer(program: Program, instruction: SumRows) -> tuple[RowMatrix, Row
     return a, b
 
 
-def summed_rows(program: Program, instruction: SumRows) -> RowMatrix | None:
-    """The matrix of a sum of a value over all rows; None if it is none."""
-    if not isinstance(instruction.summed, Var):
+def table_index(program: Program, instruction: SumRows) -> int | None:
+    """The number of the gather that reads the rows of a table to which a sum goes, if one does."""
+    if not instruction.is_of("scatter_row"):
         return None
-    rows = row_matrix(program, instruction.summed)
-    return None if rows is None else flat(rows, instruction.summed.type.size)
-
-
-def _as_matrix(rows: RowMatrix, height: int, width: int) -> RowMatrix | None:
-    """Rows that lie together, as matrices of another height."""
-    if rows.height * rows.width != height * width:
+    x, index = instruction.reads
+    if x.rows != index.rows or index.type.shape != () or instruction.result.type.shape[1:] != x.type.shape:
         return None
-    if rows.height == 1 == width or rows.stride == rows.width:
-        return replace(rows, height=height, width=width, stride=width)
-    return None
+    number = program.gather_numbers.get(index)
+    return None if number is None or len(program.gathers[number][1].operands) > 1 else number

@@ -107,8 +107,8 @@ def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
         for number, (name, scatter) in enumerate(program.scatters):
             if computed.get(scatter.operand) == name:
                 memory.setdefault(scatter.operand, Place("scatter", number))
-        memory |= _parts_of_joins(program, memory)
-        if not program.kernels:
+        if not program.kernels:  # whose maps write joins themselves
+            memory |= _parts_of_joins(program, memory)
             memory |= _beneath(program, memory)
     return memory
 

@@ -23,7 +23,7 @@ from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program import Program
 from arrows.engine.program.emitters.c import c_kernel
 from arrows.engine.program.emitters.c.reductions import WARP
-from arrows.engine.program.emitters.products import step_product, summed_outer, summed_rows
+from arrows.engine.program.emitters.products import step_product, summed_product
 from arrows.engine.program.instructions import (
     Accumulate,
     Instruction,
@@ -147,7 +147,7 @@ def is_launched(program: Program, instruction: Instruction) -> bool:
         case Equation() if is_product(instruction):
             return step_product(program, instruction) is not None
         case SumRows():
-            return (summed_rows(program, instruction) or summed_outer(program, instruction)) is not None
+            return summed_product(program, instruction) is not None
     return c_kernel(program, instruction) is not None
 
 

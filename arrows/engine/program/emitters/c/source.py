@@ -178,11 +178,9 @@ def _write(writer: KernelWriter, scope: CodeBlock, var: Var, row: str, at: RowPl
     """Writes a number to the memory of a value."""
     if var not in writer.program.memory:
         raise NotInC(f"%{var.id} has no memory")
-    root, at = writer.root(var, at)
-    type = c_type(root)
-    rows = writer.word(Argument("rows", root), f"const {type}*")
-    target = f"(({type}*){rows})[{place(row, root.type.size, at)}]"
-    scope.lines.append(f"{target} = {value};")
+    type = c_type(var)
+    rows = writer.word(Argument("rows", var), f"const {type}*")
+    scope.lines.append(f"(({type}*){rows})[{place(row, var.type.size, at)}] = {value};")
 
 
 def _kernel(writer: KernelWriter, rows: str, blocks: Iterable[tuple[int, CodeBlock]]) -> CKernel:

@@ -11,12 +11,10 @@ from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter
 from arrows.engine.program.emitters.places import (
     RowPlace,
     column,
-    join,
     place,
-    split,
 )
 from arrows.engine.program.instructions import Gather, LoadKeys, Pull, is_view
-from arrows.engine.program.program import Program, RangeOf
+from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
 
 OF_SEQUENCES = COLLAPSING | {"segment_broadcast", "segment_position"}
@@ -74,12 +72,10 @@ class KernelWriter(NumberWriter):
 
     def load(self, scope: CodeBlock, var: Var, row: str, at: RowPlace) -> str:
         """A number of a value that is made elsewhere."""
-        if var in self.local:
-            return super().load(scope, var, row, at)
         if var.rows == INVARIANT:
             return f"{self.rows(Argument('once', var), var.type.dtype)}[{at}]"
         if var in self.program.memory:
-            return self._in_memory(var, row, at)
+            return f"{self.rows(Argument('rows', var), var.type.dtype)}[{place(row, var.type.size, at)}]"
         match instruction := self.made_by.get(var):
             case Equation() as equation if is_view(equation):
                 return self.compute(scope, equation, row, at)
@@ -90,23 +86,6 @@ class KernelWriter(NumberWriter):
             case LoadKeys():
                 return f"{self.rows(Argument('keys', 0), 'uint64')}[{row}]"
         return super().load(scope, var, row, at)
-
-    def _in_memory(self, var: Var, row: str, at: RowPlace) -> str:
-        root, at = self.root(var, at)
-        rows = self.word(Argument("rows", root), f"const {c_type(root)}*")
-        return f"{rows}[{place(row, root.type.size, at)}]"
-
-    def root(self, var: Var, at: RowPlace) -> tuple[Var, RowPlace]:
-        """The value with memory of its own that a value is a range of, and the place there."""
-        memory = self.program.memory[var]
-        while isinstance(memory, RangeOf):
-            shape, around = var.type.shape, memory.whole.type.shape
-            axis = memory.axis + len(shape)
-            items = split(at, shape)
-            items[axis] = items[axis].moved(memory.start)
-            at, var = join(items, around), memory.whole
-            memory = self.program.memory[var]
-        return var, at
 
     def gathered(self, scope: CodeBlock, gather: Gather, row: str, at: RowPlace) -> str:
         """A number of a gathered row, from the slab."""
