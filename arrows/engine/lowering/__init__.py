@@ -21,7 +21,7 @@ from arrows.engine.lowering.sites import (
     ReadSite,
     Site,
 )
-from arrows.engine.lowering.streams import ObjectTap, Taps, ValueStreams
+from arrows.engine.lowering.streams import Streams, ValueStreams
 
 __all__ = [
     "ApplySite",
@@ -32,12 +32,11 @@ __all__ = [
     "ElementSite",
     "KeyLine",
     "Lowered",
-    "ObjectTap",
     "ObservedFlow",
     "Port",
     "ReadSite",
     "Site",
-    "Taps",
+    "Streams",
     "ValueStreams",
     "compose",
     "lower",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import count
 
 from arrows.combinators import Apply, Constant, Metric, Tap, Transform
 from arrows.engine.lowering.expression_writer import DEEPEST_NESTING, ExpressionWriter, KeyLine
 from arrows.engine.lowering.sites import ApplySite, ElementSite, Port, ReadSite, Site
-from arrows.engine.lowering.streams import ObjectTap, ValueStreams
+from arrows.engine.lowering.streams import ValueStreams
 from arrows.engine.lowering.symbols import (
     VOID,
     ListSymbol,
@@ -72,48 +71,28 @@ def emit_read(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     return TensorSymbol(_node(writer, site, (), ()), writer.sites.place(site, 0))
 
 
-@dataclass(eq=False, slots=True)
-class _Operands:
-    """What an operation reads at one site.
-
-    Attributes:
-        rows: the code of the value ids of one row.
-        ports: the operands of one row that vary.
-        constants: the operands that are always the same constant, as (leaf, constant).
-        sequences: the code of each sequence.
-        columns: for each tensor of a sequence's elements the port, and the code of the list of value ids.
-    """
-
-    rows: list[str] = field(default_factory=list)
-    ports: list[Port] = field(default_factory=list)
-    constants: list[tuple[int, int]] = field(default_factory=list)
-    sequences: list[str] = field(default_factory=list)
-    columns: list[tuple[Port, str]] = field(default_factory=list)
-
-
 def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     """Writes the node of an operation on tensors and sequences of tensors."""
     trace = typed.trace
     assert trace is not None
-    operands = _operands(trace, symbol)
-    lengths = [f"len({code})" for code in operands.sequences]
+    rows, ports, constants, sequences, ids = _operands(trace, symbol)
+    lengths = [f"len({code})" for code in sequences]
     least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
     if least or most is not None:
         limit = "" if most is None else f" <= {most}"
         for length in lengths:
             writer.put(f"if not {least} <= {length}{limit}: raise ValueError")
-    rows = tuple(operands.rows)
-    lists = tuple(writer.assign("l", ids) for _, ids in operands.columns)
+    lists = [writer.assign("l", code) for code in ids]
     site = writer.sites.add(
         ApplySite(
             index=writer.sites.next_index,
             outputs=tuple(var.type for var in trace.results if var.rows < 0),
             typed=typed,
-            ports=(*operands.ports, *(port for port, _ in operands.columns)),
-            constants=tuple(operands.constants),
+            ports=tuple(ports),
+            constants=tuple(constants),
         )
     )
-    first = _node(writer, site, rows, lists)
+    first = _node(writer, site, tuple(rows), tuple(lists))
     if len(rows) == 1:
         writer.put(f"SRC_append({rows[0]})")
     elif rows:
@@ -125,31 +104,43 @@ def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol
     return _results(writer, typed, site, first, lengths)
 
 
-def _operands(trace: Trace, symbol: Symbol) -> _Operands:
-    bindable = _bindable(trace)
-    operands = _Operands()
-    leaf = 0
+def _operands(
+    trace: Trace, symbol: Symbol
+) -> tuple[list[str], list[Port], list[tuple[int, int]], list[str], list[str]]:
+    """What an operation reads at one site.
+
+    Returns:
+        The code of the value ids of one row; the ports, those of one row first, then those of each sequence;
+        the operands that are always the same constant, as (leaf, constant); the code of each sequence; and
+        for each of their ports that of its list of value ids.
+    """
+    bindable, leaf = _bindable(trace), 0
+    rows: list[str] = []
+    ports: list[Port] = []
+    constants: list[tuple[int, int]] = []
+    sequences: list[str] = []
+    lists: list[tuple[Port, str]] = []
     pending = [symbol]
     while pending:
         match pending.pop():
             case TensorSymbol(code=code, place=place, constant=number):
                 if number is not None and leaf in bindable:
-                    operands.constants.append((leaf, number))
+                    constants.append((leaf, number))
                 else:
-                    operands.rows.append(code)
-                    operands.ports.append(Port(leaf, place))
+                    rows.append(code)
+                    ports.append(Port(leaf, place))
                 leaf += 1
             case TupleSymbol(items=items):
                 pending.extend(reversed(items))
             case ListSymbol(code=code, element=element):
                 for path, place in columns(element):
-                    port = Port(leaf, place, len(operands.sequences))
-                    operands.columns.append((port, f"[e{path} for e in {code}]" if path else code))
+                    port = Port(leaf, place, len(sequences))
+                    lists.append((port, f"[e{path} for e in {code}]" if path else code))
                     leaf += 1
-                operands.sequences.append(code)
+                sequences.append(code)
             case _:
                 raise AssertionError("an operation takes tensors")
-    return operands
+    return rows, [*ports, *(port for port, _ in lists)], constants, sequences, [ids for _, ids in lists]
 
 
 def _bindable(trace: Trace) -> set[int]:
@@ -237,8 +228,8 @@ def emit_tap(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     assert isinstance(typed.form, Tap)
     site, stream = writer.streams.tap(typed.form, typed.input)
     writer.put(f"VISIT({site})")
-    if isinstance(stream, ObjectTap):
-        writer.put(f"OBJ{stream.stream}({writer.pack(symbol)})")
+    if isinstance(stream.values, int):
+        writer.put(f"OBJ{stream.values}({writer.pack(symbol)})")
     else:
         write_values(writer, symbol, stream.values)
     return symbol

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from arrows.combinators import AnyBlock, Constant, Metric, core_form
 from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.lowering.sites import SiteList
-from arrows.engine.lowering.streams import StreamList
+from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import (
     VOID,
     EndlessSymbol,
@@ -105,7 +105,7 @@ class ExpressionWriter:
         }
         self.sites = SiteList()
         self.flow = self.sites.flow
-        self.streams = StreamList(self.flow, labelled)
+        self.streams = Streams(self.flow, root.output, labelled)
         self.compositions = Compositions(root)
         self.recursions: dict[int, tuple[str, Symbol, Symbol]] = {}
         self.memos: dict[tuple[int, T.Type], tuple[str, Symbol]] = {}

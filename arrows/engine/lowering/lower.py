@@ -97,12 +97,11 @@ class Lowered:
 def lower(root: Typed) -> Lowered:
     """Writes the lowering function of a typed expression."""
     writer = ExpressionWriter(EMITTERS, root)
-    result = writer.streams.add_values(root.output)  # the result's streams come first, those of taps follow
     with writer.function("main", generator=False) as main:
-        apply.write_values(writer, trampoline(writer.walk(root, ObjectSymbol("x"))), result)
+        apply.write_values(writer, trampoline(writer.walk(root, ObjectSymbol("x"))), writer.streams.result)
     return Lowered(
         source=WrittenSource(writer.finished, main.is_generator, writer.names),
-        streams=writer.streams.finish(result),
+        streams=writer.streams,
         sites=writer.sites.sites,
         constants=writer.sites.constants,
         reaching=writer.flow.solve(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arrows.engine.lowering.lower import Lowered, WrittenSource
-from arrows.engine.lowering.sites import Producer, ReachingProducers, Site
-from arrows.engine.lowering.streams import Streams, Taps, ValueStreams
+from arrows.engine.lowering.sites import FlowGraph, Producer, ReachingProducers, Site
+from arrows.engine.lowering.streams import Streams
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
@@ -35,12 +35,11 @@ def observed_sites(
         reads: the types of the values that come in.
         flow: which outputs reached which places.
     """
-    nothing = ValueStreams(T.Tuple(()), range(0), range(0))
+    streams = Streams(FlowGraph(), T.Tuple(()))
+    streams.reads += reads
     return Lowered(
         source=WrittenSource((), False, {}),
-        streams=Streams(
-            reads=tuple(reads), metrics=(), leaves=(), levels=0, result=nothing, taps=Taps((), ())
-        ),
+        streams=streams,
         sites=sites,
         constants=constants,
         reaching=flow,

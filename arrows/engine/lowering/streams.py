@@ -6,9 +6,8 @@ is tapped, each level of sequences in these, and each tap of Python objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 from arrows.combinators import Tap
 from arrows.engine.lowering.sites import FlowGraph
@@ -18,8 +17,7 @@ Show = Callable[[Any], object]
 """Shows a tapped value, such as `print`."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricStream:
+class MetricStream(NamedTuple):
     """A stream of side outputs: what reaches it, and whether labels go with it."""
 
     name: str
@@ -28,16 +26,14 @@ class MetricStream:
     labelled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LeafStream:
+class LeafStream(NamedTuple):
     """A stream of value ids: of one tensor leaf of the result, or of what is tapped."""
 
     type: T.Tensor
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class ValueStreams:
+class ValueStreams(NamedTuple):
     """The streams that values of one type go into: a result, or what is tapped under one name.
 
     Attributes:
@@ -51,110 +47,80 @@ class ValueStreams:
     levels: range
 
 
-@dataclass(frozen=True, slots=True)
-class TensorTap:
-    """What is collected under one name, if it is made of tensors."""
-
-    name: str
-    values: ValueStreams
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectTap:
-    """What is collected under one name, if there are Python objects in it, and the number of its stream."""
-
-    name: str
-    stream: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Taps:
-    """The taps of a model.
+class TapStream(NamedTuple):
+    """What is collected under one name.
 
     Attributes:
-        streams: one for each name.
-        sites: for each place where a tap stands, the number of its stream, and what shows its values.
+        name: the name.
+        values: the streams of what is made of tensors; of Python objects, the number of theirs.
     """
 
-    streams: tuple[TensorTap | ObjectTap, ...]
-    sites: tuple[tuple[int, Show | None], ...]
+    name: str
+    values: ValueStreams | int
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Streams:
-    """The streams of a model.
+    """The streams of a model, which grow while an expression is lowered.
+
+    Args:
+        flow: the flow graph.
+        output: the type of the result, whose streams come first.
+        labelled: the metrics that have labels somewhere.
 
     Attributes:
         reads: the tensor types that are read, one raw stream each.
         metrics: the metrics, in the order of their first place.
         leaves: the tensor leaves of the result, depth first, and of what is tapped.
         levels: how many levels of sequences the result and what is tapped have.
+        taps: one for each name.
+        tap_sites: for each place where a tap stands, the number of its stream, and what shows its values.
         result: which of the leaves and levels are the result's.
-        taps: which are the taps'.
     """
 
-    reads: tuple[T.Tensor, ...]
-    metrics: tuple[MetricStream, ...]
-    leaves: tuple[LeafStream, ...]
-    levels: int
-    result: ValueStreams
-    taps: Taps
-
-
-class StreamList:
-    """The streams that lowering has met so far; the metrics `labelled` have labels somewhere."""
-
-    def __init__(self, flow: FlowGraph, labelled: Container[str]) -> None:
+    def __init__(self, flow: FlowGraph, output: T.Type, labelled: Collection[str] = ()) -> None:
         self._flow, self._labelled = flow, labelled
-        self._reads: dict[T.Tensor, int] = {}
-        self._metrics: dict[str, MetricStream] = {}
-        self._leaves: list[LeafStream] = []
-        self._levels = 0
-        self._taps: dict[str, TensorTap | ObjectTap] = {}
-        self._tap_sites: list[tuple[int, Show | None]] = []
+        self.reads: list[T.Tensor] = []
+        self.metrics: list[MetricStream] = []
+        self.leaves: list[LeafStream] = []
+        self.levels = 0
+        self.taps: list[TapStream] = []
+        self.tap_sites: list[tuple[int, Show | None]] = []
+        self.result = self._add_values(output)
 
     def read(self, type: T.Tensor) -> int:
         """Returns the number of the raw stream of a type."""
-        return self._reads.setdefault(type, len(self._reads))
+        if type not in self.reads:
+            self.reads.append(type)
+        return self.reads.index(type)
 
     def metric(self, name: str, type: T.Tensor, place: int) -> tuple[int, MetricStream]:
         """Lets what reaches ``place`` reach a metric; returns its number and its stream."""
-        if name not in self._metrics:
-            self._metrics[name] = MetricStream(name, type, self._flow.join(), name in self._labelled)
-        stream = self._metrics[name]
-        self._flow.link(stream.place, place)
-        return list(self._metrics).index(name), stream
-
-    def add_values(self, type: T.Type) -> ValueStreams:
-        """Adds streams for values of a type."""
-        leaves, first, level = T.leaves(type), len(self._leaves), self._levels
-        self._leaves.extend(LeafStream(leaf, self._flow.join()) for leaf in leaves)
-        self._levels += sum(isinstance(part, T.Sequence) for part in T.parts(type))
-        return ValueStreams(type, range(first, first + len(leaves)), range(level, self._levels))
+        names = [stream.name for stream in self.metrics]
+        if name not in names:
+            names.append(name)
+            self.metrics.append(MetricStream(name, type, self._flow.join(), name in self._labelled))
+        number = names.index(name)
+        self._flow.link(self.metrics[number].place, place)
+        return number, self.metrics[number]
 
     def link_leaf(self, number: int, place: int) -> None:
         """Lets what reaches ``place`` reach a leaf stream."""
-        self._flow.link(self._leaves[number].place, place)
+        self._flow.link(self.leaves[number].place, place)
 
-    def tap(self, form: Tap, type: T.Type) -> tuple[int, TensorTap | ObjectTap]:
+    def tap(self, form: Tap, type: T.Type) -> tuple[int, TapStream]:
         """Adds a place where a tap stands; returns its number and its stream."""
-        if form.tap not in self._taps:
-            objects = sum(isinstance(stream, ObjectTap) for stream in self._taps.values())
-            self._taps[form.tap] = (
-                ObjectTap(form.tap, objects)
-                if T.holds(type, T.Input)
-                else TensorTap(form.tap, self.add_values(type))
-            )
-        self._tap_sites.append((list(self._taps).index(form.tap), form.show))
-        return len(self._tap_sites) - 1, self._taps[form.tap]
+        names = [stream.name for stream in self.taps]
+        if form.tap not in names:
+            names.append(form.tap)
+            objects = sum(isinstance(stream.values, int) for stream in self.taps)
+            values = objects if T.holds(type, T.Input) else self._add_values(type)
+            self.taps.append(TapStream(form.tap, values))
+        number = names.index(form.tap)
+        self.tap_sites.append((number, form.show))
+        return len(self.tap_sites) - 1, self.taps[number]
 
-    def finish(self, result: ValueStreams) -> Streams:
-        """Returns all streams; ``result`` are those of the result."""
-        return Streams(
-            reads=tuple(self._reads),
-            metrics=tuple(self._metrics.values()),
-            leaves=tuple(self._leaves),
-            levels=self._levels,
-            result=result,
-            taps=Taps(tuple(self._taps.values()), tuple(self._tap_sites)),
-        )
+    def _add_values(self, type: T.Type) -> ValueStreams:
+        leaves, first, level = T.leaves(type), len(self.leaves), self.levels
+        self.leaves.extend(LeafStream(leaf, self._flow.join()) for leaf in leaves)
+        self.levels += sum(isinstance(part, T.Sequence) for part in T.parts(type))
+        return ValueStreams(type, range(first, first + len(leaves)), range(level, self.levels))

@@ -250,7 +250,7 @@ class Model:
             differentiated, record, outputs = self._differentiate(examples, names, ids)
             # What is handed out stays as it is: no memory of the engine, no array under two names.
             grads = differentiated.own_grads()
-            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+            show_taps(self.plan.lowered.streams, record.taps, outputs)
             return differentiated.loss, grads | differentiated.inputs
 
     def train_step(
@@ -300,7 +300,7 @@ class Model:
                 raise
             self.executors.tick("update")
             self._records.latest = record  # the optimizer may have called the model
-            show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+            show_taps(self.plan.lowered.streams, record.taps, outputs)
             return differentiated.loss
 
     def first_not_finite(
@@ -602,7 +602,7 @@ class Model:
     def noted(self, result: Any, record: CallRecord, outputs: Outputs) -> Any:
         """The result of a call, of which metrics and taps are kept and shown."""
         self._records.latest = record
-        show_taps(self.plan.lowered.streams.taps, record.taps, outputs)
+        show_taps(self.plan.lowered.streams, record.taps, outputs)
         return result
 
     def _differentiate(

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.lowering import ConstantSite, ObjectTap
+from arrows.engine.lowering import ConstantSite
 from arrows.engine.planning import Plan
 from arrows.engine.reading.generated_code import TooManyNodes, bounded, drive, even, zipped
 from arrows.engine.reading.index_arrays import index_type
@@ -76,10 +76,10 @@ class ExampleStreams:
             "LEN": range(streams.levels),
             "MET": range(len(streams.metrics)),
             "LAB": [number for number, metric in enumerate(streams.metrics) if metric.labelled],
-            "OBJ": [tap.stream for tap in streams.taps.streams if isinstance(tap, ObjectTap)],
+            "OBJ": [tap.values for tap in streams.taps if isinstance(tap.values, int)],
         }
         numbered = [f"{family}{number}" for family, numbers in families.items() for number in numbers]
-        visits = ["VISIT"] if streams.taps.streams else []
+        visits = ["VISIT"] if streams.taps else []
         self.streams: dict[str, list[Any]] = {
             name: [] for name in ("S", "K", "SRC", "CNT", *numbered, *visits)
         }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.lowering import ObjectTap, Taps, ValueStreams
+from arrows.engine.lowering import Streams, ValueStreams
 from arrows.engine.planning import Plan
 from arrows.engine.program import RowCounts, row_counts
 from arrows.engine.reading import Column, Outputs
@@ -122,13 +122,13 @@ def collect_record(
             labels[stream.name] = next(label_columns, _NOTHING).lists()
     tapped = {}
     streams = plan.lowered.streams
-    if streams.taps.streams:
+    if streams.taps:
         # The leaves of the result come first; taps do not read them.
         arrays = [
             None if number < len(streams.result.leaves) else _leaf(plan, device, parts, number)
             for number in range(len(streams.leaves))
         ]
-        tapped = _collect_taps(streams.taps, arrays, outputs)
+        tapped = _collect_taps(streams, arrays, outputs)
     counts = tuple([part.counts for part in parts])
     return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped), counts)
 
@@ -138,14 +138,16 @@ def _leaf(plan: Plan, device: Device, parts: Sequence[OutputRows], number: int) 
     return join_rows(device, pieces, plan.lowered.streams.leaves[number].type)
 
 
-def _collect_taps(taps: Taps, arrays: Sequence[Array | None], outputs: Outputs | None) -> dict[str, Any]:
+def _collect_taps(
+    streams: Streams, arrays: Sequence[Array | None], outputs: Outputs | None
+) -> dict[str, Any]:
     """For each name what was tapped, by example, then visit; ``arrays`` are by leaf stream of the model."""
     visits = outputs.visits[0] if outputs is not None else _NOTHING
-    stream_of_visit = np.array([stream for stream, _ in taps.sites], np.int64)[visits.values]
+    stream_of_visit = np.array([stream for stream, _ in streams.tap_sites], np.int64)[visits.values]
     collected: dict[str, Any] = {}
-    for number, stream in enumerate(taps.streams):
-        if isinstance(stream, ObjectTap):
-            objects = outputs.objects[stream.stream] if outputs is not None else _NOTHING
+    for number, stream in enumerate(streams.taps):
+        if isinstance(stream.values, int):
+            objects = outputs.objects[stream.values] if outputs is not None else _NOTHING
             collected[stream.name] = objects.lists()
             continue
         counted = np.concatenate(([0], np.cumsum(stream_of_visit == number, dtype=np.int64)))
@@ -167,18 +169,18 @@ def _collect_values(
     return unflatten(streams.type, [arrays[leaf] for leaf in streams.leaves], offsets)
 
 
-def show_taps(taps: Taps, collected: Mapping[str, Any], outputs: Outputs) -> None:
+def show_taps(streams: Streams, collected: Mapping[str, Any], outputs: Outputs) -> None:
     """Calls the ``show`` of taps, in the order of the examples and of the visits."""
-    if not outputs.visits or not any(show for _, show in taps.sites):
+    if not outputs.visits or not any(show for _, show in streams.tap_sites):
         return
-    shown = {stream for stream, show in taps.sites if show is not None}
+    shown = {stream for stream, show in streams.tap_sites if show is not None}
     values: dict[int, Iterator[Any]] = {
         number: _one_by_one(collected[stream.name])
-        for number, stream in enumerate(taps.streams)
+        for number, stream in enumerate(streams.taps)
         if number in shown
     }
     for site in outputs.visits[0].values.tolist():
-        stream, show = taps.sites[site]
+        stream, show = streams.tap_sites[site]
         if stream in values:
             value = next(values[stream])
             if show is not None:
