@@ -8,7 +8,7 @@ The parts and their roles are those of the typed tree. Large expressions are fol
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeVar
 
@@ -181,14 +181,12 @@ class _Builder:
                 if [wire for wire in self.scene.wires if wire[0] == end] == [(end, last)]:
                     self.scene.boxes[end].output = ""
             return
-        parts = visible(typed)
-        for part in _few(parts):
-            if part is None:
-                self.more(len(parts) - BRANCHES + 1, [])
+        for part in self.few(visible(typed)):
+            if isinstance(part, int):
+                self.more(part, [])
                 continue
-            role, inner = part
-            start = self.scene.add(Box(shorten(role), output=_type_text(inner.input)))
-            self.scene.add(Box(), self.place(inner, [start]))
+            start = self.scene.add(Box(shorten(part.role), output=_type_text(part.typed.input)))
+            self.scene.add(Box(), self.place(part.typed, [start]))
 
     def inside(self, typed: Typed, sources: list[int]) -> list[int]:
         """Draws the inside of a form through whose parts its input flows."""
@@ -200,14 +198,18 @@ class _Builder:
             case Fan():
                 return self.fan(typed, typed.form, sources)
             case _:
-                return self.chain([part.typed for part in visible(typed)], sources)
+                for part in self.few(visible(typed), STEPS):
+                    if isinstance(part, int):
+                        sources = self.more(part, sources)
+                    else:
+                        sources = self.place(part.typed, sources)
+                return sources
 
     def choice(self, typed: Typed, sources: list[int]) -> list[int]:
         ends: list[int] = []
-        parts = visible(typed)
-        for part in _few(parts):
-            if part is None:
-                ends.append(self.more(len(parts) - BRANCHES + 1, sources))
+        for part in self.few(visible(typed)):
+            if isinstance(part, int):
+                ends += self.more(part, sources)
                 continue
             case = self.scene.add(Box(shorten(part.role), "case"), sources)
             case_ends = self.place(part.typed, [case])
@@ -219,9 +221,9 @@ class _Builder:
 
     def graph(self, typed: Typed, form: Graph[object, object], sources: list[int]) -> list[int]:
         wires = [sources]
-        for j, part in enumerate(typed.parts):
-            if self.left <= 0 and j < len(typed.parts) - 1:
-                return [self.more(len(typed.parts) - j, sources)]
+        for j, part in enumerate(self.few(typed.parts, len(typed.parts))):
+            if isinstance(part, int):
+                return self.more(part, sources)
             read = [end for wire in _wires_of(form.nodes[j].source) for end in wires[wire]] or sources
             if name := form.parameter(j):
                 self.left -= 1
@@ -278,44 +280,34 @@ class _Builder:
                 self.frames.append((box.scene, typed, self.depth + 1, knots))
         return [self.scene.add(box, sources)]
 
-    def chain(self, steps: list[Typed], sources: list[int]) -> list[int]:
-        hidden = range(0)
-        if len(steps) > STEPS:
-            hidden = range(STEPS // 2, len(steps) - STEPS // 2 + 1)
-        for i, step in enumerate(steps):
-            if i in hidden:
-                if i == hidden.start:
-                    sources = [self.more(len(hidden), sources, steps[hidden.stop - 1])]
-                continue
-            if self.left <= 0 and len(steps) - i > 1:
-                return [self.more(len(steps) - i, sources, steps[-1])]
-            sources = self.place(step, sources)
-        return sources
-
     def fan(self, typed: Typed, form: Fan[object, object], sources: list[int]) -> list[int]:
         if len(sources) > 1:
             self.left -= 1
             sources = [self.scene.add(Box("( , )", "join"), sources)]
         self.left -= 1
         ends: list[int] = []
-        parts = visible(typed)
-        for part in _few(parts):
-            if part is None or self.left <= 0:
-                rest = len(parts) - BRANCHES + 1 if part is None else len(parts) - len(ends)
-                ends.append(self.more(rest, sources))
-                if part is not None:
-                    break
-                continue
-            ends.extend(self.place(part.typed, sources))
+        for part in self.few(visible(typed)):
+            ends += self.more(part, sources) if isinstance(part, int) else self.place(part.typed, sources)
         text = "( , )" if form.labels is None else "{" + ", ".join(map(T.label, form.labels)) + "}"
         box = Box(shorten(text), "join", _type_text(typed.output), clean(form.label))
         return [self.scene.add(box, ends or sources)]
 
-    def more(self, count: int, sources: Sequence[int], last: Typed | None = None) -> int:
-        """Adds a box that stands for several folded blocks; it has the type of the last one."""
+    def few(self, parts: Sequence[P], most: int = BRANCHES) -> Iterator[P | int]:
+        """Yields the parts to draw one by one; a number stands for so many that are folded up."""
+        hidden = len(parts) - most + 1 if len(parts) > most else 0
+        for i, part in enumerate(parts[: most - 2] if hidden else parts):
+            if self.left <= 0 and i + 1 < len(parts):
+                yield len(parts) - i
+                return
+            yield part
+        if hidden:
+            yield hidden
+            yield parts[-1]
+
+    def more(self, count: int, sources: list[int]) -> list[int]:
+        """Draws a box that stands for several folded blocks."""
         self.left -= 1
-        output = "" if last is None else _type_text(last.output)
-        return self.scene.add(Box(f"... {count:,} more", "more", output), sources)
+        return [self.scene.add(Box(f"... {count:,} more", "more"), sources)]
 
 
 # How a block is drawn
@@ -391,11 +383,6 @@ def count_inside(typed: Typed, limit: int) -> int:
             entered.add(inner.knot)
             todo.extend(visible(inner))
     return count
-
-
-def _few(parts: list[P]) -> list[P | None]:
-    """Selects the parts to draw; one None stands for all that are folded up."""
-    return [*parts] if len(parts) <= BRANCHES else [*parts[: BRANCHES - 2], None, parts[-1]]
 
 
 def _wires_of(source: Source) -> list[int]:
