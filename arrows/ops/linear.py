@@ -7,9 +7,7 @@ their first axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import EllipsisType
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -120,53 +118,32 @@ def _matmul_kernel(
     if xp is np and (rows, ranks) == ((True, False), (1, 2)):
         return rows_by_matrix
     multiply = product if xp is np else xp.matmul
-    if rows == (False, False) or (rows, ranks) in _PLAIN:
-        return multiply
-    return _LIFTED[rows, ranks](multiply)
+    if rows == (True, True):
+        return _row_by_row(multiply, ranks)
+    if rows == (True, False) and ranks[0] == 2:
+        return _flattened(multiply)
+    if rows == (False, True) and ranks[1] == 1:
+        # [m, k] or [k] times rows of vectors [n, k]: b @ a.T has the rows in front.
+        return lambda a, b, out=None: multiply(b, a.T, out=out)
+    return multiply  # one call, thanks to its broadcasting
 
 
-_PLAIN = {
-    ((True, False), (1, 2)),  # [n, k] @ [k, m]: one product
-    ((True, False), (1, 1)),  # [n, k] @ [k]
-    ((False, True), (1, 2)),  # [k] @ [n, k, m]
-    ((False, True), (2, 2)),  # [m, k] @ [n, k, p]
-    ((True, True), (2, 2)),  # [n, m, k] @ [n, k, p]
-}
-"""Products over rows that are one call of the array module's `matmul`, thanks to its broadcasting."""
+def _row_by_row(multiply: Run, ranks: tuple[int, int]) -> Run:
+    """Multiplies the rows of two operands, of which vectors become matrices of one row or one column."""
+    whole = slice(None)
+    row, column = (axis == 1 for axis in ranks)
+    left: Any = (whole, None) if row else ...
+    right: Any = (..., None) if column else ...
+    target: Any = (whole, None if row else whole, None if column else whole)
+    result: Any = (whole, 0 if row else whole, 0 if column else whole)
 
+    def run(a: Array, b: Array, out: Array | None = None) -> Array:
+        if out is None:
+            return multiply(a[left], b[right])[result]
+        multiply(a[left], b[right], out=out[target])
+        return out
 
-def _swapped(multiply: Run) -> Run:
-    """[m, k] or [k], without rows, times rows of vectors [n, k]: b @ a.T has the rows in front."""
-
-    return lambda a, b, out=None: multiply(b, a.T, out=out)
-
-
-_Place: TypeAlias = "tuple[slice | int | None, ...] | EllipsisType"
-_ALL = slice(None)
-_AS_ROW, _AS_COLUMN = (_ALL, None, _ALL), (_ALL, _ALL, None)
-
-
-def _with_axis_of_one(left: _Place, right: _Place, target: _Place, result: _Place) -> Callable[[Run], Run]:
-    """Multiplies the vectors of each row as matrices of one row or one column.
-
-    Args:
-        left, right, target: the indices that give the operands and `out` the axis of size 1.
-        result: the index that removes this axis from a new result.
-    """
-
-    def lifted(multiply: Run) -> Run:
-        def run(a: Array, b: Array, out: Array | None = None) -> Array:
-            if out is None:
-                return multiply(a[left], b[right])[result]
-            multiply(a[left], b[right], out=out[target])
-            return out
-
-        return run
-
-    return lifted
-
-
-_row_times_matrix = _with_axis_of_one(_AS_ROW, ..., _AS_ROW, (_ALL, 0))
+    return run
 
 
 def _flattened(multiply: Run) -> Run:
@@ -174,11 +151,8 @@ def _flattened(multiply: Run) -> Run:
 
     def run(a: Array, b: Array, out: Array | None = None) -> Array:
         n, m, k = a.shape
-        shape = (n, m, *b.shape[1:])
-        flat = a.reshape((n * m, k))
-        if out is None:
-            return multiply(flat, b).reshape(shape)
-        if not out.flags.c_contiguous:  # a reshape of it would be a copy
+        flat, shape = a.reshape((n * m, k)), (n, m, *b.shape[1:])
+        if out is None or not out.flags.c_contiguous:  # a reshape of it would be a copy
             return put(multiply(flat, b).reshape(shape), out)
         multiply(flat, b, out=out.reshape((n * m, *b.shape[1:])))
         return out
@@ -186,26 +160,10 @@ def _flattened(multiply: Run) -> Run:
     return run
 
 
-_LIFTED = {
-    ((True, True), (1, 2)): _row_times_matrix,
-    ((True, False), (2, 1)): _flattened,
-    ((False, True), (2, 1)): _swapped,
-    ((True, True), (2, 1)): _with_axis_of_one(..., _AS_COLUMN, _AS_COLUMN, (_ALL, _ALL, 0)),
-    ((True, False), (2, 2)): _flattened,
-    ((False, True), (1, 1)): _swapped,
-    ((True, True), (1, 1)): _with_axis_of_one(_AS_ROW, _AS_COLUMN, (_ALL, None, None), (_ALL, 0, 0)),
-}
-"""How a product over rows is made of one that BLAS has: by which operands have rows, and by the number of
-axes that one row of each operand has."""
-
-
 def _matmul_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
-    if a.ndim == 1 and b.ndim == 2:
-        return matmul(g, transpose(b)), outer(a, g)
-    if a.ndim == 2 and b.ndim == 1:
-        return outer(g, b), matmul(transpose(a), g)
-    if a.ndim == 2:
-        return matmul(g, transpose(b)), matmul(transpose(a), g)
+    if a.ndim == 2 or b.ndim == 2:
+        of_a = outer(g, b) if b.ndim == 1 else matmul(g, transpose(b))
+        return of_a, outer(a, g) if a.ndim == 1 else matmul(transpose(a), g)
     # Two vectors: g is a scalar, and g * b would be right.  Written as an outer product with a vector of one
     # element, its sum over rows is a matrix product (`_outer_sum_rows`), which never makes the rows.
     column = reshape(g, (1,))
