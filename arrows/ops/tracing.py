@@ -257,7 +257,8 @@ def _traced(function: Callable[..., Any], input: T.Type, float_type: str | None)
         except Exception as error:
             refused: ShapeError | FunctionError | None = miscalls.explained(error)
             if refused is None:
-                refused = FunctionError(f"{_raiser(function, error)} raised {_words(error)}")
+                words = f"{type(error).__name__}: {error}".removesuffix(": ")
+                refused = FunctionError(f"{_name(function)} raised {words}")
             refused.site = miscalls.line_of(error)
             raise refused from error
     leaves, output = collect(returned, recorder, _name(function))
@@ -274,27 +275,8 @@ def _numbers(traced: Trace) -> tuple[str, list[bytes]]:
     return str(traced), [array.tobytes() for array, _ in traced.constants]
 
 
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _raiser(function: object, error: Exception) -> str:
-    """Names what raised in the user's words: of a layer, the user's own method, not the library's caller."""
-    owner = getattr(function, "__self__", None)
-    method = ""
-    walk = error.__traceback__
-    while walk is not None and not method:
-        frame = walk.tb_frame
-        if not is_inside(frame.f_code.co_filename) and frame.f_locals.get("self") is owner:
-            method = frame.f_code.co_name
-        walk = walk.tb_next
-    code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
-    if owner is not None and not method and code is not None and is_inside(code.co_filename):
-        return type(owner).__name__  # the call of its method failed, whose arguments do not fit
-    if owner is None or not method:
-        return _name(function)
-    return f"{type(owner).__name__}.{method}"
-
-
 def _name(function: object) -> str:
+    code = getattr(function, "__code__", None)  # builtins and what functools wraps have none
+    if code is not None and is_inside(code.co_filename) and hasattr(function, "__self__"):
+        return type(function.__self__).__name__  # a layer, whose caller in the library is traced
     return str(getattr(function, "__name__", None) or repr(function))
