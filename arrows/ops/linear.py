@@ -139,8 +139,9 @@ def _row_by_row(multiply: Run, ranks: tuple[int, int]) -> Run:
 
     def run(a: Array, b: Array, out: Array | None = None) -> Array:
         if out is None:
-            return multiply(a[left], b[right])[result]
-        multiply(a[left], b[right], out=out[target])
+            out = multiply(a[left], b[right])[result]
+        else:
+            multiply(a[left], b[right], out=out[target])
         return out
 
     return run
