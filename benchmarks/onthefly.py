@@ -13,12 +13,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import arrows as ar
-from arrows.data import read_conllu
+from arrows.data import Tree, read_conllu
 from arrows.models import sentiment
 from arrows.onthefly import LazyBatch, LazyTensor
 from benchmarks import networks, programs, taggers
-from benchmarks.baselines import pytorch
+from benchmarks.baselines import dynet, pytorch
 from benchmarks.baselines.bilstm_torch import TorchTagger
 from benchmarks.baselines.treelstm_torch import TorchNodewise
 from benchmarks.datasets import (
@@ -35,8 +37,8 @@ SCHEDULES = {"one-by-one": "none", "agenda": "agenda", "depth": "depth", "arrows
 
 def tasks(setting: Setting) -> Iterator[Task]:
     """Training steps of each model: of the Tree-LSTM alone unless the scale is "full"."""
-    models = (_tree_lstm, _bilstm, _parser)
-    for model in models if setting.scale == "full" else models[:1]:
+    models = (_tree_lstm, _gated_tree_lstm, _bilstm, _parser)
+    for model in models if setting.scale == "full" else models[:2]:
         yield from model(setting)
 
 
@@ -51,6 +53,35 @@ def _tree_lstm(setting: Setting) -> Iterator[Task]:
 
     block = sentiment(words, size=size).learn
     yield _task(setting, "treelstm", block, programs.tree_lstm(words, size=size), trees, others, "tree")
+
+
+def _gated_tree_lstm(setting: Setting) -> Iterator[Task]:
+    """The model of DyNet's README, written as its users write it, and with a `Function` for each node."""
+    tiny = setting.scale == "tiny"
+    trees, _ = load_trees(setting.data)
+    trees = trees[:20] if tiny else trees
+    words = vocabulary(trees)
+    sizes: dict[str, Any] = {"size": 4, "embedding": 4} if tiny else {}
+    first = ar.OnTheFly(jit=False)
+    with first.batch() as g:  # a tree of several words makes all parameters
+        g.numpy(programs.gated_tree_lstm(words, **sizes)(g, next(tree for tree in trees if "left" in tree)))
+    params = {name: np.array(value) for name, value in first.params.items()}
+    systems = {}
+    for system, functions in (("arrows", False), ("functions", True)):
+        net = ar.OnTheFly(jit=False, params={name: value.copy() for name, value in params.items()})
+        program = programs.gated_tree_lstm(words, functions=functions, **sizes)
+        systems[system] = programs.training(net, program, trees)
+    if dynet.PYTHON is not None:
+        systems["dynet"] = dynet.tree_lstm(params, [_numbered(tree, words) for tree in trees])
+    config = {"mode": "train treelstm, a call for each gate", "batch": 3 if tiny else 100}
+    yield Task(config=config, systems=systems, batch=3 if tiny else 100, examples=len(trees), each="tree")
+
+
+def _numbered(tree: Tree, words: ar.Vocabulary) -> list[Any]:
+    """A tree as lists, with the number of each word."""
+    if "word" in tree:
+        return [tree["label"], words[tree["word"]]]
+    return [tree["label"], _numbered(tree["left"], words), _numbered(tree["right"], words)]
 
 
 def _bilstm(setting: Setting) -> Iterator[Task]:

@@ -97,3 +97,57 @@ def tree_lstm(vocabulary: ar.Vocabulary, *, size: int = 64, num_classes: int = 5
         return g.sum(losses)
 
     return loss
+
+
+def gated_tree_lstm(
+    vocabulary: ar.Vocabulary, *, size: int = 150, embedding: int = 300, functions: bool = False
+) -> Program:
+    """A Tree-LSTM with a layer for each gate of leaves and of pairs, some twenty calls a node.
+
+    This is how users of DyNet write it. With `functions`, a node is one call of a `Function`.
+
+    >>> net = ar.OnTheFly()
+    >>> with net.batch() as g:
+    ...     float(gated_tree_lstm(ar.Vocabulary(["good"]), size=4)(g, {"label": 3, "word": "good"})) > 0
+    True
+    """
+    sigmoid, tanh = ar.ops.sigmoid, ar.ops.tanh
+    embed = ar.Embedding(len(vocabulary), embedding, name="embed")
+    leaf_i, leaf_o, leaf_u = (ar.FC(size, name=f"leaf_{gate}") for gate in "iou")
+    pair_i, pair_o, pair_u = (ar.FC(size, name=f"pair_{gate}") for gate in "iou")
+    forget_left, forget_right = ar.FC(size, name="forget_left"), ar.FC(size, name="forget_right")
+    classify, cross_entropy = ar.FC(5, name="classify"), ar.SoftmaxCrossEntropy()
+
+    def leaf(word: Any) -> Any:
+        x = embed(word)
+        c = sigmoid(leaf_i(x)) * tanh(leaf_u(x))
+        return sigmoid(leaf_o(x)) * tanh(c), c
+
+    def pair(left: Any, right: Any) -> Any:
+        (left_h, left_c), (right_h, right_c) = left, right
+        x = ar.ops.concat([left_h, right_h])
+        f, k = sigmoid(forget_left(x)), sigmoid(forget_right(x))
+        c = sigmoid(pair_i(x)) * tanh(pair_u(x)) + f * left_c + k * right_c
+        return sigmoid(pair_o(x)) * tanh(c), c
+
+    def judge(h: Any, label: Any) -> Any:
+        return cross_entropy(classify(h), label)
+
+    steps: Any = (leaf, pair, judge)
+    at_leaf, at_pair, at_node = map(ar.Function, steps) if functions else steps
+
+    def loss(g: LazyBatch, tree: Tree) -> LazyTensor:
+        losses = []
+
+        def state(node: Tree) -> Any:
+            if "word" in node:
+                h = at_leaf(vocabulary[node["word"]])
+            else:
+                h = at_pair(state(node["left"]), state(node["right"]))
+            losses.append(at_node(h[0], node["label"]))
+            return h
+
+        state(tree)
+        return g.sum(losses)
+
+    return loss
