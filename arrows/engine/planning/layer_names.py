@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arrows.combinators import Block
+from arrows.engine.reference import parameters
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
@@ -36,7 +34,7 @@ def owned_parameters(typed: Typed) -> dict[str, tuple[object, Parameter]]:
         ArrowTypeError: two layers have the same name.
     """
     names = LayerNames()
-    return {f"{names.of(owner)}/{spec.name}": (owner, spec) for owner, spec in _parameters(typed)}
+    return {f"{names.of(owner)}/{spec.name}": (owner, spec) for owner, spec in parameters(typed)}
 
 
 def layer_name(params: Params, owner: object) -> str:
@@ -45,32 +43,12 @@ def layer_name(params: Params, owner: object) -> str:
     return next(name.removesuffix(f"/{spec.name}") for name, each, spec in owned if each is owner)
 
 
-def _parameters(typed: Typed) -> Iterator[tuple[object, Parameter]]:
-    seen: set[Key] = set()
-    for occurrence in typed.walk():
-        for owner, spec, _ in occurrence.trace.parameters if occurrence.trace is not None else ():
-            if (id(owner), spec.name) not in seen:
-                seen.add((id(owner), spec.name))
-                yield owner, spec
-
-
-@dataclass(frozen=True, slots=True)
-class _NamedLayer:
-    """A layer with its name; ``kind`` is None if its maker has named it."""
-
-    owner: object
-    name: str
-    kind: str | None
-
-
 class LayerNames:
     """Names layers: by their ``name``, else by their kind and a number in the order in which they come."""
 
     def __init__(self) -> None:
-        self._named: dict[int, _NamedLayer] = {}
-        # The next two are made of `_named`, and made again if an interrupt came before both followed it.
-        self._owners: dict[str, object] = {}
-        self._counts: Counter[str | None] = Counter()
+        # By identity: the layer, its name, and its kind, which is None if its maker has named it.
+        self._named: dict[int, tuple[object, str, str | None]] = {}
 
     def of(self, owner: object) -> str:
         """The name of a layer.
@@ -79,26 +57,22 @@ class LayerNames:
             ArrowTypeError: another layer has it.
         """
         if id(owner) in self._named:
-            return self._named[id(owner)].name
-        if self._counts.total() != len(self._named):
-            self._owners = {each.name: each.owner for each in self._named.values()}
-            self._counts = Counter(each.kind for each in self._named.values())
+            return self._named[id(owner)][1]
         name, kind = getattr(owner, "name", None), None
         if name is None:
             kind = owner.kind if isinstance(owner, Block) else type(owner).__name__
-            name = f"{kind}_{self._counts[kind] + 1}"
-        if name in self._owners:
-            raise ArrowTypeError(
-                message(
-                    f"cannot name the parameters of two layers {name!r}",
-                    reason=f"one was made at {_site(self._owners[name])}, another at {_site(owner)}, "
-                    "and parameters go by the name of their layer",
-                    hint="give one another name=, or use one layer in both places to share its weights",
+            name = f"{kind}_{1 + sum(other == kind for _, _, other in self._named.values())}"
+        for other, taken, _ in self._named.values():
+            if taken == name:
+                raise ArrowTypeError(
+                    message(
+                        f"cannot name the parameters of two layers {name!r}",
+                        reason=f"one was made at {_site(other)}, another at {_site(owner)}, "
+                        "and parameters go by the name of their layer",
+                        hint="give one another name=, or use one layer in both places to share its weights",
+                    )
                 )
-            )
-        self._named[id(owner)] = _NamedLayer(owner, name, kind)
-        self._owners[name] = owner
-        self._counts[kind] += 1
+        self._named[id(owner)] = owner, name, kind
         return name
 
 

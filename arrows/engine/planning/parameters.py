@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from arrows.combinators import Block
 from arrows.engine.device import Device, ParameterLock, host_array, is_device_array
-from arrows.engine.planning.first_values import first_values
 from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
-from arrows.engine.values import ForeignArrayError, import_array, lends_memory
+from arrows.engine.values import ForeignArrayError, describe_error, import_array, lends_memory
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.dtypes import masked_elements
-from arrows.typesys.errors import message
+from arrows.typesys.errors import Side, message
 
 
 class SharedArrays:
@@ -149,17 +150,17 @@ def make_params(typed: Typed, device: Device, seed: int, source: Mapping[str, An
         ArrowTypeError: two layers have the same name.
         ArrowValueError: a parameter is missing in ``source``, or has another shape or element type there.
     """
-    maker = _Maker(device, seed, source)
+    shared = _shared_with(source, device)
     owners = owned_parameters(typed)
     problems: list[str] = []
     for name, (owner, spec) in owners.items():
         try:
-            maker.make(name, owner, spec)
+            _make(shared, device, seed, source, (name, owner, spec))
         except _UnfitParameter as unfit:
             problems.append(str(unfit))
     if problems:
         raise ArrowValueError("\n  ".join([_UNFIT, *problems]))
-    return Params(maker.shared, owners)
+    return Params(shared, owners)
 
 
 _UNFIT = "the given parameters do not fit the model:"
@@ -169,47 +170,47 @@ class _UnfitParameter(Exception):
     """Says what is wrong with a parameter that the caller handed in."""
 
 
-class _Maker:
-    """Makes parameters; arguments as those of `make_params`.
+def _shared_with(source: Mapping[str, Any] | None, device: Device) -> SharedArrays:
+    """The source's arrays if parameters are shared, else new ones."""
+    return source.shared if isinstance(source, Params) else SharedArrays(ParameterLock(), device)
 
-    Attributes:
-        shared: the source's arrays if parameters are shared, else new ones.
+
+def _make(
+    shared: SharedArrays,
+    device: Device,
+    seed: int,
+    source: Mapping[str, Any] | None,
+    parameter: tuple[str, object, Parameter],
+) -> Array:
+    """Makes one parameter, of which name, layer and description are given, unless it is shared.
+
+    Raises:
+        _UnfitParameter: the given one is missing, or of another shape or element type.
     """
-
-    def __init__(self, device: Device, seed: int, source: Mapping[str, Any] | None) -> None:
-        self._device, self._seed, self._source = device, seed, source
-        self.shared = source.shared if isinstance(source, Params) else SharedArrays(ParameterLock(), device)
-
-    def make(self, name: str, owner: object, spec: Parameter) -> Array:
-        """Makes one parameter, unless it is shared.
-
-        Raises:
-            _UnfitParameter: the given one is missing, or of another shape or element type.
-        """
-        device, source = self._device, self._source
-        if source is None:
-            values: Any = first_values(spec, self._seed, name, owner)
-        elif isinstance(source, Params):
-            values = source.find(owner, spec)
-        elif (values := source.get(name)) is not None:
-            values = array_of(f"the given parameter {name!r}", device, values)
-        if values is None:
-            other = isinstance(source, Params) and name in source
-            reason = "of another layer object; dict(params) copies by name" if other else "missing"
-            raise _UnfitParameter(f"{name!r}: {reason}")
-        if not _fits(values, spec.shape, spec.dtype):
-            raise _UnfitParameter(
-                f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model"
-            )
-        if isinstance(source, Params):
-            if self.shared.device is not device:
-                raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
-            return values  # type: ignore[no-any-return]
-        if source is not None:
-            values = values.copy() if device.is_array(values) else np.array(values)
-        array: Array = values if device.is_array(values) else device.to_device(values)
-        self.shared.arrays[id(owner), spec.name] = array
-        return array
+    name, owner, spec = parameter
+    if source is None:
+        values: Any = first_values(spec, seed, name, owner)
+    elif isinstance(source, Params):
+        values = source.find(owner, spec)
+    elif (values := source.get(name)) is not None:
+        values = array_of(f"the given parameter {name!r}", device, values)
+    if values is None:
+        other = isinstance(source, Params) and name in source
+        reason = "of another layer object; dict(params) copies by name" if other else "missing"
+        raise _UnfitParameter(f"{name!r}: {reason}")
+    if not _fits(values, spec.shape, spec.dtype):
+        raise _UnfitParameter(
+            f"{name!r}: {_described(values)} given, {spec.dtype}{list(spec.shape)} in the model"
+        )
+    if isinstance(source, Params):
+        if shared.device is not device:
+            raise ArrowValueError(f"the given parameters are not on the device {device.name!r}")
+        return values  # type: ignore[no-any-return]
+    if source is not None:
+        values = values.copy() if device.is_array(values) else np.array(values)
+    array: Array = values if device.is_array(values) else device.to_device(values)
+    shared.arrays[id(owner), spec.name] = array
+    return array
 
 
 class GrowingParams(Params):
@@ -225,13 +226,13 @@ class GrowingParams(Params):
     """
 
     def __init__(self, device: Device, seed: int, source: Mapping[str, Any] | None) -> None:
-        self._maker = _Maker(device, seed, source)
+        self._made_of = device, seed, source
         self._names = LayerNames()
         self._grown: dict[str, tuple[object, Parameter]] = {}
         self._lines: dict[str, SourceLine] = {}  # where each was first used
         self._loaded: Mapping[str, Array] = {}
         self._only_from: str | None = None
-        super().__init__(self._maker.shared, self._grown)
+        super().__init__(_shared_with(source, device), self._grown)
         self.shared.stays = "a network on the fly has these parameters, and stays on its device"
 
     @property
@@ -274,7 +275,7 @@ class GrowingParams(Params):
             return
         self._check_loaded(name, spec)
         try:
-            array = self._maker.make(name, owner, spec)
+            array = _make(self.shared, *self._made_of, (name, owner, spec))
         except _UnfitParameter as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
         if name in self._loaded:
@@ -338,3 +339,41 @@ def _described(value: object) -> str:
         if hasattr(value, "dtype") and hasattr(value, "shape")
         else type(value).__name__
     )
+
+
+def first_values(spec: Parameter, seed: int, name: str, owner: object) -> HostArray:
+    """The first values of a parameter, which depend on the seed and its name alone.
+
+    Args:
+        spec: the parameter.
+        seed: of the model.
+        name: of the parameter, with its layer's.
+        owner: the layer, for messages.
+
+    Raises:
+        ArrowValueError: the initializer raised, or gave something else; it names the layer and its line.
+
+    >>> ones = Parameter("scale", (2,), "float32", lambda generator, shape, dtype: np.ones(shape, dtype))
+    >>> first_values(ones, 0, "Scale_1/scale", None).tolist()
+    [1.0, 1.0]
+    """
+    try:
+        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        try:
+            values = spec.initializer(generator, spec.shape, spec.dtype)
+        except Exception as error:
+            raise ArrowValueError(f"the initializer of {name!r} raised {describe_error(error)}") from error
+        if masked_elements(values):
+            raise ArrowValueError(f"the initializer of {name!r} gave {_described(values)}; fill it first")
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise ArrowValueError(f"the initializer of {name!r} gave no numbers, where {spec.type} is wanted")
+        if array.shape != spec.shape:
+            shapes = f"{list(array.shape)}, not {list(spec.shape)}"
+            raise ArrowValueError(f"the initializer of {name!r} gave an array of shape {shapes}")
+    except ArrowValueError as error:
+        layer = [Side(owner.label, "", owner.site)] if isinstance(owner, Block) else []
+        words = message(f"cannot make parameter {name!r}", layer, reason=str(error))
+        raise ArrowValueError(words) from error.__cause__
+    # A copy, since an initializer may return the same array to two models.
+    return np.array(array, dtype=spec.dtype, order="C")
