@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from arrows.ops import Primitive, Var
 from arrows.ops.splitmix import GOLDEN
@@ -76,11 +76,6 @@ def c_type(var: Var) -> str:
     return TYPES[var.type.dtype]
 
 
-Attributes: TypeAlias = Mapping[str, Any]
-Writer: TypeAlias = Callable[[Sequence[str], str, Attributes], str]
-"""``writer(operands, dtype of the first, attributes)`` is an expression in C."""
-
-
 def number(value: float, dtype: str) -> str:
     """A Python number as C."""
     if dtype in ("float32", "float64"):
@@ -91,74 +86,44 @@ def number(value: float, dtype: str) -> str:
     return f"({TYPES[dtype]})({int(value)}LL)"
 
 
-def _library(name: str) -> Writer:
-    """A function of C's library, of float or of double."""
-    return lambda operands, dtype, attributes: (
-        f"{name}{'f' if dtype == 'float32' else ''}({', '.join(operands)})"
-    )
-
-
-def _absolute(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    if dtype in ("float32", "float64"):
-        return _library("fabs")(operands, dtype, attributes)
-    return f"({operands[0]} < 0 ? -{operands[0]} : {operands[0]})"
-
-
-def _power(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    exponent = attributes["exponent"]
-    if dtype not in ("float32", "float64"):
-        return f"whole_power({operands[0]}, {int(exponent)})"
-    return _library("pow")([operands[0], number(exponent, dtype)], dtype, attributes)
-
-
-def _clip(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    value = operands[0]
-    if attributes["low"] is not None:
-        low = number(attributes["low"], dtype)
-        value = f"({value} < {low} ? {low} : {value})"
-    if attributes["high"] is not None:
-        high = number(attributes["high"], dtype)
-        value = f"({value} > {high} ? {high} : {value})"
-    return value
-
-
-def _elu(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    below = _library("expm1")(operands, dtype, attributes)
-    return f"({operands[0]} > 0 ? {operands[0]} : {number(attributes['alpha'], dtype)} * {below})"
-
-
-def _leaky_relu(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    (x,) = operands
-    return f"({x} > 0 ? {x} : {number(attributes['slope'], dtype)} * {x})"
-
-
-def _cast(operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    if attributes["dtype"] == "bool":
-        return f"({operands[0]} != 0)"
-    return f"({TYPES[attributes['dtype']]}){operands[0]}"
-
-
-_BY_TYPE: Mapping[str, Writer] = {
-    "abs": _absolute,
-    "elu": _elu,
-    "leaky_relu": _leaky_relu,
-    "power": _power,
-    "clip": _clip,
-    "cast": _cast,
-}
-"""How primitives are written whose C depends on element types or attributes."""
+BY_TYPE = frozenset({"abs", "cast", "clip", "elu", "leaky_relu", "power"})
+"""Primitives whose C depends on element types or attributes; others say it themselves."""
 
 
 def is_in_c(primitive: Primitive) -> bool:
     """Whether an element-wise primitive can be written in C."""
-    return primitive.c is not None or primitive.name in _BY_TYPE
+    return primitive.c is not None or primitive.name in BY_TYPE
 
 
-def in_c(primitive: Primitive, operands: Sequence[str], dtype: str, attributes: Attributes) -> str:
-    """An element-wise primitive of names of numbers, as an expression in C."""
-    if primitive.c is None:
-        return _BY_TYPE[primitive.name](operands, dtype, attributes)
-    return primitive.c.format(*operands, f="f" if dtype == "float32" else "")
+def in_c(primitive: Primitive, operands: Sequence[str], dtype: str, attributes: Mapping[str, Any]) -> str:
+    """An element-wise primitive, as an expression in C.
+
+    Args:
+        primitive: one that `is_in_c`.
+        operands: names of numbers.
+        dtype: the element type of the first.
+        attributes: of the equation.
+    """
+    x, f, real = operands[0], "f" if dtype == "float32" else "", dtype in ("float32", "float64")
+    if primitive.c is not None:
+        return primitive.c.format(*operands, f=f)
+    match primitive.name, attributes:
+        case "abs", _:
+            return f"fabs{f}({x})" if real else f"({x} < 0 ? -{x} : {x})"
+        case "cast", {"dtype": to}:
+            return f"({x} != 0)" if to == "bool" else f"({TYPES[to]}){x}"
+        case "clip", {"low": low, "high": high}:
+            least = x if low is None else f"({x} < {number(low, dtype)} ? {number(low, dtype)} : {x})"
+            if high is None:
+                return least
+            return f"({least} > {number(high, dtype)} ? {number(high, dtype)} : {least})"
+        case "elu", {"alpha": alpha}:
+            return f"({x} > 0 ? {x} : {number(alpha, dtype)} * expm1{f}({x}))"
+        case "leaky_relu", {"slope": slope}:
+            return f"({x} > 0 ? {x} : {number(slope, dtype)} * {x})"
+        case "power", {"exponent": exponent}:
+            return f"pow{f}({x}, {number(exponent, dtype)})" if real else f"whole_power({x}, {int(exponent)})"
+    raise AssertionError(primitive)
 
 
 IN_LOOPS = frozenset({

@@ -70,8 +70,8 @@ class _ScoreWriter:
         self.causal, self.heads = bool(dict(equation.attributes)["causal"]), _heads(equation)
         self.type, dtype = c_type(equation.result), equation.result.type.dtype
         self.exp, self.log = ("expf", "logf") if dtype == "float32" else ("exp", "log")
-        self.narrow, self.wide = self.q.type.size // self.heads, self.v.type.size // self.heads
-        self.scale = number(max(self.narrow, 1) ** -0.5, dtype)
+        # Queries are scaled before they are multiplied, as on NumPy: huge scores stay finite alike.
+        self.scale = number(max(self._count(self.q), 1) ** -0.5, dtype)
         self.head = scope.name("const int", f"{at} % {self.heads}" if self.heads > 1 else "0")
         rows = writer.word(Argument("segment rows", self.q.rows), "const int*")
         offsets = writer.word(Argument("segment offsets", self.q.rows), "const int*")
@@ -82,62 +82,64 @@ class _ScoreWriter:
 
     def forward(self, scope: CodeBlock, write: Write) -> None:
         """The weighted mean of the values that query ``r`` sees, and the logarithm of its weights' sum."""
-        query = self._kept(scope, self.q, "r", self.narrow, self.scale)
+        query = self._kept(scope, self.q, self.scale)
         top, total = scope.name(self.type, "-INFINITY"), scope.name("double", "0")
-        means = self._zeros(scope, self.wide)
+        means = self._zeros(scope, self.v)
         block, e = self._keys(scope)
-        score = self._dot(block, query, self.k, e, self.narrow)
+        score = self._dot(block, query, self.k, e)
         greater = block.inner(f"if ({score} > {top})")
         factor = greater.name(self.type, f"{self.exp}({top} - {score})")
         greater.lines.append(f"{total} *= {factor}; {top} = {score};")
-        self._each(greater, self.wide, lambda inner, d: f"{means}[{d}] *= {factor};")
+        greater.lines.append(f"for (int d = 0; d < {self._count(self.v)}; ++d) {means}[d] *= {factor};")
         block.close(greater)
         # The greatest score so far counts 1, also where it is infinite and has no difference from itself.
         weight = block.name(self.type, f"{score} == {top} ? 1 : {self.exp}({score} - {top})")
         block.lines.append(f"{total} += {weight};")
-        self._add(block, means, weight, self.v, e, self.wide)
+        self._add(block, means, weight, self.v, e)
         scope.close(block)
         # Scores of which the greatest is infinite have no softmax.
         scope.lines.append(f"if (!({top} > -INFINITY && {top} < INFINITY)) {total} = NAN;")
-        self._write(scope, means, self.wide, 0, write, f" / ({self.type}){total}")
+        self._write(scope, means, self.v, 0, write, f" / ({self.type}){total}")
         at = column(self.head, self.heads).moved(self.v.type.size)
         write(scope, at, scope.name(self.type, f"({self.type}){self.log}({total}) + {top}"))
 
     def as_query(self, scope: CodeBlock, write: Write) -> None:
         """The gradient of query ``r``."""
-        query = self._kept(scope, self.q, "r", self.narrow, self.scale)
-        gradient = self._kept(scope, self.operands[3], "r", self.wide)
+        query, gradient = self._kept(scope, self.q, self.scale), self._kept(scope, self.operands[3])
         logarithm, share = (self._of_head(scope, var, "r") for var in self.operands[4:])
-        total = self._zeros(scope, self.narrow)
+        total = self._zeros(scope, self.q)
         block, e = self._keys(scope)
-        score = self._dot(block, query, self.k, e, self.narrow)
+        score = self._dot(block, query, self.k, e)
         weight = block.name(self.type, f"{self.exp}({score} - {logarithm})")
-        change = self._dot(block, gradient, self.v, e, self.wide)
+        change = self._dot(block, gradient, self.v, e)
         of_score = block.name(self.type, f"{weight} * ({change} - {share})")
-        self._add(block, total, of_score, self.k, e, self.narrow)
+        self._add(block, total, of_score, self.k, e)
         scope.close(block)
-        self._write(scope, total, self.narrow, 0, write, f" * {self.scale}")
+        self._write(scope, total, self.q, 0, write, f" * {self.scale}")
 
     def as_key(self, scope: CodeBlock, write: Write) -> None:
         """The gradients of key and value ``r``."""
-        key = self._kept(scope, self.k, "r", self.narrow)
-        value = self._kept(scope, self.v, "r", self.wide)
-        of_key, of_value = self._zeros(scope, self.narrow), self._zeros(scope, self.wide)
+        key, value = self._kept(scope, self.k), self._kept(scope, self.v)
+        of_key, of_value = self._zeros(scope, self.k), self._zeros(scope, self.v)
         e = self.writer.fresh()
         start = "r" if self.causal else self.first
         block = scope.inner(f"for (long long {e} = {start}; {e} < {self.stop}; ++{e})")
         logarithm, share = (self._of_head(block, var, e) for var in self.operands[4:])
-        score = self._dot(block, key, self.q, e, self.narrow, self.scale)
+        score = self._dot(block, key, self.q, e, self.scale)
         weight = block.name(self.type, f"{self.exp}({score} - {logarithm})")
-        change = self._dot(block, value, self.operands[3], e, self.wide)
+        change = self._dot(block, value, self.operands[3], e)
         of_score = block.name(self.type, f"{weight} * ({change} - {share})")
-        self._add(block, of_value, weight, self.operands[3], e, self.wide)
-        self._add(block, of_key, of_score, self.q, e, self.narrow, self.scale)
+        self._add(block, of_value, weight, self.operands[3], e)
+        self._add(block, of_key, of_score, self.q, e, self.scale)
         scope.close(block)
-        self._write(scope, of_key, self.narrow, self.q.type.size, write)
-        self._write(scope, of_value, self.wide, 2 * self.q.type.size, write)
+        self._write(scope, of_key, self.k, self.q.type.size, write)
+        self._write(scope, of_value, self.v, 2 * self.q.type.size, write)
 
     # ------------------------------------------------------------------------------------------ its parts
+
+    def _count(self, var: Var) -> int:
+        """How many numbers of a value a head has."""
+        return var.type.size // self.heads
 
     def _keys(self, scope: CodeBlock) -> tuple[CodeBlock, str]:
         """A loop over the keys that query ``r`` sees, and the name of the key."""
@@ -145,76 +147,48 @@ class _ScoreWriter:
         stop = "r + 1" if self.causal else self.stop
         return scope.inner(f"for (long long {e} = {self.first}; {e} < {stop}; ++{e})"), e
 
-    def _each(self, scope: CodeBlock, count: int, line: Callable[[CodeBlock, str], str]) -> None:
-        """A loop over the numbers of a head."""
-        d = self.writer.fresh()
-        block = scope.inner(f"for (int {d} = 0; {d} < {count}; ++{d})")
-        block.lines.append(line(block, d))
-        scope.close(block)
-
-    def _value(
-        self, scope: CodeBlock, var: Var, row: str, count: int, d: str, factor: str | None = None
-    ) -> str:
-        """A number of the head at hand, perhaps times a factor.
-
-        Queries are scaled before they are multiplied, as on NumPy: scores of huge numbers stay finite alike.
-        """
-        value = self.writer.value(scope, var, row, column(f"{self.head} * {count} + {d}", var.type.size))
-        return value if factor is None else f"({value} * {factor})"
-
     def _of_head(self, scope: CodeBlock, var: Var, row: str) -> str:
         return self.writer.value(scope, var, row, column(self.head, self.heads))
 
-    def _zeros(self, scope: CodeBlock, count: int) -> str:
+    def _zeros(self, scope: CodeBlock, var: Var) -> str:
+        """An array of the thread for as many numbers as a head has of a value."""
         name = self.writer.fresh()
-        scope.lines.append(f"{self.type} {name}[{max(count, 1)}];")
-        self._each(scope, count, lambda block, d: f"{name}[{d}] = 0;")
+        scope.lines.append(f"{self.type} {name}[{max(self._count(var), 1)}] = {{0}};")
         return name
 
-    def _kept(self, scope: CodeBlock, var: Var, row: str, count: int, factor: str | None = None) -> str:
+    def _kept(self, scope: CodeBlock, var: Var, factor: str | None = None) -> str:
         """An array of the thread with the numbers of the head at hand."""
-        name = self.writer.fresh()
-        scope.lines.append(f"{self.type} {name}[{max(count, 1)}];")
-        self._each(
-            scope, count, lambda block, d: f"{name}[{d}] = {self._value(block, var, row, count, d, factor)};"
-        )
+        name = self._zeros(scope, var)
+        self._each(scope, f"{name}[{{d}}] = {{x}};", var, "r", factor)
         return name
 
-    def _dot(
-        self, scope: CodeBlock, kept: str, var: Var, row: str, count: int, factor: str | None = None
-    ) -> str:
+    def _dot(self, scope: CodeBlock, kept: str, var: Var, row: str, factor: str | None = None) -> str:
         total = scope.name(self.type, "0")
-        self._add_each(scope, count, f"{total} += {kept}[{{d}}] * {{x}};", var, row, factor)
+        self._each(scope, f"{total} += {kept}[{{d}}] * {{x}};", var, row, factor)
         return total
 
     def _add(
-        self,
-        scope: CodeBlock,
-        total: str,
-        weight: str,
-        var: Var,
-        row: str,
-        count: int,
-        factor: str | None = None,
+        self, scope: CodeBlock, total: str, weight: str, var: Var, row: str, factor: str | None = None
     ) -> None:
-        self._add_each(scope, count, f"{total}[{{d}}] += {weight} * {{x}};", var, row, factor)
+        self._each(scope, f"{total}[{{d}}] += {weight} * {{x}};", var, row, factor)
 
-    def _add_each(
-        self, scope: CodeBlock, count: int, line: str, var: Var, row: str, factor: str | None
-    ) -> None:
-        """A loop over the numbers of a head, ``{x}`` is number ``{d}`` of a value."""
+    def _each(self, scope: CodeBlock, line: str, var: Var, row: str, factor: str | None) -> None:
+        """A loop over the numbers of the head, ``{x}`` is number ``{d}`` of a value, or times a factor."""
+        block, d, at = self._numbers(scope, var)
+        value = self.writer.value(block, var, row, at)
+        block.lines.append(line.format(d=d, x=value if factor is None else f"({value} * {factor})"))
+        scope.close(block)
 
-        def each(block: CodeBlock, d: str) -> str:
-            return line.format(d=d, x=self._value(block, var, row, count, d, factor))
-
-        self._each(scope, count, each)
+    def _numbers(self, scope: CodeBlock, var: Var) -> tuple[CodeBlock, str, RowPlace]:
+        """A loop over the numbers that the head has of a value: the number, and its place in the row."""
+        d, count = self.writer.fresh(), self._count(var)
+        block = scope.inner(f"for (int {d} = 0; {d} < {count}; ++{d})")
+        return block, d, column(f"{self.head} * {count} + {d}", var.type.size)
 
     def _write(
-        self, scope: CodeBlock, kept: str, count: int, offset: int, write: Write, after: str = ""
+        self, scope: CodeBlock, kept: str, var: Var, offset: int, write: Write, after: str = ""
     ) -> None:
         """Writes an array of the thread to the head's numbers, ``offset`` numbers into the row."""
-        d = self.writer.fresh()
-        block = scope.inner(f"for (int {d} = 0; {d} < {count}; ++{d})")
-        at = column(f"{self.head} * {count} + {d}", count * self.heads).moved(offset)
-        write(block, at, block.name(self.type, f"{kept}[{d}]{after}"))
+        block, d, at = self._numbers(scope, var)
+        write(block, at.moved(offset), block.name(self.type, f"{kept}[{d}]{after}"))
         scope.close(block)
