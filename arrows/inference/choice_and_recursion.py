@@ -8,25 +8,18 @@ from typing import TYPE_CHECKING
 from arrows.combinators import (
     Choice,
     Constant,
-    Item,
-    Length,
     Loop,
     Map,
-    Nth,
     Optional,
-    Read,
     Reduce,
     Reference,
-    Zip,
 )
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import SELECT, last_of, meet, name_of, problem
+from arrows.inference.reasons import SELECT, explain_input, last_of, meet, name_of, problem
 from arrows.inference.typed import case_names
-from arrows.inference.wiring import explain_input
 from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
 from arrows.typesys.errors import Side
-from arrows.typesys.terms import INPUT, Cause, Clash, Var, find, leaf_of, of_type, open_part
+from arrows.typesys.terms import INPUT, Cause, Clash, Var, find, of_type, open_part
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -57,9 +50,8 @@ def choice(inference: Inference, choice: Occurrence) -> None:
         inference.solver.join(case.output, choice.output, Edge(choice, i, _explain_result))
 
 
-def _explain_key_input(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the input of a choice cannot pass to its key."""
-    return explain_input(edge, "the key", clash)
+_explain_key_input = explain_input("the key")
+_explain_case = explain_input("{role}")
 
 
 def _explain_key(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -76,11 +68,6 @@ def _explain_key(edge: Edge, clash: Clash) -> ArrowTypeError:
         hint="a key must be a Python object, since it is read before any tensor is computed: "
         f"choose by a field of the input; {SELECT}",
     )
-
-
-def _explain_case(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the input of a choice cannot pass to a case."""
-    return explain_input(edge, _case_words(edge.part, edge.index), clash)
 
 
 def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -100,34 +87,6 @@ def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
         results=True,
         hint="every case must give the same type: add a step to one of them",
     )
-
-
-_READERS = (Read, Item, Map, Zip, Loop, Reduce, Nth, Length)
-"""The forms that refuse None, if it is their input."""
-
-
-def check_choice(inference: Inference, choice: Occurrence) -> None:
-    """Refuses an `Optional` whose None case reads data: it would be given None, and could only fail."""
-    if not isinstance(choice.form, Optional):
-        return
-    present, none = choice.parts
-    todo = [none]
-    while todo:
-        occurrence = todo.pop()
-        if isinstance(occurrence.form, _READERS):
-            raise problem(
-                f"cannot use {name_of(none)} as the None case of {name_of(choice)}",
-                occurrence,
-                f"the None case is given None, and {name_of(occurrence)} reads data",
-                f"say what None becomes: ar.Optional({name_of(present)}, ar.Constant({_zero(choice)})); "
-                "left out, it is zeros",
-            )
-        todo += [part for part in reversed(occurrence.parts) if part.input is none.input]
-
-
-def _zero(choice: Occurrence) -> str:
-    t = leaf_of(choice.output)
-    return f"0, {t.dtype!r}" if isinstance(t, T.Tensor) and not t.ndim else "value"
 
 
 def _case_words(case: Occurrence, index: int) -> str:

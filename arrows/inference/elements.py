@@ -14,14 +14,13 @@ from arrows.inference.rules import (
     as_sequence,
     explain_mixed_items,
     is_no_object,
-    spread,
     type_words,
+    until_end,
 )
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
     ENDLESS,
-    FINITE,
     INPUT,
     Cause,
     Clash,
@@ -255,24 +254,20 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
             "for an index that never changes use ar.GetItem(2)",
         )
     inference.reads_object(pair[1], occurrence, Edge(occurrence, 1, _explain_index))
-    yield pair[0], as_sequence(inference, occurrence, pair[0], occurrence.output)
-    sequence = find(pair[0])
     form = occurrence.form
     assert isinstance(form, Nth)
-    if isinstance(sequence.con, T.Type) and sequence.con is not INPUT:
-        raise Misfit(
-            f"item 0 is {sequence.con}, which has no elements",
-            "inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
-            if isinstance(sequence.con, T.Tensor) and form.from_end
-            else "",
-        )
-    if kind_of(sequence) != "broadcast":
-        end = spread(inference, sequence, occurrence.output, Edge(occurrence, 0, explain_mixed_items))
-        yield end
-        if find(end).con == FINITE:
-            return
     hint = "drop the Broadcast" + (" and the Nth" if form.from_end else "")
-    raise Misfit("item 0 is endless, and all its elements are the same", hint)
+    yield from until_end(
+        inference,
+        pair[0],
+        occurrence.output,
+        Edge(occurrence, 0, explain_mixed_items),
+        what="item 0",
+        endless=("item 0 is endless, and all its elements are the same", hint),
+        hint="inside a function a tensor has items: ar.Function(lambda x, i: ar.ops.pick(x, i))"
+        if form.from_end
+        else "",
+    )
 
 
 def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
@@ -298,19 +293,15 @@ def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
             "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()",
         )
     elements, places, groups = triple
-    element, each = Var(), Var()
+    element = Var()
     inference.reads_object(places, occurrence, Edge(occurrence, 1, _explain_index))
-    for i, container, item in ((0, elements, element), (2, groups, each)):
+    for i, container, item in ((0, elements, element), (2, groups, Var())):
+        edge = Edge(occurrence, i, explain_mixed_items)
+        endless = f"item {i} is endless, and {kind} goes over all of it", "drop the Broadcast"
         yield container, as_sequence(inference, occurrence, container, item)
-        container = find(container)
-        if isinstance(container.con, T.Type) and container.con is not INPUT:
-            raise Misfit(f"item {i} is {container.con}, which has no elements")
-        end = Var(FINITE)  # of the groups only the number counts, so items of a tuple may differ
-        if i == 0 or kind_of(container) != "tuple":
-            end = spread(inference, container, item, Edge(occurrence, i, explain_mixed_items))
-        yield end
-        if find(end).con == ENDLESS:
-            raise Misfit(f"item {i} is endless, and {kind} goes over all of it", "drop the Broadcast")
+        if i == 2 and kind_of(container) == "tuple":
+            continue  # only the number of groups counts, so items of a tuple may differ
+        yield from until_end(inference, container, item, edge, what=f"item {i}", endless=endless)
     inference.gives(occurrence, sequence_of(sequence_of(element), cause=Cause(occurrence)))
 
 

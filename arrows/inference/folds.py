@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import RNN, Fold, InferredZeros, Layer, Loop, NoDefault, Reduce
+from arrows.combinators import InferredZeros, Layer, Loop, NoDefault, Reduce
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, side_of
-from arrows.inference.rules import Misfit, as_sequence, explain_element, is_no_object, spread, type_words
+from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
+from arrows.inference.rules import Misfit, explain_element, is_no_object, type_words, until_end
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
-    FINITE,
     VOID,
     Cause,
     Clash,
@@ -52,8 +51,9 @@ def loop(inference: Inference, loop: Occurrence) -> None:
         inference.gives(loop, tuple_of([sequence_of(output, cause=Cause(loop)), state], cause=Cause(loop)))
     container, first, edge = _start(inference, loop)
     inference.run(_elements(inference, loop, container, element), loop)
+    explain_pair = _explain_fold_pair if form.folds else _explain_pair
     pair = tuple_of([state, element] if form.folds else [element, state])
-    step = inference.enter(loop, form.step, pair, Edge(loop, 0, _explain_pair), form.cell_word)
+    step = inference.enter(loop, form.step, pair, Edge(loop, 0, explain_pair), form.cell_word)
     start = inference.enter(loop, form.initial_state, first, edge, "initial_state")
     explain = _explain_fold_state if form.folds else _explain_scan_state
     solver.join(start.output, state, Edge(loop, 1, explain))
@@ -106,17 +106,12 @@ def _container_and_start(inference: Inference, fold: Occurrence, container: Var,
 
 def _elements(inference: Inference, fold: Occurrence, container: Var, element: Var) -> Rule:
     """`Loop` and `Reduce`: passes the elements of the container to the step."""
-    yield container, as_sequence(inference, fold, container, element)
     explain = _explain_reduced_element if isinstance(fold.form, Reduce) else explain_element
-    if kind_of(container) != "broadcast":
-        end = spread(inference, container, element, Edge(fold, 0, explain))
-        yield end
-        if find(end).con == FINITE:
-            return
-    raise Misfit(
+    endless = (
         f"an endless sequence has no last element, so {fold.form.kind} would never end",
         "zip it with a sequence, and go over the result",
     )
+    return until_end(inference, container, element, Edge(fold, 0, explain), endless=endless)
 
 
 def _output(inference: Inference, state: Var, output: Var) -> Rule:
@@ -161,49 +156,37 @@ def check_loop(inference: Inference, fold: Occurrence) -> None:
 # Explanations
 
 
-def _explain_pair(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the pair of element and state, in the order of the form, cannot pass to its step."""
-    fold, form = edge.owner, edge.owner.form
-    assert isinstance(form, Loop)
-    pair, items = "(element, state)", "the next element, and the state so far"
-    if form.folds:
-        pair, items = "(state, element)", "the state so far, and the next element"
-    role = form.cell_word
-    attempt = f"cannot give {pair} to {name_of(first_of(edge.part))}, the {role} of {name_of(fold)}"
-    hint = f"the {role} of {_with_article(fold)} takes a pair: {items}"
-    return refused_by_part(edge, clash, attempt, pair, hint)
-
-
-def _explain_start_input(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why an initial state that wants an input cannot be used: it gets none."""
-    fold = edge.owner
-    word = "fold" if isinstance(fold.form, Fold) else fold.form.kind
-    attempt = f"cannot start {name_of(fold)} from {name_of(first_of(edge.part))}"
-    hint = (
-        f"the initial state of {_with_article(fold)} gets no input: use ar.Zeros(type) or ar.Constant(value)"
-    )
-    return refused_by_part(edge, clash, attempt, f"initial state of the {word}", hint)
+_explain_pair = passes(
+    "cannot give (element, state) to {part}, the {role} of {owner}",
+    "(element, state)",
+    "the {role} of {a} takes a pair: the next element, and the state so far",
+)
+_explain_fold_pair = passes(
+    "cannot give (state, element) to {part}, the {role} of {owner}",
+    "(state, element)",
+    "the {role} of {a} takes a pair: the state so far, and the next element",
+)
+_explain_start_input = passes(
+    "cannot start {owner} from {part}",
+    "initial state of {a}",
+    "the initial state of {a} gets no input: use ar.Zeros(type) or ar.Constant(value)",
+)
+_explain_neighbours = passes(
+    "cannot give (element, element) to {part}, the combine of {owner}",
+    "(element, element)",
+    "the combine of a Reduce takes a pair of elements: two neighbours",
+)
+_explain_default_input = passes(
+    "cannot use {part} as the default of {owner}",
+    "without elements",
+    "the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)",
+)
 
 
 def _explain_fold_state(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the initial state or of the step cannot be the state of a `Fold`."""
     step, start = edge.owner.parts
     return _two_states(edge.owner, "fold", find(start.output), find(step.output))
-
-
-def _explain_neighbours(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why two neighbouring elements cannot pass to the block that combines them."""
-    combine, reduce = name_of(first_of(edge.part)), name_of(edge.owner)
-    attempt = f"cannot give (element, element) to {combine}, the combine of {reduce}"
-    hint = "the combine of a Reduce takes a pair of elements: two neighbours"
-    return refused_by_part(edge, clash, attempt, "(element, element)", hint)
-
-
-def _explain_default_input(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why a default of a `Reduce` that wants an input cannot be used: it gets none."""
-    attempt = f"cannot use {name_of(first_of(edge.part))} as the default of {name_of(edge.owner)}"
-    hint = "the default of a Reduce gets no input: use ar.Zeros(type) or ar.Constant(value)"
-    return refused_by_part(edge, clash, attempt, "without elements", hint)
 
 
 def _explain_reduced(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -320,7 +303,3 @@ def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowT
         "an initial state has none to give",
         "say what it starts from: ar.RNN(cell, ar.Zeros(type))",
     )
-
-
-def _with_article(fold: Occurrence) -> str:
-    return f"{'an' if isinstance(fold.form, RNN) else 'a'} {fold.form.kind}"

@@ -47,7 +47,6 @@ RULES: dict[type[AnyBlock], FormRule] = {
 
 CHECKS: dict[type[AnyBlock], FormCheck] = {
     core.Graph: wiring.check_graph,
-    core.Choice: choice_and_recursion.check_choice,
     core.Loop: folds.check_loop,
     core.Item: elements.check_item,
     core.Apply: apply.finish_apply,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from arrows.combinators import AndFan, Choice, Layer, Pipe, Read, brief, title
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.typesys import ArrowTypeError, SourceLine
@@ -171,20 +173,43 @@ def explain_moved(key: object, position: int) -> tuple[str, str]:
     return reason, "make a tuple without keys, (f & g) in place of ar.Record({...}); or take its items before"
 
 
-def refused_by_part(edge: Edge, clash: Clash, attempt: str, value: str, hint: str = "") -> ArrowTypeError:
-    """Makes the error for a value that a form passes and its part cannot take; the text calls it `value`."""
-    part = edge.part
-    return meet(
-        attempt,
-        None,
-        first_of(part),
-        clash.left,
-        clash.right,
-        part,
-        left_name=value,
-        left_site=edge.site,
-        hint=hint,
-    )
+def passes(attempt: str, value: str, hint: str = "") -> Callable[[Edge, Clash], ArrowTypeError]:
+    """Makes what explains why a value that a form passes is not what its part takes.
+
+    Args:
+        attempt: what cannot be done. In all texts `{owner}` and `{part}` name the form and the block that
+            gets the value, `{number}` and `{role}` say which part it is, and `{a}` names the form's kind.
+        value: what the text calls the value.
+        hint: the obvious repair, if the types do not say it.
+    """
+
+    def explain(edge: Edge, clash: Clash) -> ArrowTypeError:
+        part, form = edge.part, edge.owner.form
+        words = {
+            "owner": name_of(edge.owner),
+            "part": name_of(first_of(part)),
+            "number": edge.index + 1,
+            "role": part.path.word or f"case {edge.index}",
+            "a": f"{'an' if form.kind == 'RNN' else 'a'} {form.kind}",
+        }
+        return meet(
+            attempt.format(**words),
+            None,
+            first_of(part),
+            clash.left,
+            clash.right,
+            part,
+            left_name=value.format(**words),
+            left_site=edge.site,
+            hint=hint.format(**words),
+        )
+
+    return explain
+
+
+def explain_input(role: str) -> Callable[[Edge, Clash], ArrowTypeError]:
+    """Makes what explains why the input of a form cannot pass to a part, which plays this role."""
+    return passes(f"cannot give the input of {{owner}} to {role}, {{part}}", "input of {owner}")
 
 
 # Obvious repairs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Map, Zip
 from arrows.inference.hints import NOTHING, network_result
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import explain_moved, first_of, name_of, problem, refused_by_part
+from arrows.inference.reasons import explain_moved, name_of, passes, problem
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
@@ -26,7 +26,7 @@ from arrows.typesys.terms import (
     parts_of,
     sequence_of,
 )
-from arrows.typesys.unify import Default
+from arrows.typesys.unify import Default, Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -97,10 +97,44 @@ def spread(inference: Inference, v: Var, element: Var, edge: Edge) -> Var:
     return Var(FINITE) if kind_of(v) == "tuple" else v.args[1]
 
 
+def until_end(
+    inference: Inference,
+    container: Var,
+    element: Var,
+    edge: Edge,
+    *,
+    what: str = "",
+    endless: tuple[str, str],
+    hint: str = "",
+) -> Rule:
+    """Passes the elements of a container that must end to `element`.
+
+    Args:
+        inference, container, element: as given.
+        edge: over which the elements pass.
+        what: what the container is, in words, where the form reads more than it.
+        endless: the reason and the hint if it has no end.
+        hint: the hint if it is a tensor, which has no elements.
+    """
+    yield container, as_sequence(inference, edge.owner, container, element)
+    v = find(container)
+    if what and isinstance(v.con, T.Type) and v.con is not INPUT:
+        raise Misfit(f"{what} is {v.con}, which has no elements", hint if isinstance(v.con, T.Tensor) else "")
+    if kind_of(v) != "broadcast":
+        end = spread(inference, v, element, edge)
+        yield end
+        if find(end).con == FINITE:
+            return
+    raise Misfit(*endless)
+
+
 def _without_map(occurrence: Occurrence, element: Var) -> str:
     if find(element).con is INPUT or find(element).reader is not None:
         return f"{occurrence.form.label} reads a Python list itself: leave out the block that reads it first"
     return "apply the block to it directly, without Map"
+
+
+_explain_one = passes("cannot give the elements to {part}, the block of {owner}", "an element")
 
 
 def explain_element(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -108,9 +142,7 @@ def explain_element(edge: Edge, clash: Clash) -> ArrowTypeError:
     owner = edge.owner
     if kind_of(owner.input) == "tuple":
         return explain_mixed_items(edge, clash)
-    block = name_of(first_of(edge.part))
-    attempt = f"cannot give the elements to {block}, the block of {name_of(owner)}"
-    return refused_by_part(edge, clash, attempt, "an element")
+    return _explain_one(edge, clash)
 
 
 def explain_mixed_items(edge: Edge, clash: Clash) -> ArrowTypeError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import Fan, Graph, Source, Tap
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import first_of, last_of, meet, name_of, problem, refused_by_part, step_of
+from arrows.inference.reasons import explain_input, first_of, last_of, meet, name_of, problem, step_of
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side
@@ -83,16 +83,7 @@ def _explain_step(edge: Edge, clash: Clash) -> ArrowTypeError:
     return meet(attempt, left, right, before.output, edge.part.input, edge.part)
 
 
-def explain_input(edge: Edge, role: str, clash: Clash) -> ArrowTypeError:
-    """Explains why the input of a form cannot pass to a part, whose part in the form `role` names."""
-    source = f"input of {name_of(edge.owner)}"
-    attempt = f"cannot give the {source} to {role}, {name_of(first_of(edge.part))}"
-    return refused_by_part(edge, clash, attempt, source)
-
-
-def _explain_part(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the input of a fan-out cannot pass to a part."""
-    return explain_input(edge, f"part {edge.index + 1}", clash)
+_explain_part = explain_input("part {number}")
 
 
 def _explain_call(edge: Edge, clash: Clash) -> ArrowTypeError:

@@ -140,12 +140,6 @@ def of_a_cell_whose_gate_is_behind(f, g):
     return (f & g) >> cell, lambda: (f & g >> LONGER) >> cell
 
 
-@mutation("result", "what None gives does not read", r"Optional", r"None case", r"reads data")
-def of_a_none_case_that_reads(build, f):
-    bad = build.one_of(ar.Vector(WIDTH), ar.GetItem("x") >> ar.Vector(WIDTH))
-    return ar.Optional(f, ar.Zeros([WIDTH])), lambda: ar.Optional(ar.Vector(WIDTH), bad)
-
-
 @mutation("recursion", "what is declared is what comes out", r"tree", *SIZES)
 def declared_by_its_output(f, join):
     def recursion(size: int) -> Any:
