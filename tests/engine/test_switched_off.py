@@ -40,7 +40,7 @@ def no_sharing_of_memory(patch: Patch) -> None:
 
 
 PASSES = (*OPTIONAL, "reuse")
-KERNEL_PASSES = [each for each in PASSES if each not in ("deduplicate", "fuse")]
+KERNEL_PASSES = [each for each in PASSES if each != "deduplicate"]
 WITH_COMPILER = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "sharing": no_sharing,

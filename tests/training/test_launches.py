@@ -58,9 +58,9 @@ def tree_model(size: int = 6) -> Any:
     [
         ((), LAUNCHES_OF_A_CELL_STEP),
         (("join",), 6),
-        (("fuse_kernels",), 34),
+        (("fuse",), 34),
     ],
-    ids=["all passes", "without join", "without fuse_kernels"],
+    ids=["all passes", "without join", "without fuse"],
 )
 def test_launches_of_a_cell_step(left_out: tuple[str, ...], launches: int) -> None:
     with without_passes(*left_out):

@@ -22,7 +22,6 @@ from arrows.engine.program.passes.defer import defer
 from arrows.engine.program.passes.differentiate import differentiate
 from arrows.engine.program.passes.fold import fold
 from arrows.engine.program.passes.fuse import fuse
-from arrows.engine.program.passes.fuse_kernels import fuse_kernels
 from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.narrow import narrow
 from arrows.engine.program.passes.push_sums import push_sums
@@ -39,13 +38,12 @@ ProgramTick = Callable[[Program, str, int], None]
 
 # Each list in the order in which its passes run; `differentiate` runs between the first two. FORWARD sees the
 # regions `once` and `step`, after `split` also `early`; BACKWARD those of gradients too, where there are any.
-# LAST (arrays) or KERNELS (C) see the whole program; only `allocate` comes after.
+# LAST see the whole program; only `allocate` comes after.
 FORWARD: tuple[Pass, ...] = (fold, narrow, split, join)
 BACKWARD: tuple[Pass, ...] = (push_sums, defer)
 LAST: tuple[Pass, ...] = (deduplicate, fuse)
-KERNELS: tuple[Pass, ...] = (fuse_kernels,)
 
-OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST, *KERNELS))
+OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
 
 _left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())
@@ -126,8 +124,10 @@ def make_program(
     left_out: Collection[str] = _left_out.get()
     if not operation.constants:
         left_out = {*left_out, "fold"}  # zeros that a user has written are computed with as they stand
-    if not jit:
+    if not (jit or kernels):
         left_out = {*left_out, "fuse"}
+    if kernels:
+        left_out = {*left_out, "deduplicate"}
     check = _checks.get() or (lambda program, name: None)
 
     def run(passes: Sequence[Pass], program: Program) -> Program:
@@ -146,7 +146,7 @@ def make_program(
         program = differentiate(program, seeded)
         check(program, "differentiate")
         program = run(BACKWARD, program)
-    program = run(KERNELS if kernels else LAST, program)
+    program = run(LAST, program)
     program = allocate(program, reuse="reuse" not in left_out)
     check(program, "allocate")
     return program

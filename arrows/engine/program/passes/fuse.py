@@ -1,4 +1,4 @@
-"""Fuses runs of neighbouring element-wise equations into one `RowMap`, which a compiler turns into one loop::
+"""Fuses what can run as one loop, or as one kernel, into one `RowMap`::
 
     %2: float32[8] row = sigmoid(%0)                    map
     %3: float32[4] row = index(%2, key=((0, 4, 1),))      %2: float32[8] row = sigmoid(%0)
@@ -8,95 +8,207 @@
                                                         -> %5
                                                         result 0 = %5
 
-NumPy passes over memory once for each equation; a fused run reads its operands once and writes what others
-read.  Slices, reshapes and joins of vectors may stand in a run.  A view that others read as well follows the
-run, made of what it gives.  What loads (a gather) or only reads (a store, a scatter) does not end a run: it
-moves before or behind it.
+NumPy passes over memory once for each equation; a loop that a compiler has made reads its operands once and
+writes what others read.  Slices, reshapes and joins of vectors may stand in it.  A view that others read as
+well follows the loop, made of what it gives.
+
+On a device with kernels a launch costs some microseconds, whatever it computes.  There a map is a kernel in
+C, which takes look-ups too, what a sequence gives, and reductions over a row, whose numbers the lanes of a
+warp share.  Views that are only handed over are written where they go by one kernel, which the gradients of a
+join's parts are.  A launch takes 4 kB of words, which bounds the values of a kernel: a wider join is made of
+joins.
+
+Equations of one level join as soon as none of them waits for a product, or for another level, that the others
+do not wait for.  What loads (a gather) moves to the front; what only hands over (a store, a scatter) follows
+what it hands over.
 
 Compiled by numba, a training step takes 0.90 of the time (Tree-LSTM, state 300, batch 64), 0.88 (state 128,
-batch 25) and 0.73 (an LSTM along one chain, state 100): `python -m benchmarks.passes`.
+batch 25) and 0.73 (an LSTM along one chain, state 100): `python -m benchmarks.passes`.  On a device with
+kernels, a training step of a binary Tree-LSTM cell is 5 launches, and without this pass 34
+(`tests/training/test_launches.py` counts them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from arrows.engine.program.emitters.c import in_c, is_reduction
 from arrows.engine.program.emitters.loops import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
     RowMap,
+    Scatter,
+    Store,
+    attribute,
     closure,
+    is_join,
 )
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
+from arrows.typesys import types as T
 
+# Of a loop.  What an equation reads is written by calls within its own, and Python has a limit for these.
+_MOST_EQUATIONS = 120
 # The compiler's time grows faster than the source: 3 seconds for 400 lines, 12 for 800, minutes for 2,000.
 # A longer loop is left to NumPy.
 _MOST_LINES = 400
-# What an equation reads is written by calls within its own, and Python has a limit for these.
-_MOST_EQUATIONS = 120
+# A kernel of more equations takes its compiler long, and a thread more registers than it has.
+_MOST_IN_C = 200
+_MOST_REDUCTIONS = 8  # for each of which what it reads is computed anew
+MOST_VALUES = 120
+"""So many values a kernel reads and makes at most: each takes up to 4 words of 8 bytes."""
 
 
 def fuse(program: Program, *, dtype: str = "float32") -> Program:
-    """Fuses element-wise equations; see the head of this file.
+    """Fuses equations; see the head of this file.
 
     Args:
         program: any.
-        dtype: the element type that is fused.
+        dtype: the element type that loops are of; kernels are of any.
     """
-    readers: dict[Var, int] = {}
-    for _, instruction in program:
-        for var in set(instruction.reads):
-            readers[var] = readers.get(var, 0) + 1
+    kernels = program.kernels
+    readers = Counter(var for _, instruction in program for var in set(instruction.reads))
+    hands_over = (Store, Scatter) if kernels else ()
+    kept = {var for _, each in program if not isinstance(each, hands_over) for var in each.reads}
     numbers = iter(range(program.next_number, 1 << 62))
+
+    def joins(instruction: Instruction) -> bool:
+        if not isinstance(instruction, Equation):
+            return False
+        return in_c(instruction) if kernels else can_write(instruction, dtype)
+
     regions = {}
     for name in program.regions:
-        if name == "once":
-            continue
-        instructions: list[Instruction] = []
-        for run in _runs(program.region(name), dtype):
-            equations = [each for each in run if isinstance(each, Equation)]
-            fits = len(equations) == len(run) > 1 and can_write(equations[0], dtype)
-            together = fused(equations, readers, numbers) if fits else run
-            loops = [each for each in together if isinstance(each, RowMap)]
-            too_long = any(python_source(each).count("\n") > _MOST_LINES for each in loops)
-            instructions += run if too_long else together
-        regions[name] = tuple(instructions)
+        if name != "once":
+            region: Sequence[Instruction] = program.region(name)
+            if kernels:
+                region = _narrow_joins(region, numbers)
+            instructions: list[Instruction] = []
+            for run in _runs(region, joins, _one_kernel if kernels else _one_loop):
+                equations = [each for each in run if isinstance(each, Equation) and joins(each)]
+                together = _fused(equations, readers, numbers, readers.keys() - kept)
+                fits = len(equations) == len(run) and (kernels or all(map(_is_compiled, together)))
+                instructions += together if fits else run
+            regions[name] = tuple(instructions)
     return program.with_regions(**regions)
 
 
-def _runs(region: Sequence[Instruction], dtype: str) -> Iterator[list[Instruction]]:
-    """A region's runs, and the instructions between them; those of one run are neighbours but for what may
-    move before or behind it."""
-    run: list[Instruction] = []
-    behind: list[Instruction] = []
+def _one_loop(equations: Sequence[Equation]) -> bool:
+    """Whether equations of one level may be a loop."""
+    return len(equations) <= _MOST_EQUATIONS
+
+
+def _is_compiled(instruction: Instruction) -> bool:
+    return not isinstance(instruction, RowMap) or python_source(instruction).count("\n") <= _MOST_LINES
+
+
+def _one_kernel(equations: Sequence[Equation]) -> bool:
+    """Whether equations of one level may be a kernel."""
+    few = len(equations) <= _MOST_IN_C and len(values_of(equations)) <= MOST_VALUES
+    return few and sum(map(is_reduction, equations)) <= _MOST_REDUCTIONS
+
+
+def values_of(equations: Iterable[Equation]) -> set[Var]:
+    """The values that equations read and make."""
+    return {var for equation in equations for var in (equation.result, *equation.operands)}
+
+
+def _narrow_joins(region: Sequence[Instruction], numbers: Iterator[int]) -> list[Instruction]:
+    """A region without joins of more parts than a kernel can read."""
+    narrow: list[Instruction] = []
     for instruction in region:
-        if isinstance(instruction, Equation) and can_write(instruction, dtype):
-            if len(run) == _MOST_EQUATIONS:
-                yield run
-                yield behind
-                run, behind = [], []
-            run.append(instruction)
-        elif run and not instruction.writes:
-            behind.append(instruction)
-        elif not instruction.reads:
-            yield [instruction]
-        else:
-            if run:
-                yield run
-            yield [*behind, instruction]
-            run, behind = [], []
-    if run:
-        yield run
-    yield behind
+        while is_join(instruction) and len(instruction.operands) >= MOST_VALUES:
+            whole, axis = instruction, attribute(instruction, "axis")
+            groups: list[Var] = []
+            for first in range(0, len(whole.operands), MOST_VALUES // 2):
+                parts = whole.operands[first : first + MOST_VALUES // 2]
+                shape = list(whole.result.type.shape)
+                shape[axis] = sum(part.type.shape[axis] for part in parts)
+                type = T.Tensor(tuple(shape), whole.result.type.dtype)
+                groups.append(Var(next(numbers), type, whole.result.rows))
+                narrow.append(replace(whole, operands=parts, result=groups[-1]))
+            instruction = replace(whole, operands=tuple(groups))
+        narrow.append(instruction)
+    return narrow
 
 
-def fused(
+def _runs(
+    region: Sequence[Instruction],
+    joins: Callable[[Instruction], bool],
+    fit: Callable[[Sequence[Equation]], bool],
+) -> Iterator[Sequence[Instruction]]:
+    """A region's runs, and the instructions between them, in an order in which they can run.
+
+    Args:
+        region: the instructions.
+        joins: whether one is an equation that may join others.
+        fit: whether equations of one level may join.
+    """
+    equations = [each if isinstance(each, Equation) and joins(each) else None for each in region]
+    stages = _stages(region, equations)
+    yield [each for each in region if not each.reads]
+    for stage in sorted(set(stages.values())):
+        here = [number for number in stages if stages[number] == stage]
+        joining = [equation for number in here if (equation := equations[number]) is not None]
+        for level in dict.fromkeys(equation.result.rows for equation in joining):
+            run: list[Equation] = []
+            for equation in joining:
+                if equation.result.rows == level:
+                    if not fit([*run, equation]):
+                        yield run
+                        run = []
+                    run.append(equation)
+            yield run
+        yield [region[number] for number in here if equations[number] is None]
+
+
+def _stages(region: Sequence[Instruction], equations: Sequence[Equation | None]) -> dict[int, int]:
+    """The stage of each instruction that reads something, by its number.
+
+    In a stage first run the kernels, then what needs them.  A kernel runs after what it needs, and otherwise
+    in the stage of the first kernel that reads it.
+    """
+    made_by = {var: number for number, instruction in enumerate(region) for var in instruction.writes}
+
+    def away(maker: int, reader: int) -> int:
+        """How many stages lie between what makes a value and what reads it, at least."""
+        first, second = equations[maker], equations[reader]
+        if second is None:
+            return 0
+        return int(first is None or first.result.rows != second.result.rows)
+
+    stages: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    for number, instruction in enumerate(region):
+        if not instruction.reads:
+            continue
+        makers = [made_by[var] for var in instruction.reads if made_by.get(var) in stages]
+        for maker in makers:
+            readers.setdefault(maker, []).append(number)
+        stages[number] = max((stages[maker] + away(maker, number) for maker in makers), default=0)
+    for number in reversed(stages):
+        if equations[number] is not None:
+            # What only hands a value over (a store, a scatter) waits for it.
+            ends = [
+                stages[reader] - away(number, reader)
+                for reader in readers.get(number, ())
+                if region[reader].writes
+            ]
+            stages[number] = max(stages[number], min(ends, default=stages[number]))
+    for number, instruction in enumerate(region):
+        if number in stages and not instruction.writes:
+            makers = [made_by[var] for var in instruction.reads if made_by.get(var) in stages]
+            stages[number] = max((stages[maker] for maker in makers), default=0)
+    return stages
+
+
+def _fused(
     equations: Sequence[Equation],
-    readers: dict[Var, int],
+    readers: Mapping[Var, int],
     numbers: Iterator[int],
-    copied: Collection[Var] = (),
+    copied: Collection[Var],
 ) -> Sequence[Instruction]:
     """A run of equations as one `RowMap`, and the views that others read behind it.
 

@@ -9,8 +9,7 @@ import pytest
 
 from arrows import ops
 from arrows.engine.program.instructions import RowMap
-from arrows.engine.program.passes.fuse_kernels import MOST_VALUES, fuse_kernels, values_of
-from arrows.engine.program.pipeline import KERNELS
+from arrows.engine.program.passes.fuse import MOST_VALUES, fuse, values_of
 from arrows.engine.program.verify import verify_program
 from arrows.ops import Equation
 from arrows.typesys import types as T
@@ -28,14 +27,14 @@ result 0: float32 row
 
 
 def fused(body: str, head: str = HEAD) -> str:
-    program = fuse_kernels(written(head + "step\n" + body))
+    program = fuse(written(head + "step\n" + body))
     verify_program(program)
     return renumbered(program).removeprefix(head + "step\n")
 
 
 def kinds(function: Any, *shape: int) -> list[str]:
     """The instructions of a function's step, by kind, without loads and stores."""
-    program = fuse_kernels(program_of(function, [*shape], gradients=False))
+    program = fuse(replace(program_of(function, [*shape], gradients=False), kernels=True))
     found = [
         made.primitive.name
         if isinstance(made, Equation)
@@ -142,9 +141,8 @@ def test_a_kernel_reads_so_many_values(count: int) -> None:
     for join in (lambda *xs: ops.concat(xs), lambda *xs: sum(xs[1:], xs[0])):
         operands = T.Tuple([T.Tensor((2,), "float32")] * count)
         program = replace(program_of(join, operands, gradients=False), kernels=True)
-        for each in KERNELS:
-            program = each(program)
-            verify_program(program)
+        program = fuse(program)
+        verify_program(program)
         kernels = [each for each in program.region("step") if isinstance(each, (Equation, RowMap))]
         for each in kernels:
             equations = each.equations if isinstance(each, RowMap) else [each]
