@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from arrows.drawing.scene import Scene, shorten
+from arrows.drawing.scene import Box, Scene, shorten
 
 Point: TypeAlias = tuple[int, int]
 
@@ -147,6 +147,44 @@ def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
     return drawing
 
 
+@dataclass(eq=False, slots=True)
+class _Node:
+    """A box, or the point where a wire passes a row. Widths are odd, so that each node has a middle.
+
+    Attributes:
+        box: the box; None of such a point.
+        frame: its inside, if it is a frame.
+        above, below: the wires to the row above and to that below.
+        width, height: the size of the box.
+        label: the size of the type below it.
+        room: the width that it needs in all.
+        loops: for each recursion, how far below the top its wire leaves.
+        x: the middle.
+        top: the upper border.
+    """
+
+    box: Box | None = None
+    frame: _Frame | None = None
+    above: list[_Wire] = field(default_factory=list)
+    below: list[_Wire] = field(default_factory=list)
+    width: int = 1
+    height: int = 0
+    label: Point = (0, 0)
+    room: int = 1
+    loops: dict[object, int] = field(default_factory=dict)
+    x: int = 0
+    top: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class _Wire:
+    """A wire from one row to the next, which ends at a distance (`port`) from the middle of its target."""
+
+    source: _Node
+    target: _Node
+    port: int = 0
+
+
 class _Frame:
     """A scene that is laid out; places count from its upper left corner.
 
@@ -158,152 +196,119 @@ class _Frame:
     """
 
     def __init__(self, scene: Scene, m: Measures, done: Mapping[int, _Frame], outermost: bool) -> None:
-        self.scene, self.m, self.outermost = scene, m, outermost
-        boxes = self.boxes = scene.boxes
-        self.frames = [None if box.scene is None else done[id(box.scene)] for box in boxes]
-        readers = {source for source, _ in scene.wires}
-        ends = [i for i, box in enumerate(boxes) if box.is_dot and i not in readers]
-        self.rows, self.steps = _rows(len(boxes), scene.wires, ends)
-        self.into: list[list[int]] = [[] for _ in boxes]
-        for source, target in self.steps:
-            if target < len(boxes):
-                self.into[target].append(source)
-        self.sizes = [self._size(i) for i in range(len(boxes))]
-        self.labels = [self._text(shorten(box.output)) if box.output else (0, 0) for box in boxes]
-        # For each box, the height at which the wire of each recursion leaves it.
-        self.loops: list[dict[object, int]] = [
-            frame.exits if frame is not None else {} if box.knot is None else {box.knot: size[1] // 2}
-            for frame, box, size in zip(self.frames, boxes, self.sizes, strict=True)
-        ]
-        self.knots = list(dict.fromkeys(knot for loops in self.loops for knot in loops))
-        self.ports = self._ports()
-        margin = m.track * (len(self.knots) + 1)
-        count = 1 + max((node for row in self.rows for node in row), default=-1)
-        widths = [1] * count
-        for i in range(len(boxes)):
-            widths[i] = _odd(self._span(i) + (2 * margin if self.loops[i] else 0))
-        centre = _centres(self.rows, self.steps, len(boxes), widths, m.gap, self.ports)
-        left = min((c - width // 2 for c, width in zip(centre, widths, strict=True)), default=0)
-        self.centre = [c - left + m.frame[0] for c in centre]
-        rights = [c + width // 2 + 1 for c, width in zip(self.centre, widths, strict=True)]
-        content = max(rights, default=m.frame[0])
-        self.gutter = {knot: content + m.track * (k + 1) for k, knot in enumerate(self.knots)}
+        self.scene, self.m = scene, m
+        nodes = [_Node(box, None if box.scene is None else done[id(box.scene)]) for box in scene.boxes]
+        self.rows = _rows(nodes, scene.wires)
+        for node, box in zip(nodes, scene.boxes, strict=True):
+            self._measure(node, box)
+        knots = list(dict.fromkeys(knot for node in nodes for knot in node.loops))
+        margin = m.track * (len(knots) + 1)
+        for node in nodes:
+            node.room = _odd(max(node.width, node.label[0]) + (2 * margin if node.loops else 0))
+        _centre(self.rows, m.gap)
+        every = [node for row in self.rows for node in row]
+        left = m.frame[0] - min(node.x - node.room // 2 for node in every)
+        for node in every:
+            node.x += left
+        content = max(node.x + node.room // 2 + 1 for node in every)
         heading = 0 if outermost else self._text(scene.title)[0] + 2 * m.inset[0]
-        width = max(content + (margin if self.knots else 0) + m.frame[0], heading)
+        width = max(content + (margin if knots else 0) + m.frame[0], heading)
         self.drawing = Drawing(_odd(width), 0)  # the height follows when the rows are placed
         self.inner: list[tuple[Point, Scene]] = []
-        tops, ways = self._down()
+        ways = self._down(knots, m.frame[1] + (0 if outermost else m.heading))
         self.exits: dict[object, int] = {
-            knot: max(rows.values()) for knot, rows in ways.items() if knot != scene.knot
+            knot: max(y for _, y in rows) for knot, rows in ways.items() if knot != scene.knot
         }
-        for row, top in zip(self.rows, tops, strict=True):
-            for i in row:
-                if i < len(boxes):
-                    self._draw(i, top)
+        for node in every:
+            if node.box is not None:
+                self._draw(node, node.box)
         for k, (knot, rows) in enumerate(ways.items()):
-            self._way(k, knot, rows, tops)
-        several = sum(not into for into in self.into) > 1
-        starts = len(boxes) > 1 and boxes[0].style == "port"
-        self.entry = self.drawing.width // 2 if several else self.centre[0] if starts else 0
+            self._way(m.track * (k + 1), content, knot, rows)
+        several = sum(not node.above for node in nodes) > 1
+        starts = len(nodes) > 1 and scene.boxes[0].style == "port"
+        self.entry = self.drawing.width // 2 if several else nodes[0].x if starts else 0
 
     # Sizes
 
     def _text(self, text: str) -> Point:
         return _odd(int(columns(text) * self.m.letter + 0.999)), self.m.line
 
-    def _size(self, i: int) -> Point:
-        box, frame, m = self.boxes[i], self.frames[i], self.m
-        if frame is not None:
-            return frame.drawing.width, frame.drawing.height
-        if box.is_dot:
-            return m.track, m.track
-        width, height = self._text(box.text)
-        ports = (len(self.into[i]) + 1) * (m.track + 1)
-        return _odd(max(width + 2 * m.inset[0], ports)), height + 2 * m.inset[1]
+    def _measure(self, node: _Node, box: Box) -> None:
+        """Finds the sizes of a box and of the type below it, and where wires end at it."""
+        m, count = self.m, len(node.above)
+        if node.frame is not None:
+            node.width, node.height = node.frame.drawing.width, node.frame.drawing.height
+            node.loops = node.frame.exits
+        elif box.is_dot:
+            node.width = node.height = m.track
+        else:
+            width, height = self._text(box.text)
+            node.width = _odd(max(width + 2 * m.inset[0], (count + 1) * (m.track + 1)))
+            node.height = height + 2 * m.inset[1]
+            node.loops = {} if box.knot is None else {box.knot: node.height // 2}
+        node.label = self._text(shorten(box.output)) if box.output else (0, 0)
+        for k, wire in enumerate(node.above if node.width > m.track else ()):
+            straight = node.frame is not None and count == 1
+            place = node.frame.entry if node.frame and straight else (k + 1) * node.width // (count + 1)
+            wire.port = place - node.width // 2
 
-    def _span(self, i: int) -> int:
-        """The width that a box and the type below it need together."""
-        return max(self.sizes[i][0], self.labels[i][0])
-
-    def _height(self, i: int) -> int:
-        """The height of a box and the type below it; 0 of a wire that passes a row."""
-        if i >= len(self.boxes):
-            return 0
-        return self.sizes[i][1] + (self.m.lead + self.labels[i][1] if self.labels[i][0] else 0)
+    def _bottom(self, node: _Node) -> int:
+        return node.top + node.height + (self.m.lead + node.label[1] if node.label[0] else 0)
 
     # Places
 
-    def _ports(self) -> dict[tuple[int, int], int]:
-        """Returns for each wire (source, target) the distance of its end from the middle of the target."""
-        ports: dict[tuple[int, int], int] = {}
-        for target, sources in enumerate(self.into):
-            width, frame = self.sizes[target][0], self.frames[target]
-            if width <= self.m.track:
-                continue
-            if frame is not None and len(sources) == 1:
-                ports[sources[0], target] = frame.entry - width // 2
-                continue
-            for k, source in enumerate(sources):
-                ports[source, target] = (k + 1) * width // (len(sources) + 1) - width // 2
-        return ports
+    def _down(self, knots: list[object], y: int) -> dict[object, list[tuple[list[_Node], int]]]:
+        """Places the rows from a height on, and draws the wires between them.
 
-    def _down(self) -> tuple[list[int], dict[object, dict[int, int]]]:
-        """Draws the wires between rows.
-
-        Returns the top of each row, and for each recursion the height of its wire in each row that it leaves.
+        Returns for each recursion, row by row, the boxes from which its wire leaves, and the height at which
+        it does.
         """
         m = self.m
-        y = m.frame[1] + (0 if self.outermost else m.heading)
-        tops: list[int] = []
-        loops: dict[object, dict[int, int]] = {knot: {} for knot in self.knots}
-        steps: list[list[tuple[int, int]]] = [[] for _ in self.rows]
-        row_of = {node: i for i, row in enumerate(self.rows) for node in row}
-        for source, target in self.steps:
-            steps[row_of[source]].append((source, target))
-        for i, row in enumerate(self.rows):
-            tops.append(y)
-            y += max(map(self._height, row))
-            real = [node for node in row if node < len(self.boxes)]
-            for knot in self.knots:
-                users = [n for n in real if knot in self.loops[n]]
-                if users and users != real[-1:]:
+        ways: dict[object, list[tuple[list[_Node], int]]] = {knot: [] for knot in knots}
+        for row in self.rows:
+            for node in row:
+                node.top = y
+            y = max(map(self._bottom, row))
+            boxes = [node for node in row if node.box is not None]
+            for knot in knots:
+                users = [node for node in boxes if knot in node.loops]
+                if users and users != boxes[-1:]:
                     y += m.track
-                    loops[knot][i] = y
+                    ways[knot].append((users, y))
                 elif users:
                     # The last box of a row has none on its right: its wire leaves sideways, without a track.
-                    loops[knot][i] = tops[i] + self.loops[users[0]][knot]
-            y = y + m.frame[1] if i + 1 == len(self.rows) else self._wires(steps[i], tops[i], y + m.room[0])
+                    ways[knot].append((users, users[0].top + users[0].loops[knot]))
+            y = y + m.frame[1] if row is self.rows[-1] else self._wires(row, y + m.room[0])
         self.drawing.height = y
-        return tops, loops
+        return ways
 
-    def _wires(self, steps: list[tuple[int, int]], top: int, y: int) -> int:
+    def _wires(self, row: list[_Node], y: int) -> int:
         """Draws the wires below a row, and returns the top of the next row."""
-        m, count = self.m, len(self.boxes)
-        ends: dict[int, list[tuple[int, int]]] = {}
-        for source, target in steps:
-            start = self.centre[source]
-            end = self.centre[target] + self.ports.get((source, target), 0)
-            alone = target >= count or len(self.into[target]) == 1
-            if alone and abs(end - start) <= m.track // 2 + 1:  # it moves, so that the wire is straight
-                end = start
-                if target >= count:
-                    self.centre[target] = start
-            ends.setdefault(source, []).append((end, target))
-        bundles = [(self.centre[s], [end for end, _ in targets]) for s, targets in ends.items()]
-        levels = tracks(bundles, m.track)
+        m = self.m
+        row = [source for source in row if source.below]
+        for wire in (wire for source in row for wire in source.below):
+            source, target = wire.source, wire.target
+            near = abs(target.x + wire.port - source.x) <= m.track // 2 + 1
+            if near and len(target.above) == 1:  # it moves, so that the wire is straight
+                if target.box is None:
+                    target.x = source.x
+                wire.port = source.x - target.x
+        levels = tracks([(s.x, [wire.target.x + wire.port for wire in s.below]) for s in row], m.track)
         bottom = y + (1 + max(levels, default=-1)) * m.track + m.room[1]
-        for (source, targets), level in zip(ends.items(), levels, strict=True):
-            x, start, middle = self.centre[source], top + self._height(source), y + level * m.track
-            for end, target in targets:
+        for source, level in zip(row, levels, strict=True):
+            x, middle = source.x, y + level * m.track
+            for wire in source.below:
+                end = wire.target.x + wire.port
                 bend = () if end == x else ((x, middle), (end, middle))
-                self.drawing.lines.append(Polyline(((x, start), *bend, (end, bottom)), target < count))
+                points = ((x, self._bottom(source)), *bend, (end, bottom))
+                self.drawing.lines.append(Polyline(points, wire.target.box is not None))
         return bottom
 
-    def _draw(self, i: int, top: int) -> None:
+    def _draw(self, node: _Node, box: Box) -> None:
         """Draws a box or the border of a frame, and the type below it."""
-        m, drawing, box, (width, height) = self.m, self.drawing, self.boxes[i], self.sizes[i]
-        x = self.centre[i] - width // 2
-        rect = Rect(x, top, width, height)
+        m, drawing = self.m, self.drawing
+        x, top = node.x - node.width // 2, node.top
+        rect = Rect(x, top, node.width, node.height)
         if box.scene is not None:
             drawing.frames.append(Placed(rect, box.text, "frame", box.hint))
             self.inner.append(((x, top), box.scene))
@@ -313,147 +318,125 @@ class _Frame:
         else:
             drawing.boxes.append(Placed(rect, box.text, box.style, box.hint))
         if box.output:
-            size = self.labels[i]
-            rect = Rect(self.centre[i] - size[0] // 2, top + height + m.lead, *size)
-            drawing.texts.append(Placed(rect, shorten(box.output), "type", box.output))
+            below = Rect(node.x - node.label[0] // 2, top + node.height + m.lead, *node.label)
+            drawing.texts.append(Placed(below, shorten(box.output), "type", box.output))
 
-    def _way(self, k: int, knot: object, rows: dict[int, int], tops: list[int]) -> None:
-        """Draws the wires from references back to their recursive block, or out of the frame."""
-        m, lines, gutter = self.m, self.drawing.lines, self.gutter[knot]
-        lowest = max(rows.values())
-        for i, y in rows.items():
-            nodes = [n for n in self.rows[i] if n < len(self.boxes) and knot in self.loops[n]]
-            for place, node in enumerate(sorted(nodes, key=lambda n: self.centre[n])):
-                width = self.sizes[node][0]
-                start = tops[i] + self.loops[node][knot]
-                aside = self.centre[node] + self._span(node) // 2 + m.track * (k + 1)
-                right = self.centre[node] - width // 2 + width - 1
-                points = [(right, start)] if start == y else [(right, start), (aside, start), (aside, y)]
+    def _way(self, aside: int, content: int, knot: object, rows: list[tuple[list[_Node], int]]) -> None:
+        """Draws the wires from references back to their recursive block, or out of the frame.
+
+        They run at a distance (`aside`) from their boxes, and from the `content` of the frame.
+        """
+        m, gutter = self.m, content + aside
+        lowest = max(y for _, y in rows)
+        for users, y in rows:
+            for node in sorted(users, key=lambda node: node.x):
+                start = node.top + node.loops[knot]
+                points = [(node.x - node.width // 2 + node.width - 1, start)]
+                if start != y:
+                    x = node.x + max(node.width, node.label[0]) // 2 + aside
+                    points += [(x, start), (x, y)]
                 arrow = False
-                if place == 0:
-                    points.append((gutter, y))
+                if node is min(users, key=lambda node: node.x):
                     if y < lowest:
-                        points.append((gutter, lowest))
+                        points += [(gutter, y), (gutter, lowest)]
                     elif knot == self.scene.knot:
-                        port = tops[0] + m.track // 2
-                        points += [(gutter, port), (self.centre[0] + m.track // 2 + 1, port)]
+                        first = self.rows[0][0]
+                        port = first.top + m.track // 2
+                        points += [(gutter, y), (gutter, port), (first.x + m.track // 2 + 1, port)]
                         arrow = True
                     else:
-                        points[-1] = (self.drawing.width - 1, y)
-                lines.append(Polyline(tuple(points), arrow, loop=True))
+                        points.append((self.drawing.width - 1, y))
+                self.drawing.lines.append(Polyline(tuple(points), arrow, loop=True))
 
 
-def _rows(
-    count: int, wires: Sequence[Point], bottom: Sequence[int]
-) -> tuple[list[list[int]], list[tuple[int, int]]]:
+def _rows(nodes: Sequence[_Node], wires: Sequence[tuple[int, int]]) -> list[list[_Node]]:
     """Arranges boxes in rows, which graph drawing calls ranks; wires lead from earlier boxes to later ones.
 
-    Nodes below `count` are boxes; each of the others leads a wire past a row.
-
-    Returns:
-        For each row, the nodes in it from left to right; the wires from row to row, as pairs of nodes.
+    Dots at which a wire ends stand in the last row.
     """
-    row = [0] * count
+    row = [0] * len(nodes)
     for source, target in sorted(wires, key=lambda wire: wire[1]):
         row[target] = max(row[target], row[source] + 1)
-    last = max(row, default=0)
-    for node in bottom:
-        row[node] = last
-    rows: list[list[int]] = [[] for _ in range(last + 1)]
-    for node in range(count):
-        rows[row[node]].append(node)
-    steps: dict[tuple[int, int], None] = {}  # wires from one box share their node in a row that they pass
-    carried: dict[tuple[int, int], int] = {}
+    rows: list[list[_Node]] = [[] for _ in range(max(row) + 1)]
+    readers = {source for source, _ in wires}
+    for i, node in enumerate(nodes):
+        if node.box is not None and node.box.is_dot and i not in readers:
+            row[i] = len(rows) - 1
+        rows[row[i]].append(node)
+    passing: dict[tuple[int, int], _Node] = {}  # wires from one box share their node in a row that they pass
     for source, target in wires:
-        before = source
+        before = nodes[source]
         for between in range(row[source] + 1, row[target]):
-            new = count + len(carried)
-            node = carried.setdefault((source, between), new)
-            if node == new:
+            if (source, between) not in passing:
+                node = passing[source, between] = _Node()
                 rows[between].append(node)
-            steps[before, node] = None
-            before = node
-        steps[before, target] = None
-    _order(rows, list(steps))
-    return rows, list(steps)
-
-
-def _order(rows: list[list[int]], steps: Sequence[tuple[int, int]]) -> None:
-    """Sorts the rows so that few wires cross: by the middle of the neighbours, down, up and down."""
-    above, below = _neighbours(steps), _neighbours([(target, source) for source, target in steps])
+                _join(before, node)
+            before = passing[source, between]
+        _join(before, nodes[target])
+    # So that few wires cross, a row is sorted by the middle of the neighbours: down, up and down again.
     down, up = range(1, len(rows)), range(len(rows) - 2, -1, -1)
-    for order, near, step in ((down, above, -1), (up, below, 1), (down, above, -1)):
+    for order, step in ((down, -1), (up, 1), (down, -1)):
         for i in order:
-            place = {node: k for k, node in enumerate(rows[i + step])}
-            own = {node: k for k, node in enumerate(rows[i])}
-            rows[i].sort(key=lambda node: _mean([place[n] for n in near.get(node, ())], own[node]))
+            place = {node: float(k) for k, node in enumerate(rows[i + step])}
+            wanted = {
+                node: _mean([place[near] for near in _neighbours(node, step)], k)
+                for k, node in enumerate(rows[i])
+            }
+            rows[i].sort(key=wanted.__getitem__)
+    return rows
 
 
-def _neighbours(steps: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
-    """For each node, the nodes in the row above that lead to it."""
-    found: dict[int, list[int]] = {}
-    for source, target in steps:
-        found.setdefault(target, []).append(source)
-    return found
+def _join(source: _Node, target: _Node) -> None:
+    wire = _Wire(source, target)
+    source.below.append(wire)
+    target.above.append(wire)
 
 
-def _centres(
-    rows: Sequence[Sequence[int]],
-    steps: Sequence[tuple[int, int]],
-    boxes: int,
-    widths: Sequence[int],
-    gap: int,
-    ports: Mapping[tuple[int, int], int],
-) -> list[int]:
-    """Finds the middle of each node.
+def _neighbours(node: _Node, step: int) -> list[_Node]:
+    """The nodes to which wires lead in the row above (-1) or below (1)."""
+    return [wire.source for wire in node.above] if step < 0 else [wire.target for wire in node.below]
 
-    The widths are odd, so that each node has a middle. `ports` gives, for each wire, the distance of its end
-    from the middle of the target. Nodes below `boxes` are boxes.
-    """
-    x = [0.0] * len(widths)
+
+def _centre(rows: Sequence[Sequence[_Node]], gap: int) -> None:
+    """Finds the middle of each node."""
+    x: dict[_Node, float] = {}
     for row in rows:
         right = 0.0
         for node in row:
-            x[node] = right + widths[node] / 2
-            right += widths[node] + gap
-    above: list[list[tuple[int, int]]] = [[] for _ in x]
-    below: list[list[tuple[int, int]]] = [[] for _ in x]
-    for source, target in steps:
-        shift = ports.get((source, target), 0)
-        above[target].append((source, -shift))
-        below[source].append((target, shift))
-    # The last pass centres a node over its readers only if it has several, so that chains stay straight.
-    several = [readers if len(readers) > 1 else [] for readers in below]
+            x[node] = right + node.room / 2
+            right += node.room + gap
     for turn in range(PASSES + 1):
-        near = several if turn == PASSES else below if turn % 2 else above
-        for row in rows if near is above else rows[::-1]:
-            wanted = [_mean([x[n] + shift for n, shift in near[node]], x[node]) for node in row]
-            weights = [STIFF if node >= boxes else 1 for node in row]
-            for node, place in zip(row, _apart(wanted, weights, [widths[n] for n in row], gap), strict=True):
-                x[node] = place
-    whole = [0] * len(x)
+        down = turn % 2 == 0
+        for row in rows if down else rows[::-1]:
+            wanted = []
+            for node in row:
+                near = [x[wire.source] - wire.port for wire in node.above]
+                if not down:
+                    near = [x[wire.target] + wire.port for wire in node.below]
+                    # The last pass moves a node over several readers alone, so that chains stay straight.
+                    near = near if turn < PASSES or len(near) > 1 else []
+                wanted.append(_mean(near, x[node]))
+            x.update(zip(row, _apart(row, wanted, gap), strict=True))
     for row in rows:
         least = -(10**9)  # rounded, the neighbours keep the gap
         for node in row:
-            whole[node] = max(round(x[node]), least + widths[node] // 2)
-            least = whole[node] + widths[node] // 2 + 1 + gap
-    return whole
+            node.x = max(round(x[node]), least + node.room // 2)
+            least = node.x + node.room // 2 + 1 + gap
 
 
-def _apart(wanted: Sequence[float], weights: Sequence[float], widths: Sequence[int], gap: int) -> list[float]:
+def _apart(row: Sequence[_Node], wanted: Sequence[float], gap: int) -> list[float]:
     """Finds the coordinates nearest to the wanted ones (least squares) that keep the order and the gap."""
     offsets = [0.0]
-    for a, b in pairwise(widths):
-        offsets.append(offsets[-1] + (a + b) / 2 + gap)
+    for a, b in pairwise(row):
+        offsets.append(offsets[-1] + (a.room + b.room) / 2 + gap)
     pools: list[tuple[float, ...]] = []  # sum of weighted coordinates, sum of weights, number of nodes
-    for want, weight, offset in zip(wanted, weights, offsets, strict=True):
+    for node, want, offset in zip(row, wanted, offsets, strict=True):
+        weight = STIFF if node.box is None else 1
         pools.append(((want - offset) * weight, weight, 1))
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] >= pools[-1][0] / pools[-1][1]:
             last = pools.pop()
             pools[-1] = tuple(x + y for x, y in zip(pools[-1], last, strict=True))
-    places: list[float] = []
-    for total, share, count in pools:
-        places.extend([total / share] * int(count))
+    places = [total / share for total, share, count in pools for _ in range(int(count))]
     return [place + offset for place, offset in zip(places, offsets, strict=True)]
 
 
@@ -473,7 +456,9 @@ def tracks(bundles: Sequence[tuple[int, Sequence[int]]], apart: int) -> list[int
         [-1, 1, 0, 0]
     """
     levels = [-1] * len(bundles)
-    left = [i for i, (start, ends) in enumerate(bundles) if list(ends) != [start]]
+    spans = [(min(start, *ends), max(start, *ends)) for start, ends in bundles]
+    bent = (i for i, (start, ends) in enumerate(bundles) if list(ends) != [start])
+    left = sorted(bent, key=lambda i: spans[i][1] - spans[i][0])  # short wires inside long ones cross none
     above = {
         j: [i for i in left if i != j and any(abs(bundles[i][0] - end) < apart for end in bundles[j][1])]
         for j in left
@@ -482,7 +467,7 @@ def tracks(bundles: Sequence[tuple[int, Sequence[int]]], apart: int) -> list[int
     while left:
         i = next((i for i in left if not {*above[i]} & {*left}), left[0])  # in a cycle, the first goes on
         left.remove(i)
-        low, high = min(bundles[i][0], *bundles[i][1]), max(bundles[i][0], *bundles[i][1])
+        low, high = spans[i]
         level = max((levels[j] + 1 for j in above[i]), default=0)
         while level < len(taken) and any(a - apart < high and low < b + apart for a, b in taken[level]):
             level += 1

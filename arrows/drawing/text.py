@@ -57,8 +57,8 @@ def to_ascii(text: str) -> str:
     """Writes a drawing in ASCII characters alone, for terminals that lack others; other letters are escaped.
 
     Example:
-        >>> to_ascii("│ é │")
-        '| \\xe9 |'
+        >>> print(to_ascii("│ é │"))
+        | \\xe9 |
     """
     return text.translate(ASCII).encode("ascii", "backslashreplace").decode("ascii")
 
