@@ -17,7 +17,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, take
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, register
+from arrows.ops.primitive import Gradients, Run, declare
 from arrows.ops.reductions import sum as sum_along
 from arrows.ops.segment_ops import segment_broadcast
 from arrows.ops.segments import Segments
@@ -299,7 +299,5 @@ def _vjp(
     return parts[:n], parts[n : 2 * n], parts[2 * n :]
 
 
-_attention = register(Primitive("segment_attention", _rule, _kernel, _vjp, segmented=True))
-_gradient = register(
-    Primitive("segment_attention_gradient", _gradient_rule, _gradient_kernel, segmented=True)
-)
+_attention = declare("segment_attention", _rule, _kernel, _vjp, segmented=True)
+_gradient = declare("segment_attention_gradient", _gradient_rule, _gradient_kernel, segmented=True)

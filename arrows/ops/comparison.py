@@ -9,7 +9,7 @@ from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Primitive, Run, register
+from arrows.ops.primitive import Gradients, Run, declare
 from arrows.ops.shape_rules import arithmetic, broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -87,7 +87,7 @@ def _clip_vjp(
     return (g if inside is None else where(inside, g, 0),)
 
 
-_clip = register(Primitive("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True))
+_clip = declare("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True)
 
 
 def clip(x: Operand, low: float | None = None, high: float | None = None) -> TensorLike:
@@ -228,19 +228,17 @@ def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
 
 
-_where = register(
-    Primitive(
-        "where",
-        _where_rule,
-        lambda xp: lambda condition, a, b, out=None: put(xp.where(condition, a, b), out),
-        lambda g, result, condition, a, b: (
-            None,
-            sum_to(where(condition, g, 0), a.shape),
-            sum_to(where(condition, 0, g), b.shape),
-        ),
-        elementwise=True,
-        c="({0} ? {1} : {2})",
-    )
+_where = declare(
+    "where",
+    _where_rule,
+    lambda xp: lambda condition, a, b, out=None: put(xp.where(condition, a, b), out),
+    lambda g, result, condition, a, b: (
+        None,
+        sum_to(where(condition, g, 0), a.shape),
+        sum_to(where(condition, 0, g), b.shape),
+    ),
+    elementwise=True,
+    c="({0} ? {1} : {2})",
 )
 
 

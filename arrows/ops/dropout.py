@@ -14,7 +14,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, HasRows, Primitive, Run, Types, get, register
+from arrows.ops.primitive import Attributes, HasRows, Run, Types, declare, get
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
@@ -140,12 +140,10 @@ def _kept(xp: ArrayModule, keys: Array, count: int, least: np.uint64) -> Array:
     return kept
 
 
-_dropout = register(
-    Primitive(
-        "dropout",
-        _rule,
-        _kernel,
-        lambda g, result, x, key, rate: (bind(get("dropout"), g, key, rate=rate), None),
-        lift=_lift,
-    )
+_dropout = declare(
+    "dropout",
+    _rule,
+    _kernel,
+    lambda g, result, x, key, rate: (bind(get("dropout"), g, key, rate=rate), None),
+    lift=_lift,
 )

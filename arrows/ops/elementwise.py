@@ -9,7 +9,7 @@ from arrows.ops.arrays import ArrayModule, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.erf_kernel import erf_kernel
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, HasRows, Primitive, SumRun, Types, register
+from arrows.ops.primitive import Gradients, HasRows, SumRun, Types, declare
 from arrows.ops.shape_rules import arithmetic, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
@@ -130,14 +130,12 @@ def _power_rule(x: Tensor, exponent: float) -> Tensor:
     return x
 
 
-_power = register(
-    Primitive(
-        "power",
-        _power_rule,
-        lambda xp, exponent: lambda x, out=None: xp.power(x, exponent, out=out),
-        _power_vjp,
-        elementwise=True,
-    )
+_power = declare(
+    "power",
+    _power_rule,
+    lambda xp, exponent: lambda x, out=None: xp.power(x, exponent, out=out),
+    _power_vjp,
+    elementwise=True,
 )
 
 

@@ -13,7 +13,7 @@ from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Gradients, Primitive, Run, lift_each, lift_rows, register
+from arrows.ops.primitive import Gradients, Run, declare, lift_each, lift_rows
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -205,29 +205,23 @@ def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -
     return tuple(parts)
 
 
-_index = register(
-    Primitive(
-        "index",
-        _index_rule,
-        _index_kernel,
-        lambda g, result, x, key: (pad_slice(g, key, x.shape),),
-        lift=lift_rows,
-        additive=True,
-        view=True,
-    )
+_index = declare(
+    "index",
+    _index_rule,
+    _index_kernel,
+    lambda g, result, x, key: (pad_slice(g, key, x.shape),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
 )
 
-_pad_slice = register(
-    Primitive(
-        "pad_slice",
-        lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
-        _pad_slice_kernel,
-        lambda g, result, x, key, shape: (bind(_index, g, key=key),),
-        lift=lift_rows,
-        additive=True,
-    )
+_pad_slice = declare(
+    "pad_slice",
+    lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
+    _pad_slice_kernel,
+    lambda g, result, x, key, shape: (bind(_index, g, key=key),),
+    lift=lift_rows,
+    additive=True,
 )
 
-_concat = register(
-    Primitive("concat", _concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)
-)
+_concat = declare("concat", _concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)

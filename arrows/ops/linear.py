@@ -14,7 +14,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Gradients, HasRows, Primitive, Run, SumRun, Types, register
+from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare
 from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
@@ -260,22 +260,16 @@ def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
     return run
 
 
-_matmul = register(
-    Primitive(
-        "matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, lift=_matmul_lift, sum_rows=_matmul_sum_rows
-    )
+_matmul = declare(
+    "matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, lift=_matmul_lift, sum_rows=_matmul_sum_rows
 )
 
-_outer = register(
-    Primitive(
-        "outer",
-        _outer_rule,
-        _outer_kernel,
-        lambda g, result, a, b: (matmul(g, b), matmul(transpose(g), a)),
-        sum_rows=_outer_sum_rows,
-    )
+_outer = declare(
+    "outer",
+    _outer_rule,
+    _outer_kernel,
+    lambda g, result, a, b: (matmul(g, b), matmul(transpose(g), a)),
+    sum_rows=_outer_sum_rows,
 )
 
-_matmul_each = register(
-    Primitive("matmul_each", _each_rule, lambda xp: xp.matmul, _each_vjp, sum_rows=_each_sum_rows)
-)
+_matmul_each = declare("matmul_each", _each_rule, lambda xp: xp.matmul, _each_vjp, sum_rows=_each_sum_rows)

@@ -20,13 +20,12 @@ from arrows.ops.function_context import constant
 from arrows.ops.primitive import (
     Attributes,
     HasRows,
-    Primitive,
     Run,
     SumRun,
     Types,
+    declare,
     lift_each,
     lift_rows,
-    register,
 )
 from arrows.ops.rowsparse import RowSparse, add_rows
 from arrows.ops.shape_rules import arithmetic, integral, negative_axis
@@ -282,45 +281,37 @@ def _one_hot_kernel(xp: ArrayModule, size: int, dtype: str, rows: bool = False) 
     return run
 
 
-_lookup = register(
-    Primitive(
-        "lookup",
-        _lookup_rule,
-        _lookup_kernel,
-        lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
-        lift=lift_each,
-    )
+_lookup = declare(
+    "lookup",
+    _lookup_rule,
+    _lookup_kernel,
+    lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
+    lift=lift_each,
 )
 
-_scatter_row = register(
-    Primitive(
-        "scatter_row",
-        _scatter_rule,
-        _scatter_kernel,
-        lambda g, result, x, index, size: (lookup(g, index), None),
-        lift=_scatter_lift,
-        sum_rows=_scatter_sum_rows,
-    )
+_scatter_row = declare(
+    "scatter_row",
+    _scatter_rule,
+    _scatter_kernel,
+    lambda g, result, x, index, size: (lookup(g, index), None),
+    lift=_scatter_lift,
+    sum_rows=_scatter_sum_rows,
 )
 
-_pick = register(
-    Primitive(
-        "pick",
-        _pick_rule,
-        _pick_kernel,
-        lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
-        lift=lift_each,
-    )
+_pick = declare(
+    "pick",
+    _pick_rule,
+    _pick_kernel,
+    lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
+    lift=lift_each,
 )
 
-_place = register(
-    Primitive(
-        "place",
-        _place_rule,
-        _place_kernel,
-        lambda g, result, x, index, size: (pick(g, index), None),
-        lift=lift_each,
-    )
+_place = declare(
+    "place",
+    _place_rule,
+    _place_kernel,
+    lambda g, result, x, index, size: (pick(g, index), None),
+    lift=lift_each,
 )
 
-_one_hot = register(Primitive("one_hot", _one_hot_rule, _one_hot_kernel, lift=lift_rows))
+_one_hot = declare("one_hot", _one_hot_rule, _one_hot_kernel, lift=lift_rows)

@@ -11,7 +11,7 @@ from arrows.ops.bind import bind
 from arrows.ops.comparison import greater, maximum, where
 from arrows.ops.elementwise import divide, square, subtract
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, register
+from arrows.ops.primitive import Gradients, Run, declare
 from arrows.ops.reductions import mean, reduced
 from arrows.ops.shape_rules import Axis, floating, negative_axes
 from arrows.ops.shaping import reshape, shape_of
@@ -120,4 +120,4 @@ def _norm_vjp(
     return (share * (g if count == 1 else g * (1 / count)),)
 
 
-_norm = register(Primitive("norm", _norm_rule, _norm_kernel, _norm_vjp))
+_norm = declare("norm", _norm_rule, _norm_kernel, _norm_vjp)

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias
 
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowValueError
@@ -50,6 +50,8 @@ INVARIANT = -2
 ROW = -1
 """Level of a value with one row for each example (each node).  A level k >= 0 has one row for each element of
 the k-th sequence of the function's input."""
+
+P = ParamSpec("P")
 
 Attributes: TypeAlias = dict[str, Hashable]
 HasRows: TypeAlias = tuple[bool, ...]
@@ -174,6 +176,14 @@ def register(primitive: Primitive) -> Primitive:
         )
     _primitives[primitive.name] = primitive
     return primitive
+
+
+def declared(make: Callable[P, Primitive]) -> Callable[P, Primitive]:
+    """A function that makes a primitive and registers it."""
+    return lambda *args, **keywords: register(make(*args, **keywords))
+
+
+declare = declared(Primitive)
 
 
 def keep_own() -> None:

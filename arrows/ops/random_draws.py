@@ -17,7 +17,7 @@ from arrows.ops.dropout import check_key, spread_key
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
-from arrows.ops.primitive import Primitive, Run, lift_rows, register
+from arrows.ops.primitive import Primitive, Run, declare, lift_rows
 from arrows.ops.shape_rules import sizes
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
@@ -169,7 +169,7 @@ def _draws(name: str) -> Primitive:
 
         return run
 
-    return register(Primitive(name, rule, kernel, lift=lift_rows))
+    return declare(name, rule, kernel, lift=lift_rows)
 
 
 _PRIMITIVES = {name: _draws(name) for name in ("normal", "uniform")}

@@ -15,7 +15,7 @@ from arrows.ops import elementwise as e
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, register
+from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, declare
 from arrows.ops.shape_rules import Axis, Check, arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.sums import sum_axes
@@ -180,7 +180,7 @@ def _extreme(name: str) -> Primitive:
     def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
         return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
 
-    return register(Primitive(name, _rule(name, arithmetic, empty=False), kernel, _extreme_vjp))
+    return declare(name, _rule(name, arithmetic, empty=False), kernel, _extreme_vjp)
 
 
 def _extreme_vjp(
@@ -200,7 +200,7 @@ def _place_of(name: str) -> Primitive:
     def kernel(xp: ArrayModule, axis: int) -> Run:
         return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
 
-    return register(Primitive(name, rule, kernel))
+    return declare(name, rule, kernel)
 
 
 def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
@@ -261,48 +261,40 @@ def _logsumexp_vjp(
     return (_kept(g, x, axes) * e.exp(x - _kept(result, x, axes)),)
 
 
-_sum = register(
-    Primitive(
-        "sum",
-        _rule("sum", arithmetic, empty=True),
-        lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
-        lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
-        additive=True,
-    )
+_sum = declare(
+    "sum",
+    _rule("sum", arithmetic, empty=True),
+    lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
+    lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
+    additive=True,
 )
 
 _max, _min = _extreme("max"), _extreme("min")
 
 _argmax, _argmin = _place_of("argmax"), _place_of("argmin")
 
-_cumsum: Primitive = register(
-    Primitive(
-        "cumsum",
-        lambda x, axis, reverse: arithmetic("cumsum", x),
-        _cumsum_kernel,
-        lambda g, result, x, axis, reverse: (cumsum(g, axis, not reverse),),
-        additive=True,
-    )
+_cumsum: Primitive = declare(
+    "cumsum",
+    lambda x, axis, reverse: arithmetic("cumsum", x),
+    _cumsum_kernel,
+    lambda g, result, x, axis, reverse: (cumsum(g, axis, not reverse),),
+    additive=True,
 )
 
-_softmax = register(
-    Primitive(
-        "softmax",
-        _along_rule("softmax"),
-        _softmax_kernel,
-        lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
-    )
+_softmax = declare(
+    "softmax",
+    _along_rule("softmax"),
+    _softmax_kernel,
+    lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
 )
 
-_log_softmax = register(
-    Primitive(
-        "log_softmax",
-        _along_rule("log_softmax"),
-        _log_softmax_kernel,
-        lambda g, result, x, axis: (g - e.exp(result) * sum(g, axis, keepdims=True),),
-    )
+_log_softmax = declare(
+    "log_softmax",
+    _along_rule("log_softmax"),
+    _log_softmax_kernel,
+    lambda g, result, x, axis: (g - e.exp(result) * sum(g, axis, keepdims=True),),
 )
 
-_logsumexp = register(
-    Primitive("logsumexp", _rule("logsumexp", floating, empty=False), _logsumexp_kernel, _logsumexp_vjp)
+_logsumexp = declare(
+    "logsumexp", _rule("logsumexp", floating, empty=False), _logsumexp_kernel, _logsumexp_vjp
 )

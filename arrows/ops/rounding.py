@@ -10,7 +10,7 @@ from arrows.ops.arrays import Array, put, ufunc
 from arrows.ops.bind import bind
 from arrows.ops.elementwise import multiply, negative
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Primitive, register
+from arrows.ops.primitive import Gradients, Primitive, declare
 from arrows.ops.shape_rules import checked, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -100,8 +100,8 @@ def _unchanged(x: Array, out: Array | None = None) -> Array:
     return put(x, out)
 
 
-_stop_gradient = register(
-    Primitive("stop_gradient", checked("stop_gradient", floating), lambda xp: _unchanged, view=True)
+_stop_gradient = declare(
+    "stop_gradient", checked("stop_gradient", floating), lambda xp: _unchanged, view=True
 )
 
 

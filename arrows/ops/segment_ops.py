@@ -15,7 +15,7 @@ from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, maximum, minimum
 from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, lift_rows, register
+from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, declare, lift_rows
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import Check, arithmetic, checked, floating
 from arrows.ops.shaping import cast
@@ -221,7 +221,7 @@ def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
 
 def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
     rule = checked(name, check)
-    return register(Primitive(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses))
+    return declare(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses)
 
 
 _segment_sum = _segmented(
@@ -242,28 +242,22 @@ _segment_min = _segmented(
     collapses=True,
 )
 _segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
-_segment_count = register(
-    Primitive(
-        "segment_count",
-        lambda x, dtype: Tensor((), dtype),
-        _count_kernel,
-        lift=lift_rows,
-        segmented=True,
-        collapses=True,
-    )
+_segment_count = declare(
+    "segment_count",
+    lambda x, dtype: Tensor((), dtype),
+    _count_kernel,
+    lift=lift_rows,
+    segmented=True,
+    collapses=True,
 )
-_segment_position = register(
-    Primitive(
-        "segment_position", lambda x: Tensor((), "int64"), _position_kernel, lift=lift_rows, segmented=True
-    )
+_segment_position = declare(
+    "segment_position", lambda x: Tensor((), "int64"), _position_kernel, lift=lift_rows, segmented=True
 )
-_segment_broadcast = register(
-    Primitive(
-        "segment_broadcast",
-        rule=lambda x, domain: x,
-        kernel=_broadcast_kernel,
-        vjp=lambda g, result, x, domain: (segment_sum(g),),
-        lift=lift_rows,
-        segmented=True,
-    )
+_segment_broadcast = declare(
+    "segment_broadcast",
+    rule=lambda x, domain: x,
+    kernel=_broadcast_kernel,
+    vjp=lambda g, result, x, domain: (segment_sum(g),),
+    lift=lift_rows,
+    segmented=True,
 )

@@ -9,7 +9,7 @@ from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, where
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Primitive, Run, lift_each, register
+from arrows.ops.primitive import Gradients, Run, declare, lift_each
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.segments import Segments
 from arrows.ops.shape_rules import integral
@@ -150,17 +150,13 @@ def _take_vjp(
     return where(equal(segment_position(x), spread), segment_broadcast(g, x), 0.0), None
 
 
-_shift = register(
-    Primitive(
-        "segment_shift",
-        lambda x, by: x,
-        _shift_kernel,
-        lambda g, result, x, by: (segment_shift(g, -by),),
-        segmented=True,
-    )
+_shift = declare(
+    "segment_shift",
+    lambda x, by: x,
+    _shift_kernel,
+    lambda g, result, x, by: (segment_shift(g, -by),),
+    segmented=True,
 )
-_take = register(
-    Primitive(
-        "segment_take", _take_rule, _take_kernel, _take_vjp, lift=lift_each, segmented=True, collapses=True
-    )
+_take = declare(
+    "segment_take", _take_rule, _take_kernel, _take_vjp, lift=lift_each, segmented=True, collapses=True
 )

@@ -8,7 +8,7 @@ from typing import SupportsIndex, TypeAlias
 
 from arrows.ops.arrays import ufunc
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Kernel, Primitive, ShapeRule, SumRows, Vjp, no_gradient, register
+from arrows.ops.primitive import Kernel, Primitive, ShapeRule, SumRows, Vjp, declare, no_gradient
 from arrows.typesys.dtypes import wider_dtype
 from arrows.typesys.types import Tensor
 
@@ -118,9 +118,7 @@ def elementwise(
     Its kernel is NumPy's function of the name, unless another one is given.
     """
     rule, kernel = checked(name, check, dtype), kernel or ufunc(name)
-    return register(
-        Primitive(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows, c=c)
-    )
+    return declare(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows, c=c)
 
 
 def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:

@@ -11,7 +11,7 @@ from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import refuse_wire
-from arrows.ops.primitive import Primitive, Run, lift_rows, register
+from arrows.ops.primitive import Run, declare, lift_rows
 from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -152,59 +152,49 @@ def _sum_to_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) 
     return run
 
 
-_reshape = register(
-    Primitive(
-        "reshape",
-        lambda x, shape: Tensor(shape, x.dtype),
-        _reshape_kernel,
-        lambda g, result, x, shape: (reshape(g, x.shape),),
-        lift=lift_rows,
-        additive=True,
-        view=True,
-    )
+_reshape = declare(
+    "reshape",
+    lambda x, shape: Tensor(shape, x.dtype),
+    _reshape_kernel,
+    lambda g, result, x, shape: (reshape(g, x.shape),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
 )
 
-_transpose = register(
-    Primitive(
-        "transpose",
-        lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
-        _transpose_kernel,
-        lambda g, result, x, axes: (transpose(g, sorted(range(len(axes)), key=axes.__getitem__)),),
-        lift=lift_rows,
-        additive=True,
-        view=True,
-    )
+_transpose = declare(
+    "transpose",
+    lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
+    _transpose_kernel,
+    lambda g, result, x, axes: (transpose(g, sorted(range(len(axes)), key=axes.__getitem__)),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
 )
 
-_broadcast_to = register(
-    Primitive(
-        "broadcast_to",
-        lambda x, shape: Tensor(shape, x.dtype),
-        _broadcast_kernel,
-        lambda g, result, x, shape: (sum_to(g, x.shape),),
-        lift=lift_rows,
-        additive=True,
-        view=True,
-    )
+_broadcast_to = declare(
+    "broadcast_to",
+    lambda x, shape: Tensor(shape, x.dtype),
+    _broadcast_kernel,
+    lambda g, result, x, shape: (sum_to(g, x.shape),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
 )
 
-_sum_to = register(
-    Primitive(
-        "sum_to",
-        lambda x, shape: Tensor(shape, arithmetic("sum_to", x).dtype),
-        _sum_to_kernel,
-        lambda g, result, x, shape: (broadcast_to(g, x.shape),),
-        lift=lift_rows,
-        additive=True,
-    )
+_sum_to = declare(
+    "sum_to",
+    lambda x, shape: Tensor(shape, arithmetic("sum_to", x).dtype),
+    _sum_to_kernel,
+    lambda g, result, x, shape: (broadcast_to(g, x.shape),),
+    lift=lift_rows,
+    additive=True,
 )
 
-_cast = register(
-    Primitive(
-        "cast",
-        lambda x, dtype: Tensor(x.shape, dtype),
-        lambda xp, dtype: lambda x, out=None: x.astype(dtype) if out is None else put(x, out),
-        lambda g, result, x, dtype: (cast(g, x.dtype) if x.type.floating and result.type.floating else None,),
-        elementwise=True,
-    )
+_cast = declare(
+    "cast",
+    lambda x, dtype: Tensor(x.shape, dtype),
+    lambda xp, dtype: lambda x, out=None: x.astype(dtype) if out is None else put(x, out),
+    lambda g, result, x, dtype: (cast(g, x.dtype) if x.type.floating and result.type.floating else None,),
+    elementwise=True,
 )

@@ -11,7 +11,7 @@ from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.indexing import index
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Primitive, Run, register
+from arrows.ops.primitive import Run, declare
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -121,4 +121,4 @@ def _kernel(xp: ArrayModule, descending: bool) -> Run:
     return run
 
 
-_argsort = register(Primitive("argsort", lambda x, descending: Tensor(x.shape, "int64"), _kernel))
+_argsort = declare("argsort", lambda x, descending: Tensor(x.shape, "int64"), _kernel)
