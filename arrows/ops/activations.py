@@ -10,9 +10,8 @@ from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import add, erf, multiply, negative, sign, square
-from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Run
-from arrows.ops.shape_rules import elementwise, floating
+from arrows.ops.shape_rules import elementwise, floating, number
 from arrows.ops.tensorlike import Operand, TensorLike
 
 _tanh = elementwise("tanh", lambda g, result, x: (g * (1 - square(result)),), floating, c="tanh{f}({0})")
@@ -153,12 +152,6 @@ def mish(x: Operand) -> TensorLike:
     return multiply(x, tanh(softplus(x)))
 
 
-def _number(name: str, argument: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ShapeError(f"{name}: the {argument} is a Python number, got {type(value).__name__}")
-    return float(value)
-
-
 def _elu_kernel(xp: ArrayModule, alpha: float) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
         below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
@@ -185,7 +178,7 @@ def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
     >>> elu(np.array([-1.0, 2.0])).round(4).tolist()
     [-0.6321, 2.0]
     """
-    return bind(_elu, x, alpha=_number("elu", "alpha", alpha))
+    return bind(_elu, x, alpha=float(number("elu", "the alpha", alpha)))
 
 
 def selu(x: Operand) -> TensorLike:
@@ -224,7 +217,7 @@ def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     >>> leaky_relu(np.array([-1.0, 2.0])).tolist()
     [-0.01, 2.0]
     """
-    return bind(_leaky_relu, x, slope=_number("leaky_relu", "slope", slope))
+    return bind(_leaky_relu, x, slope=float(number("leaky_relu", "the slope", slope)))
 
 
 def log_sigmoid(x: Operand) -> TensorLike:

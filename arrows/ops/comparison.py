@@ -10,7 +10,7 @@ from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Run, declare
-from arrows.ops.shape_rules import arithmetic, broadcast, elementwise, same_dtype, truth
+from arrows.ops.shape_rules import arithmetic, broadcast, elementwise, number, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -102,11 +102,8 @@ def clip(x: Operand, low: float | None = None, high: float | None = None) -> Ten
     [0.0, 0.5, 1.0]
     """
     for bound in (low, high):
-        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, float))):
-            raise ShapeError(
-                f"clip: a bound is a Python number or None, got {type(bound).__name__}",
-                hint="use maximum and minimum where it is a tensor",
-            )
+        hint = "use maximum and minimum where it is a tensor"
+        number("clip", "a bound", bound, optional=True, hint=hint)
     if low is not None and high is not None and low > high:
         raise ShapeError(f"clip: the lower bound {low} is above the upper one, {high}")
     return bind(_clip, x, low=low, high=high)

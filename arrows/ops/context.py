@@ -76,9 +76,8 @@ class Parameter:
         """
         if self.type != other.type:
             return str(self.type), str(other.type)
-        if self.trainable != other.trainable:
-            return ("trained", "frozen") if self.trainable else ("frozen", "trained")
-        return None
+        words = ("trained", "frozen") if self.trainable else ("frozen", "trained")
+        return words if self.trainable != other.trainable else None
 
 
 class Context:

@@ -23,13 +23,6 @@ _REFUSED = re.compile(
     re.DOTALL,
 )
 _KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
-_OPERATOR = re.compile(r"unsupported operand type\(s\) for (\S+): .*'Tracer'")
-_INSTEAD = {
-    "^": "a power is x ** 2; of truth values, x != y",
-    "<<": "x * 4 in place of x << 2",
-    ">>": "x // 4 in place of x >> 2; a layer f is called, f(x)",
-}
-_BUILT_IN = re.compile(r"'(\w+)' is an invalid keyword argument for (\w+)\(\)")
 
 
 def explained(error: Exception) -> ShapeError | None:
@@ -55,7 +48,7 @@ def explained(error: Exception) -> ShapeError | None:
         return None  # it comes from within the operation, which says itself what is wrong
     match = _REFUSED.fullmatch(str(error))
     if match is None:
-        return _built_in(str(error)) or _operator(str(error))
+        return None
     method, name, refusal = match.groups()
     called = vars(TensorLike).get(name) if method else _operation(name, frame)
     if called is None or name.startswith("__"):
@@ -94,24 +87,6 @@ def _miscall(call: str, called: Callable[..., object], refusal: str) -> ShapeErr
     if not hint and unknown in ("axis", "dim") and "along the last axis" in (called.__doc__ or ""):
         hint = "it works along the last axis; ops.transpose brings another one there"
     return ShapeError(f"{call} has no argument {unknown!r}: {takes}", hint=hint)
-
-
-def _built_in(refusal: str) -> ShapeError | None:
-    """The error for `max(x, axis=0)` by Python's own function of that name."""
-    match = _BUILT_IN.match(refusal)
-    if match is None or match[2] not in ops.__all__:
-        return None
-    return ShapeError(
-        f"Python's own {match[2]} takes no argument {match[1]!r}", hint=f"ops.{match[2]} is meant"
-    )
-
-
-def _operator(refusal: str) -> ShapeError | None:
-    """The error for an operator that tensors of a function have not."""
-    match = _OPERATOR.match(refusal)
-    if match is None:
-        return None
-    return ShapeError(f"tensors of a Function have no operator {match[1]}", hint=_INSTEAD.get(match[1], ""))
 
 
 def _unknown_name(error: AttributeError) -> ShapeError | None:

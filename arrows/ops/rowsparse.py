@@ -154,11 +154,8 @@ class RowSparse:
 
 def _number(verb: str, factor: Any) -> Any:
     """A number, perhaps on a device: anything larger would be taken for one of each listed row."""
-    if (
-        isinstance(factor, RowSparse)
-        or getattr(factor, "shape", ()) != ()
-        or isinstance(factor, (list, tuple, dict, str, bytes, type(None)))
-    ):
+    shape = (1,) if isinstance(factor, (list, tuple)) else getattr(factor, "shape", ())
+    if shape != ():
         raise ArrowTypeError(
             f"can {verb} a row-sparse array by a number only, not by {type(factor).__name__}; "
             "to_dense() gives the whole array"

@@ -17,7 +17,7 @@ from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, declare, lift_rows
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import Check, arithmetic, checked, floating
+from arrows.ops.shape_rules import Check, arithmetic, checked, floating, number
 from arrows.ops.shaping import cast
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
@@ -49,7 +49,7 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(_segment_max, x, default=_default("segment_max", default))
+    return bind(_segment_max, x, default=number("segment_max", "the default", default, optional=True))
 
 
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
@@ -66,7 +66,7 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return bind(_segment_min, x, default=_default("segment_min", default))
+    return bind(_segment_min, x, default=number("segment_min", "the default", default, optional=True))
 
 
 def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
@@ -123,12 +123,6 @@ def segment_position(x: TensorLike) -> TensorLike:
     [0, 1]
     """
     return bind(_segment_position, x)
-
-
-def _default(name: str, default: float | None) -> float | None:
-    if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
-        raise ShapeError(f"{name}: the default is a Python number or None, got {type(default).__name__}")
-    return default
 
 
 def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:

@@ -12,7 +12,7 @@ from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Run, declare, lift_each
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.segments import Segments
-from arrows.ops.shape_rules import integral
+from arrows.ops.shape_rules import integral, number
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -55,10 +55,7 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
     ... )
     (3.0, 7.0)
     """
-    if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
-        raise ShapeError(
-            f"segment_take: the default is a Python number or None, got {type(default).__name__}"
-        )
+    number("segment_take", "the default", default, optional=True)
     # A plain integer must not take the element type of the sequence beside it.
     return bind(_take, x, place if isinstance(place, TensorLike) else constant(place), default=default)
 

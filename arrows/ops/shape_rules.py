@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import index as as_int
-from typing import SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 from arrows.ops.arrays import ufunc
 from arrows.ops.errors import ShapeError
@@ -152,3 +152,13 @@ def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[in
         return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:
         raise ShapeError(f"{name}: a shape is made of integers, got {shape!r}") from None
+
+
+def number(name: str, what: str, value: object, *, optional: bool = False, hint: str | None = None) -> Any:
+    """A Python number, or, if `optional`, None; else a ShapeError that calls it `what`."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    if value is None and optional:
+        return None
+    kinds = "a Python number or None" if optional else "a Python number"
+    raise ShapeError(f"{name}: {what} is {kinds}, got {type(value).__name__}", hint=hint)

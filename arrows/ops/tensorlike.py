@@ -215,6 +215,13 @@ class TensorLike:
     __array__ = _refusal(
         "a tensor ({}) of a Function is not a NumPy array", hint="use the functions of arrows.ops"
     )
+    __xor__ = __rxor__ = _refusal(
+        "a tensor ({}) has no operator ^", hint="a power is x ** 2; of truth values, x != y"
+    )
+    __lshift__ = __rlshift__ = _refusal("a tensor ({}) has no operator <<", hint="x * 4 in place of x << 2")
+    __rshift__ = __rrshift__ = _refusal(
+        "a tensor ({}) has no operator >>", hint="x // 4 in place of x >> 2; a layer f is called, f(x)"
+    )
     __contains__ = _refusal("`in` asks for the values of a tensor ({}), which are not known here")
 
     def __iter__(self) -> Iterator[TensorLike]:
