@@ -24,6 +24,59 @@ Key: TypeAlias = tuple[int | Span, ...]
 """A static index: for each leading axis an integer >= 0, or (start, stop, step), the arguments of `slice`."""
 
 
+def _entry(item: object, size: int, axis: int) -> int | Span:
+    """The entry of a `Key` for one axis; a stop of None includes the first element where the step is < 0."""
+    if isinstance(item, slice):
+        try:
+            start, stop, step = item.indices(size)
+        except (TypeError, ValueError) as error:
+            raise ShapeError(f"index: {item} on axis {axis}: {error}") from None
+        return start, (None if stop < 0 else stop), step
+    try:
+        if isinstance(item, bool) or not isinstance(item, SupportsIndex):
+            raise TypeError
+        number = as_int(item)
+    except TypeError:
+        raise ShapeError(
+            f"index: expected integers and slices, got {type(item).__name__} on axis {axis}",
+            hint="rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))",
+        ) from None
+    if not -size <= number < size:
+        raise ShapeError(f"index: {number} is out of range for axis {axis} of size {size}")
+    return number % size
+
+
+def _index_rule(x: Tensor, key: Key) -> Tensor:
+    shape = [
+        len(range(size)[slice(*item)])
+        for item, size in zip(key, x.shape, strict=False)
+        if isinstance(item, tuple)
+    ]
+    return Tensor((*shape, *x.shape[len(key) :]), x.dtype)
+
+
+def _slices(key: Key, rows: bool) -> tuple[int | slice, ...]:
+    items = tuple(slice(*item) if isinstance(item, tuple) else item for item in key)
+    return (slice(None), *items) if rows else items
+
+
+def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
+    place = _slices(key, rows)
+
+    return lambda x, out=None: put(x[place], out)
+
+
+_index = declare(
+    "index",
+    _index_rule,
+    _index_kernel,
+    lambda g, result, x, key: (pad_slice(g, key, x.shape),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
+)
+
+
 def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     """`x[key]` for integers, slices, None and `...` that are known when the function is built.
 
@@ -63,6 +116,30 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     return reshape(part, tuple(shape)) if None in items else part
 
 
+def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: bool = False) -> Run:
+    place = _slices(key, rows)
+
+    def run(x: Array, out: Array | None = None) -> Array:
+        if out is None:
+            out = xp.zeros((x.shape[0], *shape) if rows else shape, x.dtype)
+        else:
+            out[...] = 0
+        out[place] = x
+        return out
+
+    return run
+
+
+_pad_slice = declare(
+    "pad_slice",
+    lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
+    _pad_slice_kernel,
+    lambda g, result, x, key, shape: (bind(_index, g, key=key),),
+    lift=lift_rows,
+    additive=True,
+)
+
+
 def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
     """Zeros of a shape, with x at `key`: the transpose of `index`.
 
@@ -75,6 +152,43 @@ def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
     [0.0, 5.0, 0.0]
     """
     return bind(_pad_slice, x, key=key, shape=shape)
+
+
+def _concat_rule(*types: Tensor, axis: int) -> Tensor:
+    first = types[0]
+    dtype = same_dtype("concat", *types)
+    if not first.ndim:
+        raise ShapeError("concat: scalars have no axis to be joined along", hint="use stack")
+    place = axis + first.ndim
+    size = 0
+    for kind in types:
+        for i in range(max(first.ndim, kind.ndim)):
+            if first.ndim != kind.ndim or (i != place and first.shape[i] != kind.shape[i]):
+                raise ShapeError(f"concat: {first} and {kind} do not fit along axis {place}")
+        size += kind.shape[place]
+    return Tensor((*first.shape[:place], size, *first.shape[place + 1 :]), dtype)
+
+
+def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> Run:
+    def run(*arrays: Array, out: Array | None = None) -> Array:
+        # Parts without rows (parameters, constants) are copied into each row.
+        n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
+        parts = [x if has else xp.broadcast_to(x, (n, *x.shape)) for x, has in zip(arrays, rows, strict=True)]
+        return xp.concatenate(parts, axis=axis, out=out)
+
+    return (lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)) if all(rows) else run
+
+
+def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -> Gradients:
+    parts, start = [], 0
+    for x in xs:
+        stop = start + x.shape[axis]
+        parts.append(index(g, (..., slice(start, stop), *(slice(None),) * (-1 - axis))))
+        start = stop
+    return tuple(parts)
+
+
+_concat = declare("concat", _concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)
 
 
 def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:
@@ -113,115 +227,3 @@ def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Tens
             x = constant(x, beside.type)
         parts.append(reshape(x, unit))
     return concat(parts, place)
-
-
-def _entry(item: object, size: int, axis: int) -> int | Span:
-    """The entry of a `Key` for one axis; a stop of None includes the first element where the step is < 0."""
-    if isinstance(item, slice):
-        try:
-            start, stop, step = item.indices(size)
-        except (TypeError, ValueError) as error:
-            raise ShapeError(f"index: {item} on axis {axis}: {error}") from None
-        return start, (None if stop < 0 else stop), step
-    try:
-        if isinstance(item, bool) or not isinstance(item, SupportsIndex):
-            raise TypeError
-        number = as_int(item)
-    except TypeError:
-        raise ShapeError(
-            f"index: expected integers and slices, got {type(item).__name__} on axis {axis}",
-            hint="rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))",
-        ) from None
-    if not -size <= number < size:
-        raise ShapeError(f"index: {number} is out of range for axis {axis} of size {size}")
-    return number % size
-
-
-def _slices(key: Key, rows: bool) -> tuple[int | slice, ...]:
-    items = tuple(slice(*item) if isinstance(item, tuple) else item for item in key)
-    return (slice(None), *items) if rows else items
-
-
-def _index_rule(x: Tensor, key: Key) -> Tensor:
-    shape = [
-        len(range(size)[slice(*item)])
-        for item, size in zip(key, x.shape, strict=False)
-        if isinstance(item, tuple)
-    ]
-    return Tensor((*shape, *x.shape[len(key) :]), x.dtype)
-
-
-def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
-    place = _slices(key, rows)
-
-    return lambda x, out=None: put(x[place], out)
-
-
-def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: bool = False) -> Run:
-    place = _slices(key, rows)
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        if out is None:
-            out = xp.zeros((x.shape[0], *shape) if rows else shape, x.dtype)
-        else:
-            out[...] = 0
-        out[place] = x
-        return out
-
-    return run
-
-
-def _concat_rule(*types: Tensor, axis: int) -> Tensor:
-    first = types[0]
-    dtype = same_dtype("concat", *types)
-    if not first.ndim:
-        raise ShapeError("concat: scalars have no axis to be joined along", hint="use stack")
-    place = axis + first.ndim
-    size = 0
-    for kind in types:
-        for i in range(max(first.ndim, kind.ndim)):
-            if first.ndim != kind.ndim or (i != place and first.shape[i] != kind.shape[i]):
-                raise ShapeError(f"concat: {first} and {kind} do not fit along axis {place}")
-        size += kind.shape[place]
-    return Tensor((*first.shape[:place], size, *first.shape[place + 1 :]), dtype)
-
-
-def _concat_kernel(xp: ArrayModule, axis: int, rows: tuple[bool, ...] = ()) -> Run:
-    def run(*arrays: Array, out: Array | None = None) -> Array:
-        # Parts without rows (parameters, constants) are copied into each row.
-        n = next(array.shape[0] for array, has in zip(arrays, rows, strict=True) if has)
-        parts = [x if has else xp.broadcast_to(x, (n, *x.shape)) for x, has in zip(arrays, rows, strict=True)]
-        return xp.concatenate(parts, axis=axis, out=out)
-
-    return (lambda *arrays, out=None: xp.concatenate(arrays, axis=axis, out=out)) if all(rows) else run
-
-
-def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -> Gradients:
-    parts, start = [], 0
-    for x in xs:
-        stop = start + x.shape[axis]
-        parts.append(index(g, (..., slice(start, stop), *(slice(None),) * (-1 - axis))))
-        start = stop
-    return tuple(parts)
-
-
-_index = declare(
-    "index",
-    _index_rule,
-    _index_kernel,
-    lambda g, result, x, key: (pad_slice(g, key, x.shape),),
-    lift=lift_rows,
-    additive=True,
-    view=True,
-)
-
-_pad_slice = declare(
-    "pad_slice",
-    lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
-    _pad_slice_kernel,
-    lambda g, result, x, key, shape: (bind(_index, g, key=key),),
-    lift=lift_rows,
-    additive=True,
-)
-
-_concat = declare("concat", _concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)

@@ -36,6 +36,43 @@ from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.types import Tensor
 
 
+def _indices(index: Operand) -> Operand:
+    # A plain integer must not take the element type of the table beside it.
+    return index if isinstance(index, TensorLike) else constant(index)
+
+
+def _lookup_rule(table: Tensor, index: Tensor) -> Tensor:
+    integral("gather(x, i) or x[i]", index)
+    if not table.ndim:
+        raise ShapeError(f"gather(x, i) or x[i]: x has at least one axis, got {table}")
+    return Tensor((*index.shape, *table.shape[1:]), table.dtype)
+
+
+def _lookup_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(table: Array, index: Array, out: Array | None = None) -> Array:
+        check_index(xp, "lookup", index, table.shape[0], rows[1])
+        return take(xp, table, index, 0, out)
+
+    def run_rows(table: Array, index: Array, out: Array | None = None) -> Array:
+        # Each row has its own table: they form one long table, in which each row's indices are shifted.
+        n, size = table.shape[:2]
+        check_index(xp, "lookup", index, size, rows[1])
+        shape = (n, *(1,) * (index.ndim - rows[1]))
+        moved = xp.arange(n).reshape(shape) * size + index
+        return take(xp, table.reshape((n * size, *table.shape[2:])), moved, 0, out)
+
+    return run_rows if rows[0] else run
+
+
+_lookup = declare(
+    "lookup",
+    _lookup_rule,
+    _lookup_kernel,
+    lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
+    lift=lift_each,
+)
+
+
 def lookup(table: Operand, index: Operand) -> TensorLike:
     """Rows of a table at integer indices: an embedding.
 
@@ -76,6 +113,36 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
     return transpose(slices, (*range(new, new + place), *range(new), *range(new + place, new + ndim - 1)))
 
 
+def _pick_rule(x: Tensor, index: Tensor) -> Tensor:
+    integral("pick", index)
+    if not x.ndim or x.shape[:-1] != index.shape:
+        raise ShapeError(f"pick: {index} does not hold one index for each vector of {x}")
+    return Tensor(index.shape, x.dtype)
+
+
+def _pick_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array:
+        size = x.shape[-1]
+        check_index(xp, "pick", index, size, rows[1])
+        if rows[0] != rows[1]:
+            n = (x if rows[0] else index).shape[0]
+            x = x if rows[0] else xp.broadcast_to(x, (n, *x.shape))
+            index = index if rows[1] else xp.broadcast_to(index, (n, *index.shape))
+        starts = xp.arange(index.size).reshape(index.shape) * size
+        return take(xp, x.reshape(-1), starts + index, 0, out)
+
+    return run
+
+
+_pick = declare(
+    "pick",
+    _pick_rule,
+    _pick_kernel,
+    lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
+    lift=lift_each,
+)
+
+
 def pick(x: Operand, index: Operand) -> TensorLike:
     """The element at an integer index along the last axis, as cross-entropy needs it.
 
@@ -89,6 +156,31 @@ def pick(x: Operand, index: Operand) -> TensorLike:
     return bind(_pick, x, _indices(index))
 
 
+def _place_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
+    integral("place", index)
+    if x.shape != index.shape:
+        raise ShapeError(f"place: {index} does not hold one index for each element of {x}")
+    return Tensor((*x.shape, size), arithmetic("place", x).dtype)
+
+
+def _place_kernel(xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False)) -> Run:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array:
+        check_index(xp, "place", index, size, rows[1])
+        here = xp.equal(index[..., None], xp.arange(size))
+        return xp.multiply(here, x[..., None], out=out)
+
+    return run
+
+
+_place = declare(
+    "place",
+    _place_rule,
+    _place_kernel,
+    lambda g, result, x, index, size: (pick(g, index), None),
+    lift=lift_each,
+)
+
+
 def place(x: Operand, index: Operand, size: int) -> TensorLike:
     """Zeros with x at an integer index along a new last axis: the transpose of `pick`.
 
@@ -98,6 +190,73 @@ def place(x: Operand, index: Operand, size: int) -> TensorLike:
     return bind(_place, x, _indices(index), size=size)
 
 
+def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
+    integral("scatter_row", index)
+    if x.shape[: index.ndim] != index.shape:
+        raise ShapeError(f"scatter_row: {x} does not hold a row for each index of {index}")
+    return Tensor((size, *x.shape[index.ndim :]), arithmetic("scatter_row", x).dtype)
+
+
+def _scatter_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
+    if not any(has_rows):
+        return attributes
+    return {**attributes, "rows": has_rows, "rank": types[1].ndim}
+
+
+def _flat(
+    xp: ArrayModule, x: Array, index: Array, n: int, rows: tuple[bool, bool], rank: int
+) -> tuple[Array, Array]:
+    """The values and indices of all rows, one after another; an operand without rows is repeated for each."""
+    shape = index.shape[1:] if rows[1] else index.shape
+    rest = x.shape[rows[0] + rank :]
+    count = n * prod(shape)
+    x = xp.broadcast_to(x, (n, *shape, *rest)).reshape((count, *rest))
+    return x, xp.broadcast_to(index, (n, *shape)).reshape((count,))
+
+
+def _scatter_kernel(
+    xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False), rank: int = 0
+) -> Run:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array:
+        check_index(xp, "scatter_row", index, size, rows[1])
+        if not any(rows):
+            rest = x.shape[index.ndim :]
+            return put(add_rows(xp, index.reshape(-1), x.reshape((index.size, *rest)), size), out)
+        n = (x if rows[0] else index).shape[0]
+        x, moved = _flat(xp, x, index, n, rows, rank)
+        moved = xp.repeat(xp.arange(n), moved.size // n if n else 0) * size + moved
+        return put(add_rows(xp, moved, x, n * size).reshape((n, size, *x.shape[1:])), out)
+
+    return run
+
+
+def _scatter_sum_rows(
+    xp: ArrayModule,
+    has_rows: HasRows,
+    types: Types,
+    size: int,
+    rows: tuple[bool, bool] = (False, False),
+    rank: int = 0,
+) -> SumRun:
+    def run(x: Array, index: Array, out: Array | None = None) -> Array | RowSparse:
+        n = (x if rows[0] else index).shape[0]
+        x, index = _flat(xp, x, index, n, rows, rank)
+        result = RowSparse(index, x, (size, *x.shape[1:]))
+        return result if out is None else put(result.to_dense(xp), out)
+
+    return run
+
+
+_scatter_row = declare(
+    "scatter_row",
+    _scatter_rule,
+    _scatter_kernel,
+    lambda g, result, x, index, size: (lookup(g, index), None),
+    lift=_scatter_lift,
+    sum_rows=_scatter_sum_rows,
+)
+
+
 def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
     """Zeros [size, ...], plus x at the rows that the indices name: the transpose of `lookup`.
 
@@ -105,6 +264,22 @@ def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
     [[0.0], [11.0], [0.0]]
     """
     return bind(_scatter_row, x, _indices(index), size=size)
+
+
+def _one_hot_rule(index: Tensor, size: int, dtype: str) -> Tensor:
+    return Tensor((*integral("one_hot", index).shape, size), dtype)
+
+
+def _one_hot_kernel(xp: ArrayModule, size: int, dtype: str, rows: bool = False) -> Run:
+    def run(index: Array, out: Array | None = None) -> Array:
+        check_index(xp, "one_hot", index, size, rows)
+        here = xp.equal(index[..., None], xp.arange(size))
+        return put(here.astype(dtype) if out is None else here, out)
+
+    return run
+
+
+_one_hot = declare("one_hot", _one_hot_rule, _one_hot_kernel, lift=lift_rows)
 
 
 def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorLike:
@@ -133,11 +308,6 @@ def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorL
     return bind(_one_hot, index, size=num_classes, dtype=name)
 
 
-def _indices(index: Operand) -> Operand:
-    # A plain integer must not take the element type of the table beside it.
-    return index if isinstance(index, TensorLike) else constant(index)
-
-
 def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:
     """Raises `IndexOutOfRange` if an index is not in 0..size-1; checks nothing on a device."""
     if xp is not np or not index.size:
@@ -149,169 +319,3 @@ def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool)
     wrong = np.argwhere(np.asarray((index < 0) | (index >= size)))[0]
     row = int(wrong[0]) if rows else None
     raise IndexOutOfRange(name, int(index[tuple(wrong)]), size, row)
-
-
-def _lookup_rule(table: Tensor, index: Tensor) -> Tensor:
-    integral("gather(x, i) or x[i]", index)
-    if not table.ndim:
-        raise ShapeError(f"gather(x, i) or x[i]: x has at least one axis, got {table}")
-    return Tensor((*index.shape, *table.shape[1:]), table.dtype)
-
-
-def _lookup_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
-    def run(table: Array, index: Array, out: Array | None = None) -> Array:
-        check_index(xp, "lookup", index, table.shape[0], rows[1])
-        return take(xp, table, index, 0, out)
-
-    def run_rows(table: Array, index: Array, out: Array | None = None) -> Array:
-        # Each row has its own table: they form one long table, in which each row's indices are shifted.
-        n, size = table.shape[:2]
-        check_index(xp, "lookup", index, size, rows[1])
-        shape = (n, *(1,) * (index.ndim - rows[1]))
-        moved = xp.arange(n).reshape(shape) * size + index
-        return take(xp, table.reshape((n * size, *table.shape[2:])), moved, 0, out)
-
-    return run_rows if rows[0] else run
-
-
-def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
-    integral("scatter_row", index)
-    if x.shape[: index.ndim] != index.shape:
-        raise ShapeError(f"scatter_row: {x} does not hold a row for each index of {index}")
-    return Tensor((size, *x.shape[index.ndim :]), arithmetic("scatter_row", x).dtype)
-
-
-def _scatter_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    if not any(has_rows):
-        return attributes
-    return {**attributes, "rows": has_rows, "rank": types[1].ndim}
-
-
-def _scatter_kernel(
-    xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False), rank: int = 0
-) -> Run:
-    def run(x: Array, index: Array, out: Array | None = None) -> Array:
-        check_index(xp, "scatter_row", index, size, rows[1])
-        if not any(rows):
-            rest = x.shape[index.ndim :]
-            return put(add_rows(xp, index.reshape(-1), x.reshape((index.size, *rest)), size), out)
-        n = (x if rows[0] else index).shape[0]
-        x, moved = _flat(xp, x, index, n, rows, rank)
-        moved = xp.repeat(xp.arange(n), moved.size // n if n else 0) * size + moved
-        return put(add_rows(xp, moved, x, n * size).reshape((n, size, *x.shape[1:])), out)
-
-    return run
-
-
-def _flat(
-    xp: ArrayModule, x: Array, index: Array, n: int, rows: tuple[bool, bool], rank: int
-) -> tuple[Array, Array]:
-    """The values and indices of all rows, one after another; an operand without rows is repeated for each."""
-    shape = index.shape[1:] if rows[1] else index.shape
-    rest = x.shape[rows[0] + rank :]
-    count = n * prod(shape)
-    x = xp.broadcast_to(x, (n, *shape, *rest)).reshape((count, *rest))
-    return x, xp.broadcast_to(index, (n, *shape)).reshape((count,))
-
-
-def _scatter_sum_rows(
-    xp: ArrayModule,
-    has_rows: HasRows,
-    types: Types,
-    size: int,
-    rows: tuple[bool, bool] = (False, False),
-    rank: int = 0,
-) -> SumRun:
-    def run(x: Array, index: Array, out: Array | None = None) -> Array | RowSparse:
-        n = (x if rows[0] else index).shape[0]
-        x, index = _flat(xp, x, index, n, rows, rank)
-        result = RowSparse(index, x, (size, *x.shape[1:]))
-        return result if out is None else put(result.to_dense(xp), out)
-
-    return run
-
-
-def _pick_rule(x: Tensor, index: Tensor) -> Tensor:
-    integral("pick", index)
-    if not x.ndim or x.shape[:-1] != index.shape:
-        raise ShapeError(f"pick: {index} does not hold one index for each vector of {x}")
-    return Tensor(index.shape, x.dtype)
-
-
-def _pick_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
-    def run(x: Array, index: Array, out: Array | None = None) -> Array:
-        size = x.shape[-1]
-        check_index(xp, "pick", index, size, rows[1])
-        if rows[0] != rows[1]:
-            n = (x if rows[0] else index).shape[0]
-            x = x if rows[0] else xp.broadcast_to(x, (n, *x.shape))
-            index = index if rows[1] else xp.broadcast_to(index, (n, *index.shape))
-        starts = xp.arange(index.size).reshape(index.shape) * size
-        return take(xp, x.reshape(-1), starts + index, 0, out)
-
-    return run
-
-
-def _place_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
-    integral("place", index)
-    if x.shape != index.shape:
-        raise ShapeError(f"place: {index} does not hold one index for each element of {x}")
-    return Tensor((*x.shape, size), arithmetic("place", x).dtype)
-
-
-def _place_kernel(xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False)) -> Run:
-    def run(x: Array, index: Array, out: Array | None = None) -> Array:
-        check_index(xp, "place", index, size, rows[1])
-        here = xp.equal(index[..., None], xp.arange(size))
-        return xp.multiply(here, x[..., None], out=out)
-
-    return run
-
-
-def _one_hot_rule(index: Tensor, size: int, dtype: str) -> Tensor:
-    return Tensor((*integral("one_hot", index).shape, size), dtype)
-
-
-def _one_hot_kernel(xp: ArrayModule, size: int, dtype: str, rows: bool = False) -> Run:
-    def run(index: Array, out: Array | None = None) -> Array:
-        check_index(xp, "one_hot", index, size, rows)
-        here = xp.equal(index[..., None], xp.arange(size))
-        return put(here.astype(dtype) if out is None else here, out)
-
-    return run
-
-
-_lookup = declare(
-    "lookup",
-    _lookup_rule,
-    _lookup_kernel,
-    lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
-    lift=lift_each,
-)
-
-_scatter_row = declare(
-    "scatter_row",
-    _scatter_rule,
-    _scatter_kernel,
-    lambda g, result, x, index, size: (lookup(g, index), None),
-    lift=_scatter_lift,
-    sum_rows=_scatter_sum_rows,
-)
-
-_pick = declare(
-    "pick",
-    _pick_rule,
-    _pick_kernel,
-    lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
-    lift=lift_each,
-)
-
-_place = declare(
-    "place",
-    _place_rule,
-    _place_kernel,
-    lambda g, result, x, index, size: (pick(g, index), None),
-    lift=lift_each,
-)
-
-_one_hot = declare("one_hot", _one_hot_rule, _one_hot_kernel, lift=lift_rows)

@@ -20,6 +20,56 @@ from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 
+def _norm_rule(
+    x: Tensor, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
+) -> Tensor:
+    return Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype)
+
+
+def _norm_kernel(
+    xp: ArrayModule, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
+) -> Run:
+    """sqrt(sum(x * x) / count + epsilon), also where a square is too large or too small for its type."""
+
+    def run(x: Array, out: Array | None = None) -> Array:
+        total = sum_axes(xp.square(x), axes, True)
+        length = xp.sqrt(total / count + epsilon)
+        limits = np.finfo(x.dtype)
+        # Squares may underflow; in a sum above this bound, what they lose is less than a rounding.
+        sure = (total > float(limits.tiny) / float(limits.eps) ** 2) & (total < np.inf)
+        if axes and x.size and not (xp is np and bool(sure.all())):
+            length = xp.where(sure, length, scaled(x))
+        return put(length if keepdims else length.reshape(reduced(x.shape, axes, False)), out)
+
+    def scaled(x: Array) -> Array:
+        top = xp.abs(x).max(axis=axes, keepdims=True)
+        top = xp.where((top > 0) & (top < np.inf), top, xp.ones((), x.dtype))
+        length = top * xp.sqrt(sum_axes(xp.square(x / top), axes, True) / count)
+        return xp.hypot(length, xp.full((), epsilon**0.5, x.dtype)) if epsilon else length
+
+    return run
+
+
+def _norm_vjp(
+    g: TensorLike,
+    result: TensorLike,
+    x: TensorLike,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    count: int = 1,
+    epsilon: float = 0,
+) -> Gradients:
+    # Dividing by the length first cannot overflow, however large the elements are. Where the length is 0
+    # every element is 0, and so is the gradient, whatever the divisor.
+    kept = reduced(x.shape, axes, True)
+    share = divide(x, reshape(where(greater(result, 0), result, 1), kept))
+    g = reshape(g, kept)
+    return (share * (g if count == 1 else g * (1 / count)),)
+
+
+_norm = declare("norm", _norm_rule, _norm_kernel, _norm_vjp)
+
+
 def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Euclidean length along axes (all by default); its derivative at 0 is taken as 0.
 
@@ -71,53 +121,3 @@ def standardize(x: Operand, axis: Axis = -1, epsilon: float = 1e-5) -> TensorLik
     count = prod(shape[a] for a in axes)
     spread = bind(_norm, centred, axes=axes, keepdims=True, count=count, epsilon=float(epsilon))
     return divide(centred, spread)
-
-
-def _norm_rule(
-    x: Tensor, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
-) -> Tensor:
-    return Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype)
-
-
-def _norm_kernel(
-    xp: ArrayModule, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
-) -> Run:
-    """sqrt(sum(x * x) / count + epsilon), also where a square is too large or too small for its type."""
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        total = sum_axes(xp.square(x), axes, True)
-        length = xp.sqrt(total / count + epsilon)
-        limits = np.finfo(x.dtype)
-        # Squares may underflow; in a sum above this bound, what they lose is less than a rounding.
-        sure = (total > float(limits.tiny) / float(limits.eps) ** 2) & (total < np.inf)
-        if axes and x.size and not (xp is np and bool(sure.all())):
-            length = xp.where(sure, length, scaled(x))
-        return put(length if keepdims else length.reshape(reduced(x.shape, axes, False)), out)
-
-    def scaled(x: Array) -> Array:
-        top = xp.abs(x).max(axis=axes, keepdims=True)
-        top = xp.where((top > 0) & (top < np.inf), top, xp.ones((), x.dtype))
-        length = top * xp.sqrt(sum_axes(xp.square(x / top), axes, True) / count)
-        return xp.hypot(length, xp.full((), epsilon**0.5, x.dtype)) if epsilon else length
-
-    return run
-
-
-def _norm_vjp(
-    g: TensorLike,
-    result: TensorLike,
-    x: TensorLike,
-    axes: tuple[int, ...],
-    keepdims: bool,
-    count: int = 1,
-    epsilon: float = 0,
-) -> Gradients:
-    # Dividing by the length first cannot overflow, however large the elements are. Where the length is 0
-    # every element is 0, and so is the gradient, whatever the divisor.
-    kept = reduced(x.shape, axes, True)
-    share = divide(x, reshape(where(greater(result, 0), result, 1), kept))
-    g = reshape(g, kept)
-    return (share * (g if count == 1 else g * (1 / count)),)
-
-
-_norm = declare("norm", _norm_rule, _norm_kernel, _norm_vjp)

@@ -140,7 +140,7 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
     if like is not None and like.rows >= 0:
         key = spread_key(like, key)
     drawn = "float32" if kind == "float16" else kind
-    axes = sizes(name, tuple(shape) if isinstance(shape, list) else shape)
+    axes = sizes(name, shape)
     number = context.next_draw()
     return cast(bind(_PRIMITIVES[name], key, shape=axes, dtype=drawn, number=number), kind)
 

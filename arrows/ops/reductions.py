@@ -23,6 +23,36 @@ from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 
+def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
+    axes = negative_axes(primitive.name, axis, len(shape_of(x)))
+    if not axes and isinstance(x, TensorLike):
+        return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
+    return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
+
+
+def _rule(name: str, check: Check, empty: bool) -> ShapeRule:
+    def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+        check(name, x)
+        if not empty and any(x.shape[a] == 0 for a in axes):
+            raise ShapeError(f"{name}: {x} has no elements along the axis")
+        return Tensor(reduced(x.shape, axes, keepdims), x.dtype)
+
+    return rule
+
+
+def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
+    return reshape(y, reduced(x.shape, axes, True))
+
+
+_sum = declare(
+    "sum",
+    _rule("sum", arithmetic, empty=True),
+    lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
+    lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
+    additive=True,
+)
+
+
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Sum along axes (all by default).  The element type stays.
 
@@ -31,6 +61,10 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     [3.0, 7.0]
     """
     return _reduce(_sum, x, axis, keepdims)
+
+
+def _type(x: Operand) -> Tensor:
+    return x.type if isinstance(x, TensorLike) else Tensor(shape_of(x), np.asarray(x).dtype.name)
 
 
 def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
@@ -47,6 +81,24 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     floating("mean", _type(x))
     total = sum(x, axis, keepdims)
     return total if count == 1 else e.multiply(total, 1 / count)
+
+
+def _extreme_vjp(
+    g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
+) -> Gradients:
+    ties = cast(comparison.equal(x, _kept(result, x, axes)), x.dtype)
+    share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
+    return (ties * share,)
+
+
+def _extreme(name: str) -> Primitive:
+    def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
+        return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
+
+    return declare(name, _rule(name, arithmetic, empty=False), kernel, _extreme_vjp)
+
+
+_max, _min = _extreme("max"), _extreme("min")
 
 
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
@@ -69,6 +121,21 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     return _reduce(_min, x, axis, keepdims)
 
 
+def _place_of(name: str) -> Primitive:
+    def rule(x: Tensor, axis: int) -> Tensor:
+        if not arithmetic(name, x).shape[axis]:
+            raise ShapeError(f"{name}: {x} has no elements along the axis")
+        return Tensor(reduced(x.shape, (axis,), False), "int64")
+
+    def kernel(xp: ArrayModule, axis: int) -> Run:
+        return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
+
+    return declare(name, rule, kernel)
+
+
+_argmax, _argmin = _place_of("argmax"), _place_of("argmin")
+
+
 def argmax(x: Operand, axis: int = -1) -> TensorLike:
     """The place of the greatest element along an axis, int64; the first of equal ones; no gradient passes.
 
@@ -87,6 +154,29 @@ def argmin(x: Operand, axis: int = -1) -> TensorLike:
     0
     """
     return bind(_argmin, x, axis=negative_axis("argmin", axis, len(shape_of(x))))
+
+
+def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
+    turned: Any = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
+
+    def total(x: Array) -> Array:
+        # Numbers are added one after the other, so float64 is needed to keep the digits of float32.
+        wide = "float64" if x.dtype.kind == "f" else x.dtype
+        return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
+
+    def run(x: Array, out: Array | None = None) -> Array:
+        return put(total(x[turned])[turned] if reverse else total(x), out)
+
+    return run
+
+
+_cumsum: Primitive = declare(
+    "cumsum",
+    lambda x, axis, reverse: arithmetic("cumsum", x),
+    _cumsum_kernel,
+    lambda g, result, x, axis, reverse: (cumsum(g, axis, not reverse),),
+    additive=True,
+)
 
 
 def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
@@ -109,114 +199,6 @@ def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
     return bind(_cumsum, x, axis=negative_axis("cumsum", axis, ndim), reverse=bool(reverse))
 
 
-def softmax(x: Operand, axis: int = -1) -> TensorLike:
-    """exp(x) / sum(exp(x)) along an axis, without overflow.
-
-    >>> import numpy as np
-    >>> softmax(np.array([1000.0, 1000.0])).tolist()
-    [0.5, 0.5]
-    """
-    return bind(_softmax, x, axis=negative_axis("softmax", axis, len(shape_of(x))))
-
-
-def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
-    """log(softmax(x)) along an axis, without overflow.
-
-    >>> import numpy as np
-    >>> log_softmax(np.array([1000.0, 0.0])).tolist()
-    [0.0, -1000.0]
-    """
-    return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
-
-
-def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
-    """log(sum(exp(x))) along axes (all by default), without overflow.
-
-    >>> import numpy as np
-    >>> round(float(logsumexp(np.array([1000.0, 1000.0]))), 6)
-    1000.693147
-    """
-    return _reduce(_logsumexp, x, axis, keepdims)
-
-
-def _type(x: Operand) -> Tensor:
-    return x.type if isinstance(x, TensorLike) else Tensor(shape_of(x), np.asarray(x).dtype.name)
-
-
-def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
-    axes = negative_axes(primitive.name, axis, len(shape_of(x)))
-    if not axes and isinstance(x, TensorLike):
-        return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
-    return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
-
-
-def _rule(name: str, check: Check, empty: bool) -> ShapeRule:
-    def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-        check(name, x)
-        if not empty and any(x.shape[a] == 0 for a in axes):
-            raise ShapeError(f"{name}: {x} has no elements along the axis")
-        return Tensor(reduced(x.shape, axes, keepdims), x.dtype)
-
-    return rule
-
-
-def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """A shape without some axes (counted from the end), or, with `keepdims`, of size 1 there.
-
-    >>> reduced((2, 3), (-1,), True)
-    (2, 1)
-    """
-    dropped = [a + len(shape) for a in axes]
-    if keepdims:
-        return tuple(1 if i in dropped else n for i, n in enumerate(shape))
-    return tuple(n for i, n in enumerate(shape) if i not in dropped)
-
-
-def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
-    return reshape(y, reduced(x.shape, axes, True))
-
-
-def _extreme(name: str) -> Primitive:
-    def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
-        return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
-
-    return declare(name, _rule(name, arithmetic, empty=False), kernel, _extreme_vjp)
-
-
-def _extreme_vjp(
-    g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
-) -> Gradients:
-    ties = cast(comparison.equal(x, _kept(result, x, axes)), x.dtype)
-    share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
-    return (ties * share,)
-
-
-def _place_of(name: str) -> Primitive:
-    def rule(x: Tensor, axis: int) -> Tensor:
-        if not arithmetic(name, x).shape[axis]:
-            raise ShapeError(f"{name}: {x} has no elements along the axis")
-        return Tensor(reduced(x.shape, (axis,), False), "int64")
-
-    def kernel(xp: ArrayModule, axis: int) -> Run:
-        return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
-
-    return declare(name, rule, kernel)
-
-
-def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
-    turned: Any = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
-
-    def total(x: Array) -> Array:
-        # Numbers are added one after the other, so float64 is needed to keep the digits of float32.
-        wide = "float64" if x.dtype.kind == "f" else x.dtype
-        return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(total(x[turned])[turned] if reverse else total(x), out)
-
-    return run
-
-
 def _along_rule(name: str) -> ShapeRule:
     def rule(x: Tensor, axis: int) -> Tensor:
         if not floating(name, x).shape[axis]:
@@ -235,6 +217,24 @@ def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     return run
 
 
+_softmax = declare(
+    "softmax",
+    _along_rule("softmax"),
+    _softmax_kernel,
+    lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
+)
+
+
+def softmax(x: Operand, axis: int = -1) -> TensorLike:
+    """exp(x) / sum(exp(x)) along an axis, without overflow.
+
+    >>> import numpy as np
+    >>> softmax(np.array([1000.0, 1000.0])).tolist()
+    [0.5, 0.5]
+    """
+    return bind(_softmax, x, axis=negative_axis("softmax", axis, len(shape_of(x))))
+
+
 def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
         out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
@@ -242,6 +242,24 @@ def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
         return xp.subtract(out, xp.log(total, out=total), out=out)
 
     return run
+
+
+_log_softmax = declare(
+    "log_softmax",
+    _along_rule("log_softmax"),
+    _log_softmax_kernel,
+    lambda g, result, x, axis: (g - e.exp(result) * sum(g, axis, keepdims=True),),
+)
+
+
+def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
+    """log(softmax(x)) along an axis, without overflow.
+
+    >>> import numpy as np
+    >>> log_softmax(np.array([1000.0, 0.0])).tolist()
+    [0.0, -1000.0]
+    """
+    return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
 
 
 def _logsumexp_kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
@@ -261,40 +279,28 @@ def _logsumexp_vjp(
     return (_kept(g, x, axes) * e.exp(x - _kept(result, x, axes)),)
 
 
-_sum = declare(
-    "sum",
-    _rule("sum", arithmetic, empty=True),
-    lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
-    lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
-    additive=True,
-)
-
-_max, _min = _extreme("max"), _extreme("min")
-
-_argmax, _argmin = _place_of("argmax"), _place_of("argmin")
-
-_cumsum: Primitive = declare(
-    "cumsum",
-    lambda x, axis, reverse: arithmetic("cumsum", x),
-    _cumsum_kernel,
-    lambda g, result, x, axis, reverse: (cumsum(g, axis, not reverse),),
-    additive=True,
-)
-
-_softmax = declare(
-    "softmax",
-    _along_rule("softmax"),
-    _softmax_kernel,
-    lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
-)
-
-_log_softmax = declare(
-    "log_softmax",
-    _along_rule("log_softmax"),
-    _log_softmax_kernel,
-    lambda g, result, x, axis: (g - e.exp(result) * sum(g, axis, keepdims=True),),
-)
-
 _logsumexp = declare(
     "logsumexp", _rule("logsumexp", floating, empty=False), _logsumexp_kernel, _logsumexp_vjp
 )
+
+
+def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """log(sum(exp(x))) along axes (all by default), without overflow.
+
+    >>> import numpy as np
+    >>> round(float(logsumexp(np.array([1000.0, 1000.0]))), 6)
+    1000.693147
+    """
+    return _reduce(_logsumexp, x, axis, keepdims)
+
+
+def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """A shape without some axes (counted from the end), or, with `keepdims`, of size 1 there.
+
+    >>> reduced((2, 3), (-1,), True)
+    (2, 1)
+    """
+    dropped = [a + len(shape) for a in axes]
+    if keepdims:
+        return tuple(1 if i in dropped else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in dropped)

@@ -25,6 +25,23 @@ from arrows.typesys import ArrowValueError
 from arrows.typesys.types import Tensor
 
 
+def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        return reduce_segments(xp, "add", x, segments, 0, out) if rows else sum_rows(x, out)
+
+    return run
+
+
+def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
+    rule = checked(name, check)
+    return declare(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses)
+
+
+_segment_sum = _segmented(
+    "segment_sum", _sum_kernel, lambda g, result, x: (segment_broadcast(g, x),), arithmetic, collapses=True
+)
+
+
 def segment_sum(x: TensorLike) -> TensorLike:
     """Sum of the elements of a sequence; zeros for an empty one.
 
@@ -33,6 +50,47 @@ def segment_sum(x: TensorLike) -> TensorLike:
     3.0
     """
     return bind(_segment_sum, x)
+
+
+def _neutral(name: str, dtype: np.dtype[Any]) -> float:
+    """The least (greatest) number of this element type, which changes no maximum (minimum)."""
+    if dtype.kind == "f":
+        return -np.inf if name == "max" else np.inf
+    limits = np.iinfo(dtype)
+    return limits.min if name == "max" else limits.max
+
+
+def _extreme_kernel(xp: ArrayModule, name: str, default: float | None, rows: bool) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        fill = default
+        if fill is None:
+            if xp is np and not segments.gapless and bool(xp.equal(segments.lengths, 0).any()):
+                raise ArrowValueError(f"segment_{name}: a sequence is empty")
+            fill = _neutral(name, x.dtype)
+        if rows:
+            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
+        if not x.shape[0]:
+            return put(xp.full(x.shape[1:], fill, x.dtype), out)
+        result: Array = getattr(x, name)(axis=0, out=out)
+        return result
+
+    return run
+
+
+def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
+    ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
+    # An empty sequence has no ties and no element to pass a gradient to: 1 avoids a division by zero.
+    share = divide(g, maximum(segment_sum(ties), 1))
+    return (multiply(ties, segment_broadcast(share, x)),)
+
+
+_segment_max = _segmented(
+    "segment_max",
+    lambda xp, default, rows=False: _extreme_kernel(xp, "max", default, rows),
+    _extreme_vjp,
+    arithmetic,
+    collapses=True,
+)
 
 
 def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
@@ -52,6 +110,15 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     return bind(_segment_max, x, default=number("segment_max", "the default", default, optional=True))
 
 
+_segment_min = _segmented(
+    "segment_min",
+    lambda xp, default, rows=False: _extreme_kernel(xp, "min", default, rows),
+    _extreme_vjp,
+    arithmetic,
+    collapses=True,
+)
+
+
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     """Minimum over the elements of a sequence, for each place of the tensor; see `segment_max`.
 
@@ -67,6 +134,24 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     1.0
     """
     return bind(_segment_min, x, default=number("segment_min", "the default", default, optional=True))
+
+
+def _count_kernel(xp: ArrayModule, dtype: str, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        lengths = segments.lengths if rows else segments.lengths.reshape(())
+        return put(lengths.astype(dtype) if out is None else lengths, out)
+
+    return run
+
+
+_segment_count = declare(
+    "segment_count",
+    lambda x, dtype: Tensor((), dtype),
+    _count_kernel,
+    lift=lift_rows,
+    segmented=True,
+    collapses=True,
+)
 
 
 def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
@@ -91,80 +176,6 @@ def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
     return result if default == 0 else add(result, multiply(1 - minimum(count, 1), default))
 
 
-def segment_softmax(x: TensorLike) -> TensorLike:
-    """Softmax over the elements of a sequence, for each place of the tensor: attention weights.
-
-    >>> from arrows.ops import EagerEvaluation
-    >>> segment_softmax(EagerEvaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
-    [0.5, 0.5]
-    """
-    return bind(_segment_softmax, x)
-
-
-def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
-    """Repeats a tensor of each example for each element of the sequence of `like`.
-
-    >>> from arrows.ops import EagerEvaluation
-    >>> evaluation = EagerEvaluation()
-    >>> xs = evaluation.value(np.array([1.0, 2.0]), rows=0)
-    >>> segment_broadcast(evaluation.value(np.array(7.0)), xs).array.tolist()
-    [7.0, 7.0]
-    """
-    if like.rows < 0:
-        raise ShapeError(f"segment_broadcast: {like.type} is not a sequence")
-    return bind(_segment_broadcast, x, like=like, domain=like.rows)
-
-
-def segment_position(x: TensorLike) -> TensorLike:
-    """The place of each element in its sequence, int64, counted from 0; no gradient passes.
-
-    >>> from arrows.ops import EagerEvaluation
-    >>> segment_position(EagerEvaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
-    [0, 1]
-    """
-    return bind(_segment_position, x)
-
-
-def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        return reduce_segments(xp, "add", x, segments, 0, out) if rows else sum_rows(x, out)
-
-    return run
-
-
-def _extreme_kernel(xp: ArrayModule, name: str, default: float | None, rows: bool) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        fill = default
-        if fill is None:
-            if xp is np and not segments.gapless and bool(xp.equal(segments.lengths, 0).any()):
-                raise ArrowValueError(f"segment_{name}: a sequence is empty")
-            fill = _neutral(name, x.dtype)
-        if rows:
-            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
-        if not x.shape[0]:
-            return put(xp.full(x.shape[1:], fill, x.dtype), out)
-        result: Array = getattr(x, name)(axis=0, out=out)
-        return result
-
-    return run
-
-
-def _neutral(name: str, dtype: np.dtype[Any]) -> float:
-    """The least (greatest) number of this element type, which changes no maximum (minimum)."""
-    if dtype.kind == "f":
-        return -np.inf if name == "max" else np.inf
-    limits = np.iinfo(dtype)
-    return limits.min if name == "max" else limits.max
-
-
-def _count_kernel(xp: ArrayModule, dtype: str, rows: bool = False) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        lengths = segments.lengths if rows else segments.lengths.reshape(())
-        return put(lengths.astype(dtype) if out is None else lengths, out)
-
-    return run
-
-
 def _softmax_kernel(xp: ArrayModule, rows: bool = False) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if not rows:
@@ -182,6 +193,24 @@ def _softmax_kernel(xp: ArrayModule, rows: bool = False) -> Run:
     return run
 
 
+def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
+    total = segment_sum(multiply(g, result))
+    return (multiply(result, g - segment_broadcast(total, x)),)
+
+
+_segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
+
+
+def segment_softmax(x: TensorLike) -> TensorLike:
+    """Softmax over the elements of a sequence, for each place of the tensor: attention weights.
+
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_softmax(EagerEvaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
+    [0.5, 0.5]
+    """
+    return bind(_segment_softmax, x)
+
+
 def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if rows:
@@ -189,6 +218,30 @@ def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:
         return put(xp.broadcast_to(x, (segments.total, *x.shape)) if out is None else x, out)
 
     return run
+
+
+_segment_broadcast = declare(
+    "segment_broadcast",
+    rule=lambda x, domain: x,
+    kernel=_broadcast_kernel,
+    vjp=lambda g, result, x, domain: (segment_sum(g),),
+    lift=lift_rows,
+    segmented=True,
+)
+
+
+def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
+    """Repeats a tensor of each example for each element of the sequence of `like`.
+
+    >>> from arrows.ops import EagerEvaluation
+    >>> evaluation = EagerEvaluation()
+    >>> xs = evaluation.value(np.array([1.0, 2.0]), rows=0)
+    >>> segment_broadcast(evaluation.value(np.array(7.0)), xs).array.tolist()
+    [7.0, 7.0]
+    """
+    if like.rows < 0:
+        raise ShapeError(f"segment_broadcast: {like.type} is not a sequence")
+    return bind(_segment_broadcast, x, like=like, domain=like.rows)
 
 
 def _position_kernel(xp: ArrayModule, rows: bool = False) -> Run:
@@ -201,57 +254,16 @@ def _position_kernel(xp: ArrayModule, rows: bool = False) -> Run:
     return run
 
 
-def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
-    ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
-    # An empty sequence has no ties and no element to pass a gradient to: 1 avoids a division by zero.
-    share = divide(g, maximum(segment_sum(ties), 1))
-    return (multiply(ties, segment_broadcast(share, x)),)
-
-
-def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
-    total = segment_sum(multiply(g, result))
-    return (multiply(result, g - segment_broadcast(total, x)),)
-
-
-def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
-    rule = checked(name, check)
-    return declare(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses)
-
-
-_segment_sum = _segmented(
-    "segment_sum", _sum_kernel, lambda g, result, x: (segment_broadcast(g, x),), arithmetic, collapses=True
-)
-_segment_max = _segmented(
-    "segment_max",
-    lambda xp, default, rows=False: _extreme_kernel(xp, "max", default, rows),
-    _extreme_vjp,
-    arithmetic,
-    collapses=True,
-)
-_segment_min = _segmented(
-    "segment_min",
-    lambda xp, default, rows=False: _extreme_kernel(xp, "min", default, rows),
-    _extreme_vjp,
-    arithmetic,
-    collapses=True,
-)
-_segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
-_segment_count = declare(
-    "segment_count",
-    lambda x, dtype: Tensor((), dtype),
-    _count_kernel,
-    lift=lift_rows,
-    segmented=True,
-    collapses=True,
-)
 _segment_position = declare(
     "segment_position", lambda x: Tensor((), "int64"), _position_kernel, lift=lift_rows, segmented=True
 )
-_segment_broadcast = declare(
-    "segment_broadcast",
-    rule=lambda x, domain: x,
-    kernel=_broadcast_kernel,
-    vjp=lambda g, result, x, domain: (segment_sum(g),),
-    lift=lift_rows,
-    segmented=True,
-)
+
+
+def segment_position(x: TensorLike) -> TensorLike:
+    """The place of each element in its sequence, int64, counted from 0; no gradient passes.
+
+    >>> from arrows.ops import EagerEvaluation
+    >>> segment_position(EagerEvaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
+    [0, 1]
+    """
+    return bind(_segment_position, x)

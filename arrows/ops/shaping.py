@@ -20,6 +20,21 @@ from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.types import Tensor
 
 
+def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
+    return lambda x, out=None: put(x.reshape((x.shape[0], *shape) if rows else shape), out)
+
+
+_reshape = declare(
+    "reshape",
+    lambda x, shape: Tensor(shape, x.dtype),
+    _reshape_kernel,
+    lambda g, result, x, shape: (reshape(g, x.shape),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
+)
+
+
 def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     """The same numbers in another shape.
 
@@ -32,7 +47,7 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     [[0, 1, 2], [3, 4, 5]]
     """
     old = shape_of(x)
-    new = sizes("reshape", tuple(shape) if isinstance(shape, list) else shape)
+    new = sizes("reshape", shape)
     if new.count(-1) == 1:
         rest = prod(tuple(n for n in new if n != -1))
         if rest:
@@ -40,6 +55,22 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     if min(new, default=0) < 0 or prod(new) != prod(old):
         raise ShapeError(f"reshape: {list(old)} has {prod(old)} elements and does not fit into {list(new)}")
     return x if new == old and isinstance(x, TensorLike) else bind(_reshape, x, shape=new)
+
+
+def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False) -> Run:
+    order = (0, *axes) if rows else axes
+    return lambda x, out=None: put(x.transpose(order), out)
+
+
+_transpose = declare(
+    "transpose",
+    lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
+    _transpose_kernel,
+    lambda g, result, x, axes: (transpose(g, sorted(range(len(axes)), key=axes.__getitem__)),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
+)
 
 
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
@@ -59,6 +90,24 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
     return bind(_transpose, x, axes=counted)
 
 
+def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        return put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape) if out is None else x, out)
+
+    return run
+
+
+_broadcast_to = declare(
+    "broadcast_to",
+    lambda x, shape: Tensor(shape, x.dtype),
+    _broadcast_kernel,
+    lambda g, result, x, shape: (sum_to(g, x.shape),),
+    lift=lift_rows,
+    additive=True,
+    view=True,
+)
+
+
 def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     """Repeats axes of size 1, and adds axes in front, until the shape is the given one.
 
@@ -67,12 +116,33 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     [[1, 2], [1, 2]]
     """
     old = shape_of(x)
-    new = sizes("broadcast_to", tuple(shape) if isinstance(shape, list) else shape)
+    new = sizes("broadcast_to", shape)
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1], strict=False)):
         raise ShapeError(f"broadcast_to: {list(old)} does not broadcast to {list(new)}")
     if isinstance(x, TensorLike) and old == new:
         return x
     return bind(_broadcast_to, reshape(x, (1,) * (len(new) - len(old)) + old), shape=new)
+
+
+def _sum_to_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
+    ndim = len(shape)
+
+    def run(x: Array, out: Array | None = None) -> Array:
+        have = x.shape[1:] if rows else x.shape
+        axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
+        return sum_axes(x, axes, True, out) if axes else put(x, out)
+
+    return run
+
+
+_sum_to = declare(
+    "sum_to",
+    lambda x, shape: Tensor(shape, arithmetic("sum_to", x).dtype),
+    _sum_to_kernel,
+    lambda g, result, x, shape: (broadcast_to(g, x.shape),),
+    lift=lift_rows,
+    additive=True,
+)
 
 
 def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
@@ -90,6 +160,15 @@ def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
     if len(full) != len(old) or any(n not in (1, m) for n, m in zip(full, old, strict=True)):
         raise ShapeError(f"sum_to: {list(new)} does not broadcast to {list(old)}")
     return reshape(bind(_sum_to, x, shape=full), new)
+
+
+_cast = declare(
+    "cast",
+    lambda x, dtype: Tensor(x.shape, dtype),
+    lambda xp, dtype: lambda x, out=None: x.astype(dtype) if out is None else put(x, out),
+    lambda g, result, x, dtype: (cast(g, x.dtype) if x.type.floating and result.type.floating else None,),
+    elementwise=True,
+)
 
 
 def cast(x: Operand, dtype: object) -> TensorLike:
@@ -123,78 +202,3 @@ def shape_of(x: Operand) -> tuple[int, ...]:
         return x.shape
     refuse_wire(x)
     return ()
-
-
-def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    return lambda x, out=None: put(x.reshape((x.shape[0], *shape) if rows else shape), out)
-
-
-def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False) -> Run:
-    order = (0, *axes) if rows else axes
-    return lambda x, out=None: put(x.transpose(order), out)
-
-
-def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape) if out is None else x, out)
-
-    return run
-
-
-def _sum_to_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    ndim = len(shape)
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        have = x.shape[1:] if rows else x.shape
-        axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
-        return sum_axes(x, axes, True, out) if axes else put(x, out)
-
-    return run
-
-
-_reshape = declare(
-    "reshape",
-    lambda x, shape: Tensor(shape, x.dtype),
-    _reshape_kernel,
-    lambda g, result, x, shape: (reshape(g, x.shape),),
-    lift=lift_rows,
-    additive=True,
-    view=True,
-)
-
-_transpose = declare(
-    "transpose",
-    lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
-    _transpose_kernel,
-    lambda g, result, x, axes: (transpose(g, sorted(range(len(axes)), key=axes.__getitem__)),),
-    lift=lift_rows,
-    additive=True,
-    view=True,
-)
-
-_broadcast_to = declare(
-    "broadcast_to",
-    lambda x, shape: Tensor(shape, x.dtype),
-    _broadcast_kernel,
-    lambda g, result, x, shape: (sum_to(g, x.shape),),
-    lift=lift_rows,
-    additive=True,
-    view=True,
-)
-
-_sum_to = declare(
-    "sum_to",
-    lambda x, shape: Tensor(shape, arithmetic("sum_to", x).dtype),
-    _sum_to_kernel,
-    lambda g, result, x, shape: (broadcast_to(g, x.shape),),
-    lift=lift_rows,
-    additive=True,
-)
-
-_cast = declare(
-    "cast",
-    lambda x, dtype: Tensor(x.shape, dtype),
-    lambda xp, dtype: lambda x, out=None: x.astype(dtype) if out is None else put(x, out),
-    lambda g, result, x, dtype: (cast(g, x.dtype) if x.type.floating and result.type.floating else None,),
-    elementwise=True,
-)

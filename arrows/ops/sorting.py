@@ -17,6 +17,39 @@ from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 
+def _kernel(xp: ArrayModule, descending: bool) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        if descending:  # sorted from the back and turned round, so that equal ones keep their order
+            backwards = xp.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+            return put((x.shape[-1] - 1 - backwards).astype("int64"), out)
+        return put(xp.argsort(x, axis=-1, kind="stable").astype("int64"), out)
+
+    return run
+
+
+_argsort = declare("argsort", lambda x, descending: Tensor(x.shape, "int64"), _kernel)
+
+
+def _order(name: str, x: Operand, argument: str, descending: object) -> TensorLike:
+    if not isinstance(descending, (bool, np.bool_)):  # PyTorch and NumPy have an axis here
+        raise ShapeError(
+            f"{name}: {argument} is True or False, got {descending!r}",
+            hint="it works along the last axis; ops.transpose brings another one there",
+        )
+    if not shape_of(x):
+        raise ShapeError(f"{name}: a scalar has no axis to sort along")
+    return bind(_argsort, x, descending=bool(descending))
+
+
+def _taken(x: Operand, order: TensorLike) -> TensorLike:
+    """The elements at indices along the last axis."""
+    *outer, size = shape_of(x)
+    if not outer:
+        return lookup(x, order)
+    starts = np.arange(prod(outer), dtype="int64").reshape((*outer, 1)) * size
+    return lookup(reshape(x, (prod(outer) * size,)), order + starts)
+
+
 def sort(x: Operand, descending: bool = False) -> tuple[TensorLike, TensorLike]:
     """The elements along the last axis in order, and their places: `torch.sort`.
 
@@ -89,36 +122,3 @@ def top_k(x: Operand, k: int, largest: bool = True) -> tuple[TensorLike, TensorL
         raise ShapeError(f"top_k: the last axis of {list(shape_of(x))} has {size} elements, fewer than {k}")
     first = order if k == size else index(order, (..., slice(0, k)))
     return _taken(x, first), first
-
-
-def _order(name: str, x: Operand, argument: str, descending: object) -> TensorLike:
-    if not isinstance(descending, (bool, np.bool_)):  # PyTorch and NumPy have an axis here
-        raise ShapeError(
-            f"{name}: {argument} is True or False, got {descending!r}",
-            hint="it works along the last axis; ops.transpose brings another one there",
-        )
-    if not shape_of(x):
-        raise ShapeError(f"{name}: a scalar has no axis to sort along")
-    return bind(_argsort, x, descending=bool(descending))
-
-
-def _taken(x: Operand, order: TensorLike) -> TensorLike:
-    """The elements at indices along the last axis."""
-    *outer, size = shape_of(x)
-    if not outer:
-        return lookup(x, order)
-    starts = np.arange(prod(outer), dtype="int64").reshape((*outer, 1)) * size
-    return lookup(reshape(x, (prod(outer) * size,)), order + starts)
-
-
-def _kernel(xp: ArrayModule, descending: bool) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        if descending:  # sorted from the back and turned round, so that equal ones keep their order
-            backwards = xp.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
-            return put((x.shape[-1] - 1 - backwards).astype("int64"), out)
-        return put(xp.argsort(x, axis=-1, kind="stable").astype("int64"), out)
-
-    return run
-
-
-_argsort = declare("argsort", lambda x, descending: Tensor(x.shape, "int64"), _kernel)
