@@ -354,37 +354,6 @@ def take(array: object, indices: object, axis: int | None = None, out: object = 
 # ------------------------------------------------------------------------------------------ the array module
 
 
-class FakeUfunc:
-    """An element-wise function of the device, with `reduce` and `outer`, without `at` and `reduceat`.
-
-    >>> FakeUfunc(np.add)
-    <ufunc 'add' of the fake device>
-    """
-
-    def __init__(self, function: np.ufunc) -> None:
-        self._function = function
-        self.__name__ = function.__name__
-        self.nin, self.nout = function.nin, function.nout
-
-    def __repr__(self) -> str:
-        return f"<ufunc {self.__name__!r} of the fake device>"
-
-    def __call__(self, *operands: object, **keywords: object) -> Any:
-        if len(operands) == self.nin + 1:  # out may stand last, as in NumPy and CuPy
-            *head, keywords["out"] = operands
-            operands = tuple(head)
-        checked = [checked_operand(operand, self.__name__) for operand in operands]
-        return call_numpy(self._function, self.__name__, checked, (), keywords)
-
-    def reduce(self, array: object, **keywords: object) -> Any:
-        checked = checked_array(array, self.__name__)
-        return call_numpy(self._function.reduce, self.__name__, [checked], (), keywords)
-
-    def outer(self, a: object, b: object, **keywords: object) -> Any:
-        checked = [checked_array(array, self.__name__) for array in (a, b)]
-        return call_numpy(self._function.outer, self.__name__, checked, (), keywords)
-
-
 # What CuPy and NumPy share.  Absent on purpose: `add.at`, `reduceat` (CuPy lacks them or has them in part),
 # `nonzero`, `unique`, `array_equal`, `allclose` (they wait for the device).  `flatnonzero` waits too; it is
 # there for row-sparse gradients, whose rows must be counted.
@@ -415,6 +384,18 @@ _CONSTANTS = _names("""
     float16 float32 float64 bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp newaxis pi inf nan e
     dtype result_type promote_types can_cast issubdtype floating integer iinfo finfo
 """)
+
+
+def _ufunc(name: str) -> Callable[..., Any]:
+    """Makes an element-wise function, without `at` and `reduceat`."""
+    function = getattr(np, name)
+
+    def call(*operands: object, **keywords: object) -> Any:
+        if len(operands) == function.nin + 1:  # out may stand last, as in NumPy and CuPy
+            operands, keywords["out"] = operands[:-1], operands[-1]
+        return call_numpy(function, name, [checked_operand(each, name) for each in operands], (), keywords)
+
+    return call
 
 
 def _function(name: str, arrays: int) -> Callable[..., Any]:
@@ -463,7 +444,7 @@ class FakeModule:
         made: dict[str, Any] = {name: getattr(np, name) for name in _CONSTANTS}
         made |= {name: _function(name, count) for count, names in _FUNCTIONS.items() for name in names}
         made |= {name: _list_of_arrays(name) for name in _LISTS}
-        made |= {name: FakeUfunc(getattr(np, name)) for name in _UFUNCS}
+        made |= {name: _ufunc(name) for name in _UFUNCS}
         vars(self).update(made)
 
     def __repr__(self) -> str:

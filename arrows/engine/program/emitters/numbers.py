@@ -105,13 +105,11 @@ class NumberWriter:
         inside: the equations whose results are computed where they are read, by result.
 
     Attributes:
-        local: values of the row at hand that lie in an array of the thread, by name.
-        formulas: values that are computed of what is known of the whole row.
+        formulas: values whose numbers are computed of what is known of the whole row.
     """
 
     def __init__(self, inside: Iterable[Equation]) -> None:
         self.inside: Mapping[Var, Equation] = {equation.result: equation for equation in inside}
-        self.local: dict[Var, str] = {}
         self.formulas: dict[Var, Callable[[CodeBlock, RowPlace], str]] = {}
         self._count = 0
 
@@ -127,9 +125,7 @@ class NumberWriter:
         there = scope.find(key)
         if there is None:
             equation = self.inside.get(var)
-            if var in self.local:
-                there = f"{self.local[var]}[{at}]"
-            elif var in self.formulas:
+            if var in self.formulas:
                 there = self.formulas[var](scope, at)
             elif equation is None:
                 there = self.load(scope, var, row, at)

@@ -60,18 +60,16 @@ def write_reduction(writer: KernelWriter, scope: CodeBlock, equation: Equation) 
         scope.lines.append(f"{type} {kept[-1]}[{items.count}];")
         block.lines.append(f"{kept[-1]}[m] = {value};")
     scope.close(block)
-    if name not in ("softmax", "log_softmax"):
-        (writer.local[equation.result],) = kept
-        return
-    top, total = kept
 
-    def normalised(block: CodeBlock, at: RowPlace) -> str:
+    def found(block: CodeBlock, at: RowPlace) -> str:
+        if name not in ("softmax", "log_softmax"):
+            return f"{kept[0]}[{at}]"
         x, item = writer.value(block, items.x, "r", at), items.item(at)
         if name == "softmax":
-            return f"{_exp(items.x)}({x} - {top}[{item}]) / {total}[{item}]"
-        return f"({x} - {top}[{item}]) - {total}[{item}]"
+            return f"{_exp(items.x)}({x} - {kept[0]}[{item}]) / {kept[1]}[{item}]"
+        return f"({x} - {kept[0]}[{item}]) - {kept[1]}[{item}]"
 
-    writer.formulas[equation.result] = normalised
+    writer.formulas[equation.result] = found
 
 
 class _Items:
