@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from arrows.engine.lowering.expression_writer import KeyLine
 from arrows.engine.lowering.lower import Lowered, lower
-from arrows.engine.lowering.merge_chains import Composed, Compositions, compose
+from arrows.engine.lowering.merge_chains import Composed, Compositions
 from arrows.engine.lowering.observed import ObservedFlow, observed_sites
 from arrows.engine.lowering.sites import (
     ApplySite,
@@ -38,7 +38,6 @@ __all__ = [
     "Site",
     "Streams",
     "ValueStreams",
-    "compose",
     "lower",
     "observed_sites",
 ]

@@ -21,7 +21,6 @@ from arrows.engine.planning.layer_names import LayerNames, layer_name, named_par
 from arrows.engine.planning.operations import (
     ApplyOperation,
     CarriedOperation,
-    ConstantOperation,
     ElementOperation,
     Operation,
     ReadOperation,
@@ -30,13 +29,11 @@ from arrows.engine.planning.operations import (
 from arrows.engine.planning.parameters import GrowingParams, Params, make_params
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
 from arrows.engine.planning.slabs import check_slab_types, slabs_by_type
-from arrows.engine.planning.strata import components
 
 __all__ = [
     "SCHEDULES",
     "ApplyOperation",
     "CarriedOperation",
-    "ConstantOperation",
     "ElementOperation",
     "GrowingParams",
     "LayerNames",
@@ -50,7 +47,6 @@ __all__ = [
     "SupportsStep",
     "check_output",
     "check_slab_types",
-    "components",
     "input_names",
     "layer_name",
     "make_params",

@@ -1,8 +1,8 @@
 """Slabs are the arrays of rows that hold the outputs of operations.
 
 Outputs that can meet share a slab: at one port, so that a gather reads one array instead of choosing among
-several for each row; in one leaf of the result; in one metric.  Meeting is transitive, so slabs are the sets
-of a union-find over outputs and their readers.
+several for each row; in one leaf of the result; in one metric.  Meeting is transitive, so slabs are
+the connected components of outputs and their readers.
 
 A slab's rows are its constants first, then the rows of each operation that writes to it.  Constants come
 first because their rows are then the same in every batch, however many rows follow.
@@ -18,6 +18,7 @@ import numpy as np
 from arrows.engine.device import Device
 from arrows.engine.lowering import ApplySite, ConstantSite, Lowered
 from arrows.engine.planning.operations import SiteGroups
+from arrows.engine.planning.strata import components
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
@@ -66,43 +67,25 @@ class PlannedSlabs:
     constant_rows: HostArray
 
 
-class _DisjointSets:
-    """Union-find over the numbers of its members."""
-
-    def __init__(self) -> None:
-        self._parent: list[int] = []
-
-    def add(self) -> int:
-        self._parent.append(len(self._parent))
-        return len(self._parent) - 1
-
-    def find(self, member: int) -> int:
-        root = member
-        while self._parent[root] != root:
-            root = self._parent[root]
-        while self._parent[member] != root:
-            self._parent[member], member = root, self._parent[member]
-        return root
-
-    def join(self, a: int, b: int) -> None:
-        self._parent[self.find(b)] = self.find(a)
-
-
 def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
     """Puts outputs that can meet at a reader into one slab; a block says before any data which can meet."""
     firsts, operation_of = groups.firsts, groups.operation
-    sets = _DisjointSets()
-    members = {(o, k): sets.add() for o, site in enumerate(firsts) for k in range(len(site.outputs))}
+    outputs = [(o, k) for o, site in enumerate(firsts) for k in range(len(site.outputs))]
+    members = {output: number for number, output in enumerate(outputs)}
     types = [firsts[o].outputs[k] for o, k in members]
+    meets: list[list[int]] = [[] for _ in members]  # by member, those in the same slab
 
     def read(reader: int, place: int) -> int:
         for site, k in lowered.reaching[place]:
-            sets.join(members[operation_of[site], k], reader)
+            output = members[operation_of[site], k]
+            meets[output].append(reader)
+            meets[reader].append(output)
         return reader
 
     def reader(of: T.Tensor) -> int:
         types.append(of)
-        return sets.add()
+        meets.append([])
+        return len(meets) - 1
 
     operands: dict[Operand, int] = {}
     for site in lowered.sites:
@@ -117,7 +100,7 @@ def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
 
     # Slabs are numbered by their first outputs; those that nothing writes to come last, and are empty.
     numbers: dict[int, int] = {}
-    slab_of = [numbers.setdefault(sets.find(member), len(numbers)) for member in range(len(types))]
+    slab_of = [numbers.setdefault(component, len(numbers)) for component in components(meets)]
     slab_types = dict(zip(reversed(slab_of), reversed(types), strict=True))
     slab_constants: list[list[int]] = [[] for _ in numbers]
     slab_outputs: list[list[Output]] = [[] for _ in numbers]

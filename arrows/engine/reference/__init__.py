@@ -7,18 +7,15 @@ An `Explainer` says what is wrong with an example that the fast reader refuses.
 
 from arrows.engine.reference.apply import out_of_range
 from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
-from arrows.engine.reference.diagnose import Explainer, LengthSemantics
+from arrows.engine.reference.diagnose import Explainer
 from arrows.engine.reference.evaluation import evaluate, parameters, value_and_grad
-from arrows.engine.reference.interpreter import MEANINGS, interpret
-from arrows.engine.reference.walk import MAX_NODES, Endless, Semantics, most_levels, too_many_nodes
+from arrows.engine.reference.interpreter import interpret
+from arrows.engine.reference.walk import MAX_NODES, Semantics, most_levels, too_many_nodes
 
 __all__ = [
     "MAX_NODES",
-    "MEANINGS",
     "ArraySemantics",
-    "Endless",
     "Explainer",
-    "LengthSemantics",
     "Semantics",
     "evaluate",
     "interpret",
