@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -43,8 +43,10 @@ class Cell(DeclaredLayer[A, B]):
         dropout: the rate of the recurrent dropout.
         initializer: first values of the weights.
         dtype: element type of the state.
+        form: the state in messages.
     """
 
+    form: ClassVar[str] = "h"
     size: int
     _: KW_ONLY
     dropout: float = 0.0
@@ -63,6 +65,22 @@ class Cell(DeclaredLayer[A, B]):
     def signature(self) -> tuple[T.Type | None, T.Type | None]:
         return None, self.state
 
+    def x_of(self, input: T.Type) -> T.Tensor:
+        """The type of x in an input (x, state); else a ShapeError."""
+        x, state = items(self.kind, input, f"(x, {self.form})", 2)
+        vector_x = vector(self.kind, x, "x")
+        self.check_state(state, vector_x, "state")
+        return vector_x
+
+    def check_state(self, state: T.Type, x: T.Tensor, what: str) -> None:
+        """Raises ShapeError unless the type is that of a state, of the element type of x."""
+        wanted = T.with_float(self.state, x.dtype)
+        if state != wanted:
+            other = T.with_float(state, x.dtype) == wanted
+            hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x" if other else None
+            reason = f"the {what} of {self.kind} must be {self.form}: {wanted}, not {state}"
+            raise ShapeError(reason, hint=hint)
+
     def dropped(self, update: TensorLike) -> TensorLike:
         """The update of a state, under recurrent dropout if there is any."""
         return ops.dropout(update, self.dropout) if self.dropout else update
@@ -72,25 +90,14 @@ class Cell(DeclaredLayer[A, B]):
 class MemoryCell(Cell[A, B]):
     """Base of the cells whose state is (h, c), the output and the memory, each [size]."""
 
+    form: ClassVar[str] = "(h, c)"
     _: KW_ONLY
     forget_bias: float = 1.0
 
     @property
     def state(self) -> T.Tuple:
         """The type of the state (h, c)."""
-        return self._state(self.dtype)
-
-    def _state(self, dtype: str) -> T.Tuple:
-        return T.Tuple((T.Tensor((self.size,), dtype), T.Tensor((self.size,), dtype)))
-
-    def check_state(self, state: T.Type, x: T.Tensor, what: str) -> None:
-        """Raises ShapeError unless the type is (h, c), each [size], of the element type of x."""
-        wanted = self._state(x.dtype)
-        if state != wanted:
-            hint = None
-            if isinstance(state, T.Tuple) and T.with_float(state, x.dtype) == wanted:
-                hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x"
-            raise ShapeError(f"the {what} of {self.kind} must be (h, c): {wanted}, not {state}", hint=hint)
+        return T.Tuple((T.Tensor((self.size,), self.dtype), T.Tensor((self.size,), self.dtype)))
 
     def gates(self, products: TensorLike) -> tuple[TensorLike, TensorLike]:
         """The update u, and the gates i, o, f1 .. fN as one tensor, from the products in this order."""
@@ -181,9 +188,7 @@ class LSTMCell(MemoryCell[A, B]):
         def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-        x, state = items("LSTMCell", input, "(x, (h, c))", 2)
-        x = vector("LSTMCell", x, "x")
-        self.check_state(state, x, "state")
+        x = self.x_of(input)
         n = self.size
         return (
             Parameter("weight", (x.shape[0] + n, 4 * n), x.dtype, self.initializer),

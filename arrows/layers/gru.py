@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from arrows import ops
 from arrows.layers import initializers
-from arrows.layers.arguments import A, B, N, items, vector
+from arrows.layers.arguments import A, B, N
 from arrows.layers.cells import Cell, CellOptions
-from arrows.ops import Parameter, ShapeError, TensorLike
+from arrows.ops import Parameter, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Tensor
 
@@ -92,14 +92,7 @@ class GRUCell(Cell[A, B]):
         return T.Tensor((self.size,), self.dtype)
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
-        x, state = items("GRUCell", input, "(x, h)", 2)
-        x = vector("GRUCell", x, "x")
-        n = self.size
-        wanted = T.Tensor((n,), x.dtype)
-        if state != wanted:
-            other = state == self.state
-            hint = f"x is {x}; give the layer dtype={x.dtype!r}, or cast x" if other else None
-            raise ShapeError(f"the state of GRUCell must be h: {wanted}, not {state}", hint=hint)
+        x, n = self.x_of(input), self.size
         rows = x.shape[0] + n
         return (
             Parameter("weight", (rows, 2 * n), x.dtype, self.initializer),
