@@ -5,9 +5,9 @@ python docs/make_program.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from arrows.engine.program.instructions import (
     is_product,
     is_view,
 )
+from arrows.engine.program.pipeline import checked_passes
 from arrows.engine.program.program import (
     REGIONS,
     Memory,
@@ -115,6 +116,14 @@ and `c`. Derivatives are computed of values that the steps forward have kept: `t
     "deferred": """\
 Once a batch, over the rows of all its steps together: gradients of parameters. No step waits for them.""",
 }
+PASSES = """\
+## How it came about
+
+`build` writes the program down as the layer's function was traced. Each pass after it changes some lines:
+`-` takes one out, `+` puts one in. It is a file of its name in `arrows/engine/program/passes/`, whose head
+says what it gains.
+
+"""
 OPERAND_NAMES = "h1", "c1", "h2", "c2"
 RESULT_NAMES = "h", "c"
 GATES = "u", "i", "o", "f1", "f2"
@@ -122,12 +131,54 @@ SIGNS = {"add": ("+", 0), "subtract": ("-", 0), "multiply": ("*", 1)}
 LONG = 36  # characters: a longer expression is not written again where its value is read
 
 
-def cell_program() -> Program:
-    """The program of the pairs of a Tree-LSTM in training."""
+def cell_programs() -> dict[str, Program]:
+    """The program of the pairs of a Tree-LSTM in training, after each pass."""
     words = ar.Vocabulary(["not", "good"])
-    model = ar.compile(sentiment(words, size=4, embedding=3).learn, loss="loss", jit=False)
-    programs = model.program("cell").programs.values()
-    return next(program for program in programs if len(program.operands) == len(OPERAND_NAMES))
+    after: dict[str, Program] = {}
+
+    def note(program: Program, name: str) -> None:
+        if program.name == "cell" and len(program.operands) == len(OPERAND_NAMES):
+            after[name] = program
+
+    with checked_passes(note):
+        model = ar.compile(sentiment(words, size=4, embedding=3).learn, loss="loss", jit=False)
+        model.program("cell")
+    return after
+
+
+def lines_of(program: Program) -> dict[str, list[str]]:
+    """The lines of each region, and those before the first."""
+    lines: dict[str, list[str]] = {"": []}
+    for line in str(program).splitlines():
+        if line in REGIONS:
+            lines[line] = []
+        else:
+            lines[next(reversed(lines))].append(line)
+    return lines
+
+
+def changes(before: Program, after: Program) -> str:
+    """The lines of a program that a pass takes out and puts in, by region."""
+    old, new = lines_of(before), lines_of(after)
+    lines: list[str] = []
+    for region in ("", *REGIONS):
+        was, now = old.get(region, []), new.get(region, [])
+        changed = [f"-{line}" for line in was if line not in now] + [
+            f"+{line}" for line in now if line not in was
+        ]
+        lines += [f" {region}"] * bool(region and changed) + changed
+    return "\n".join(lines)
+
+
+def passes(after: Mapping[str, Program]) -> Iterator[str]:
+    """The section of the passes."""
+    yield PASSES
+    for (_, before), (name, program) in pairwise(after.items()):
+        changed = changes(before, program)
+        text = f"```diff\n{changed}\n```" if changed else "Changes nothing here."
+        if name == "allocate":
+            text = "Says where each value lies, which gives the program at the top of this page."
+        yield f"### `{name}`\n\n{text}\n\n"
 
 
 def first_range(program: Program) -> str:
@@ -137,7 +188,8 @@ def first_range(program: Program) -> str:
 
 def page() -> str:
     """The text of docs/program.md."""
-    program = cell_program()
+    after = cell_programs()
+    program = after["allocate"]
     symbols = Symbols(program)
     parts = [
         HEAD,
@@ -152,7 +204,7 @@ def page() -> str:
             parts.append("| line | in symbols | how it runs |\n| --- | --- | --- |\n")
             parts += (f"| {' | '.join(columns)} |\n" for columns in Explainer(program, region, symbols))
             parts.append("\n")
-    return "".join(parts).rstrip("\n") + "\n"
+    return "".join([*parts, *passes(after)]).rstrip("\n") + "\n"
 
 
 @dataclass(frozen=True, slots=True)
