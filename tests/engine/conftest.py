@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,26 +10,26 @@ import pytest
 
 from arrows.engine.device import Arena
 from arrows.engine.program.pipeline import checked_passes
+from arrows.engine.running import Executor, Run
+from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.gradient_memory import BatchGradients, GradientMemory
 from arrows.testing import verify_program
 
 
 @pytest.fixture(autouse=True, scope="module")
 def poisoned() -> Iterator[None]:
-    """Whatever the arena hands out is full of NaN, or of numbers out of every range."""
-    plain = Arena.array
+    """Whatever a batch takes of the arena is full of NaN at first, or of numbers out of every range."""
+    plain = Executor.forward
 
-    def array(self: Arena, name: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        made = plain(self, name, shape, dtype)
-        if made.size > 10_000:  # the tests of huge data would take minutes
-            return made
-        if str(dtype).startswith("float"):
-            made[...] = float("nan")
-        elif str(dtype) == "uint16":  # bits of not-a-number, in bfloat16 as in float16
-            made[...] = 0xFFFF
-        elif str(dtype).startswith("int"):
-            made[...] = 99
-        return made
+    def forward(self: Executor, planned: PlannedBatch, arena: Arena | None = None, *carry: Any) -> Run:
+        for made in itertools.starmap((arena or self.arena).array, planned.buffers()):
+            if made.size > 10_000:  # the tests of huge data would take minutes
+                continue
+            if str(made.dtype).startswith("float"):
+                made[...] = float("nan")
+            elif str(made.dtype).startswith("int"):
+                made[...] = 99
+        return plain(self, planned, arena, *carry)
 
     plain_begin = GradientMemory.begin
 
@@ -39,7 +40,7 @@ def poisoned() -> Iterator[None]:
         return plain_begin(self, operations)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Arena, "array", array)
+        patch.setattr(Executor, "forward", forward)
         patch.setattr(GradientMemory, "begin", begin)
         yield
 

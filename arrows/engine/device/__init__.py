@@ -6,7 +6,7 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 """
 
 from arrows.engine.device import jit
-from arrows.engine.device.arena import Arena, ArenaFull, Buffer
+from arrows.engine.device.arena import Arena, ArenaFull, Buffer, BufferRows
 from arrows.engine.device.device import Device
 from arrows.engine.device.devices import get_device, host_array, is_device_array
 from arrows.engine.device.kernel import (
@@ -30,6 +30,7 @@ __all__ = [
     "ArenaFull",
     "ArrayWrite",
     "Buffer",
+    "BufferRows",
     "Device",
     "Kernel",
     "KernelSource",

@@ -22,6 +22,21 @@ class Buffer(NamedTuple):
     dtype: str
 
 
+class BufferRows(NamedTuple):
+    """Some rows of an array of an arena.
+
+    Attributes:
+        buffer: the array.
+        first, stop: the first of the rows, and the one after the last.
+        shape: what they are seen as; None: as they are.
+    """
+
+    buffer: Buffer
+    first: int
+    stop: int
+    shape: tuple[int, ...] | None = None
+
+
 class ArenaFull(MemoryError):
     """The device has no memory for an array of an arena.
 
@@ -54,15 +69,43 @@ class Arena:
             dtype: its element type, a name or a type object; one name, one of the two.
         """
         size = math.prod(shape)
-        key = (name, dtype)
-        kept = self._arrays.get(key)
+        kept = self._arrays.get((name, dtype))
         if kept is None or kept.shape[0] < size:
-            spare = _with_spare(size, 0 if kept is None else kept.shape[0])
-            try:
-                kept = self._arrays[key] = self.device.empty((spare,), dtype)
-            except MemoryError as error:
-                raise ArenaFull(name, spare * np.dtype(dtype).itemsize) from error
+            kept = self._grow((name, dtype), size)
         return kept[:size].reshape(shape)
+
+    def rows(self, rows: BufferRows) -> Any:
+        """Returns some rows of an array; those of one array are together, once it has been reserved."""
+        array = self.array(*rows.buffer)[rows.first : rows.stop]
+        return array if rows.shape is None else array.reshape(rows.shape)
+
+    def reserve(self, buffers: Iterable[Buffer]) -> None:
+        """Takes memory for arrays: until others of their names are larger, each call gives the same memory.
+
+        Raises:
+            ArenaFull: there is not enough.
+        """
+        for key, size in self._missing(buffers).items():
+            self._grow(key, size)
+
+    def _missing(self, buffers: Iterable[Buffer]) -> dict[tuple[Hashable, Any], int]:
+        """The sizes of what is not large enough."""
+        sizes: dict[tuple[Hashable, Any], int] = {}
+        for name, shape, dtype in buffers:
+            key, size = (name, dtype), math.prod(shape)
+            kept = self._arrays.get(key)
+            if (kept is None or kept.shape[0] < size) and sizes.get(key, 0) <= size:
+                sizes[key] = size
+        return sizes
+
+    def _grow(self, key: tuple[Hashable, Any], size: int) -> Any:
+        kept = self._arrays.get(key)
+        spare = _with_spare(size, 0 if kept is None else kept.shape[0])
+        try:
+            self._arrays[key] = self.device.empty((spare,), key[1])
+        except MemoryError as error:
+            raise ArenaFull(key[0], spare * np.dtype(key[1]).itemsize) from error
+        return self._arrays[key]
 
     def ones(self, count: int, dtype: str) -> Any:
         """Returns so many ones of an element type, which nobody may change."""
@@ -82,15 +125,11 @@ class Arena:
 
     def bytes_with(self, buffers: Iterable[Buffer]) -> int:
         """How much memory the arena would hold with these arrays."""
-        sizes: dict[tuple[Hashable, Any], int] = {}
-        for name, shape, dtype in buffers:
-            sizes[name, dtype] = max(sizes.get((name, dtype), 0), math.prod(shape))
         total = self.bytes
-        for key, size in sizes.items():
+        for key, size in self._missing(buffers).items():
             kept = self._arrays.get(key)
             held = 0 if kept is None else kept.shape[0]
-            if held < size:
-                total += (_with_spare(size, held) - held) * np.dtype(key[1]).itemsize
+            total += (_with_spare(size, held) - held) * np.dtype(key[1]).itemsize
         return total
 
     def clear(self) -> None:

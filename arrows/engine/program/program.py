@@ -246,6 +246,19 @@ class Program:
         return {gather.result: number for number, (_, gather) in enumerate(self.gathers)}
 
     @cached_property
+    def distinct_places(self) -> dict[tuple[str, int], Place]:
+        """Where for all rows there lies what is ``spread`` from distinct rows, and what is in ``sums`` by
+        distinct row; by these words and the number in `Distinct`."""
+        if self.distinct is None:
+            return {}
+        return {
+            (kind, number): place
+            for kind, values in (("spread", self.distinct.spread), ("sums", self.distinct.summed))
+            for number, var in enumerate(values)
+            if isinstance(place := self.memory[var], Place)
+        }
+
+    @cached_property
     def once_numbers(self) -> dict[Var, int]:
         """For each value of the region ``once``, its place among them."""
         values = [var for instruction in self.region("once") for var in instruction.writes]

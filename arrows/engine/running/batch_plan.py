@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from arrows.engine.device import Buffer, Sent, Upload
+from arrows.engine.device import Buffer, BufferRows, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program.slab_memory import SlabMemory
-from arrows.engine.reading import lengths_of
 from arrows.engine.running.distinct import DistinctRows, find_distinct
-from arrows.engine.running.gradient_flow import OperationFlow, plan_flows
+from arrows.engine.running.gradient_flow import NO_FLOW, FlowPlanner, OperationFlow
 from arrows.engine.running.index import PlannedSegments, RowIndex, plan_index, plan_segments, sort_indices
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
@@ -53,8 +53,7 @@ class PlannedOperation:
         distinct: how repeated rows are computed once, if they are.
         flow: how its gradients flow.
         keys: the dropout keys of all rows, if the program reads them.
-        memory: what its arrays take, by kind and number: those of `OperationCode.slots`, what is ``spread``
-            from distinct rows and the ``sums`` by distinct row.
+        memory: its arrays, by kind and number, as in `Frame`.
     """
 
     code: OperationCode
@@ -66,13 +65,12 @@ class PlannedOperation:
     distinct: DistinctRows | None
     flow: OperationFlow
     keys: Sent | None
-    memory: Mapping[tuple[str, int], Buffer]
+    memory: Mapping[tuple[str, int], Buffer | BufferRows]
 
     def buffers(self) -> Iterator[Buffer]:
         """All that it takes of an arena."""
-        yield from self.memory.values()
-        yield from (gather.memory for gather in self.gathers if gather.memory is not None)
-        yield from (memory for memory, _, _ in self.flow.waiting)
+        rows = (*self.memory.values(), *self.flow.waiting)
+        yield from (each.buffer if isinstance(each, BufferRows) else each for each in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class PlannedBatch:
         spans: for each component, in the order of execution: its number, and what runs in it.
         slabs: the memory of each slab.
         gradients: of each slab that gradients come into.
-        waiting: on a device with kernels, where gradients wait until the rows of a slab pull them.
+        waiting: on a device with kernels, of each slab whose rows pull gradients, where these wait.
         streams: by operation, the values that are read from examples.
         results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
         weights: by slab, how much each of its rows weighs in the loss.
@@ -148,41 +146,44 @@ def plan_batch(
     """
     present = {o: code for o, code in codes.items() if merged.operations[o].count}
     distinct = {o: find_distinct(code.program, merged.operations[o], upload) for o, code in present.items()}
-    read = replace(
-        merged,
-        operations=tuple(
-            rows if (repeated := distinct.get(o)) is None else repeated.rows
-            for o, rows in enumerate(merged.operations)
-        ),
-    )
-    flows: Mapping[int, OperationFlow] = {}
-    waiting: Mapping[int, Buffer] = {}
-    if receiving:
-        flows, waiting = plan_flows(plan, read, present, upload)
-    operations = {
-        o: _plan_operation(
-            plan,
-            read,
-            code,
-            distinct[o],
-            flows.get(o, OperationFlow()),
-            None if o not in keys else upload.add_values(keys[o]),
-            upload,
-            memory.operations[o],
-        )
-        for o, code in present.items()
-    }
+    read = merged
+    if any(distinct.values()):
+        rows_of = list(merged.operations)
+        for o, repeated in distinct.items():
+            rows_of[o] = rows_of[o] if repeated is None else repeated.rows
+        read = replace(merged, operations=tuple(rows_of))
     slabs = [
         Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
         for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
     ]
+    gradients = {s: slabs[s]._replace(name=("gradients", s)) for s in sorted(receiving)}
+    flows: Mapping[int, OperationFlow] = {}
+    waiting: Mapping[int, Buffer] = {}
+    if receiving:
+        planner = FlowPlanner(plan, read, present, gradients, upload)
+        flows, waiting = planner.flows, planner.waiting
+    operations = {}
+    for o, code in present.items():
+        sent = None if o not in keys else upload.add_values(keys[o])
+        operations[o] = _plan_operation(
+            plan,
+            read,
+            code,
+            distinct[o],
+            flows.get(o, NO_FLOW),
+            sent,
+            slabs,
+            gradients,
+            memory.operations[o],
+            upload,
+        )
     terms = [] if seeds is None else _loss_terms(plan, merged, seeds)
     return PlannedBatch(
         merged=merged,
         operations=operations,
         spans=_step_ranges(merged, {o: operation.first_steps for o, operation in operations.items()}),
         slabs=slabs,
-        gradients={s: slabs[s]._replace(name=("gradients", s)) for s in sorted(receiving)},
+        gradients=gradients,
         waiting=waiting,
         streams={
             operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
@@ -235,23 +236,15 @@ def _plan_operation(
     distinct: DistinctRows | None,
     flow: OperationFlow,
     keys: Sent | None,
+    slabs: Sequence[Buffer],
+    gradients: Mapping[int, Buffer],
+    kept: int,
     upload: Upload,
-    memory: int,
 ) -> PlannedOperation:
-    """Plans one operation; ``memory`` is the number of the memory for what it keeps."""
-    rows = merged.operations[code.operation.index]
+    """Plans one operation; ``kept`` is the number of the memory for what it keeps."""
+    o, program = code.operation.index, code.program
+    rows = merged.operations[o]
     parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
-    gathers, program = [], code.program
-    for number, (region, gather) in enumerate(program.gathers):
-        bounds = parts if region in ("early", "late") else rows.bounds
-        if gather.result.rows != ROW:
-            bounds = rows.offsets[gather.result.rows][bounds]
-        read = rows.side_by_side(gather.operands)
-        indices = None
-        if number in code.indexed:
-            slab = program.operands[gather.operands[0]].slab
-            indices = sort_indices(plan, merged, slab, read, upload)
-        gathers.append(plan_index(program, number, read, bounds, upload, memory=memory, indices=indices))
     domains = code.operation.domains
     steps = {domain: plan_segments(rows.offsets[domain], rows.bounds, upload) for domain in domains}
     whole = steps
@@ -259,6 +252,32 @@ def _plan_operation(
         all_rows = np.array([0, rows.count])
         whole = {domain: plan_segments(rows.offsets[domain], all_rows, upload) for domain in domains}
     in_steps, in_parts = rows.bounds.tolist(), parts.tolist()
+    memory = _own_memory(code, rows, in_parts, steps, distinct, kept)
+    for number, (owner, output) in enumerate(plan.result_places[o]):
+        first, slab = merged.operations[owner].first_rows[output], plan.operations[owner].slabs[output]
+        stop = first + merged.operations[owner].count
+        memory["result", number] = BufferRows(slabs[slab], first, stop)
+        if slab in gradients:
+            memory["gradient", number] = BufferRows(gradients[slab], first, stop)
+    for group, waiting in zip(code.scatter_groups, flow.waiting, strict=False):
+        start = waiting.first
+        for number, operands in zip(group.scatters, group.operands, strict=True):
+            (_, scatter), width = program.scatters[number], len(operands)
+            count = len(rows.ports[operands[0]].rows)
+            shape = None if width == 1 else (count, *scatter.operand.type.shape)
+            memory["scatter", number] = BufferRows(waiting.buffer, start, start + count * width, shape)
+            start += count * width
+    gathers = []
+    for number, (region, gather) in enumerate(program.gathers):
+        bounds = parts if region in ("early", "late") else rows.bounds
+        if gather.result.rows != ROW:
+            bounds = rows.offsets[gather.result.rows][bounds]
+        read, slab = rows.side_by_side(gather.operands), program.operands[gather.operands[0]].slab
+        indices = sort_indices(plan, merged, slab, read, upload) if number in code.indexed else None
+        index = plan_index(program, number, slabs[slab], read, bounds, upload, memory=kept, indices=indices)
+        if index.rows is not None:
+            memory["gathered", number] = index.rows
+        gathers.append(index)
     return PlannedOperation(
         code=code,
         rows=rows,
@@ -275,43 +294,40 @@ def _plan_operation(
         distinct=distinct,
         flow=flow,
         keys=keys,
-        memory=_memory(code, rows, int(lengths_of(parts).max()), steps, distinct, memory),
+        memory=memory,
     )
 
 
-def _memory(
+def _own_memory(
     code: OperationCode,
     rows: OperationRows,
-    longest_part: int,
+    parts: Sequence[int],
     segments: Mapping[int, PlannedSegments],
     distinct: DistinctRows | None,
-    memory: int,
-) -> dict[tuple[str, int], Buffer]:
-    """What the arrays of an operation take; operations share what does not outlive a step or a component."""
+    kept: int,
+) -> dict[tuple[str, int], Buffer | BufferRows]:
+    """The arrays of an operation alone; operations share what does not outlive a step or a component."""
     o = code.operation.index
-    all_rows = {ROW: rows.count} | {domain: int(rows.offsets[domain][-1]) for domain in segments}
-    in_part = {ROW: longest_part}
-    in_step = {ROW: rows.longest} | {domain: each.most for domain, each in segments.items()}
-    kinds: dict[str, tuple[tuple[object, ...], Mapping[int, int]]] = {
-        "kept": (("kept", memory), all_rows),
-        "saved": (("saved", o), all_rows),
-        "early": (("component",), in_part),
-        "step": (("step",), in_step),
-        "step_back": (("step",), in_step),
-        "late": (("component",), in_part),
-        "deferred": (("deferred", o), all_rows),
-    }
-    buffers = {}
+    memory: dict[tuple[str, int], Buffer | BufferRows] = {}
     for (kind, number), slot in code.slots.items():
-        name, counts = kinds[kind]
-        buffers[kind, number] = Buffer((*name, number), (counts[slot.level], *slot.shape), slot.dtype)
-    layout = code.program.distinct
-    if distinct is not None and layout is not None:
-        for kind, values in (("spread", layout.spread), ("sums", layout.summed)):
-            for number, var in enumerate(values):
-                name = (kind, number) if kind == "spread" else (kind, o, number)
-                buffers[kind, number] = Buffer(name, (distinct.count, *var.type.shape), var.type.dtype)
-    return buffers
+        if kind in ("step", "step_back"):
+            name: tuple[object, ...] = "step", number
+            count = rows.longest if slot.level == ROW else segments[slot.level].most
+        elif kind in ("early", "late"):
+            name = "component", number
+            count = max(stop - start for start, stop in pairwise(parts))
+        else:
+            name = kind, kept if kind == "kept" else o, number
+            count = rows.count if slot.level == ROW else int(rows.offsets[slot.level][-1])
+        memory[kind, number] = Buffer(name, (count, *slot.shape), slot.dtype)
+    for (kind, number), place in code.program.distinct_places.items():
+        held = memory[place.kind, place.number]
+        assert isinstance(held, Buffer)
+        if distinct is not None:
+            name = (kind, number) if kind == "spread" else (kind, o, number)
+            held = Buffer(name, (distinct.count, *held.shape[1:]), held.dtype)
+        memory[kind, number] = held
+    return memory
 
 
 def _step_ranges(

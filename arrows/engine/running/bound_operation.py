@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from arrows.engine.device import Arena, Device
-from arrows.engine.program import Program
+from arrows.engine.device import Arena, BufferRows, Device
+from arrows.engine.program import Clock
 from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
-from arrows.engine.program.program import Place
 from arrows.engine.running.batch_plan import PlannedOperation
 from arrows.engine.running.gradient_memory import RunDeferred
 from arrows.ops.arrays import Array
@@ -20,27 +19,6 @@ class OperationRefused(Exception):
     def __init__(self, operation: int, step: int | None) -> None:
         super().__init__(operation, step)
         self.operation, self.step = operation, step
-
-
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class BatchArrays:
-    """What all operations of a batch are bound to.
-
-    Attributes:
-        device: where the arrays are.
-        arena: gives memory.
-        slabs: the rows of all operations.
-        gradients: for each slab, the gradients of its rows; None where none come in.
-        waiting: on a device with kernels, for each slab the gradients that its rows pull.
-        scattered: by operation and number of the `ScatterGroup`, where the gradients of its operands wait.
-    """
-
-    device: Device
-    arena: Arena
-    slabs: Sequence[Array]
-    gradients: Sequence[Array | None]
-    waiting: Mapping[int, Array]
-    scattered: Mapping[tuple[int, int], Array]
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -88,48 +66,25 @@ class BoundOperation:
 
 
 def bind(
-    planned: PlannedOperation,
-    batch: BatchArrays,
-    *,
-    once: Sequence[Array],
-    results: Sequence[Array],
-    gradients: Sequence[Array | None],
-    tick: Callable[[int], None] | None,
+    planned: PlannedOperation, device: Device, arena: Arena, once: Sequence[Array], clock: Clock | None
 ) -> BoundOperation:
     """Binds the regions of an operation.
 
     Args:
         planned: the operation.
-        batch: what all operations are bound to.
+        device: where the arrays are.
+        arena: has memory for all that the batch takes.
         once: the values of the region ``once``.
-        results: for each result, the operation's rows of its slab.
-        gradients: for each result, the gradients of these rows; None where none come in.
-        tick: notes that gradients have been added to other rows, for a profile.
+        clock: is told when gradients have been added to other rows, for a profile.
     """
-    code, flow, device, arena = planned.code, planned.flow, batch.device, batch.arena
-    memory: dict[tuple[str, int], Array | None] = {
-        key: arena.array(*buffer) for key, buffer in planned.memory.items()
+    code, flow = planned.code, planned.flow
+    memory = {
+        key: arena.rows(rows) if isinstance(rows, BufferRows) else arena.array(*rows)
+        for key, rows in planned.memory.items()
     }
-    memory |= {("result", number): rows for number, rows in enumerate(results)}
-    memory |= {("gradient", number): rows for number, rows in enumerate(gradients)}
-    gathers = []
-    for number, index in enumerate(planned.gathers):
-        gather, memory["gathered", number] = index.bind(arena, batch.slabs[index.slab])
-        gathers.append(gather)
-    if flow.waiting:
-        memory |= _scatters(planned, batch.scattered)
-    before: list[Callable[[int], None]] = []
-    after: list[Callable[[int], None]] = []
-    if code.program.distinct is not None:
-        pairs = _distinct_pairs(code.program, memory)
-        if planned.distinct is not None:
-            before.append(planned.distinct.spread(device, pairs["spread"]))
-            after.append(planned.distinct.add_up(device, arena, pairs["sums"]))
-    pulls = [
-        pulled.bind(device, arena, target, batch.scattered[reader, group])
-        for result, reader, group, pulled in flow.pulls
-        if (target := gradients[result]) is not None
-    ]
+    if not device.has_kernels:
+        for waiting in flow.waiting:
+            arena.rows(waiting)[-1] = 0
     frame = Frame(
         device=device,
         once=once,
@@ -138,28 +93,32 @@ def bind(
             region: {domain: each.bind() for domain, each in by_domain.items()}
             for region, by_domain in planned.segments.items()
         },
-        gathers=gathers,
+        gathers=[gather.bind(arena) for gather in planned.gathers],
         memory=memory,
         keys=None if planned.keys is None else planned.keys.array,
-        pulls=pulls,
+        pulls=[
+            pulls.bind(device, arena, memory["gradient", result], arena.rows(waiting))
+            for result, waiting, pulls in flow.pulls
+        ],
         places={
-            result: PlacesOfRows(offsets, places, batch.waiting[slab])
-            for result, (offsets, places, slab) in flow.places.items()
+            result: PlacesOfRows(offsets, places, arena.array(*waiting))
+            for result, (offsets, places, waiting) in flow.places.items()
         },
         ones=arena.ones,
     )
     regions = {name: region.make(frame) for name, region in code.code.regions.items()}
-    if "early" in regions:
-        before.insert(0, _component(regions["early"]))
-    if "late" in regions:
-        after.append(_component(regions["late"]))
-    for number, (group, sums) in enumerate(zip(code.scatter_groups, flow.sums, strict=False)):
-        target = batch.gradients[group.slab]
-        if sums is not None and target is not None:
-            values = batch.scattered[code.operation.index, number]
-            after.append(sums.bind(device, arena, target, values))
-    if tick is not None:
-        after.append(tick)
+    before = [_component(regions[name]) for name in ("early",) if name in regions]
+    after = [_component(regions[name]) for name in ("late",) if name in regions]
+    if planned.distinct is not None:
+        pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
+        for key, place in code.program.distinct_places.items():
+            pairs[key[0]].append((memory[key], memory[place.kind, place.number]))
+        before.append(planned.distinct.spread(device, pairs["spread"]))
+        after.insert(0, planned.distinct.add_up(device, arena, pairs["sums"]))
+    for target, waiting, row_sums in flow.sums:
+        after.append(row_sums.bind(device, arena, arena.array(*target), arena.rows(waiting)))
+    if clock is not None:
+        after.append(lambda _part: clock.tick("scatter", code.operation.index))
     return BoundOperation(
         planned=planned,
         step=regions["step"],
@@ -173,39 +132,3 @@ def bind(
 def _component(run: Callable[[int, int], None]) -> Callable[[int], None]:
     """Runs a region on one component."""
     return lambda part: run(part, part + 1)
-
-
-def _scatters(
-    planned: PlannedOperation, scattered: Mapping[tuple[int, int], Array]
-) -> dict[tuple[str, int], Array]:
-    """For each scatter its range of the array of its group."""
-    code, scatters = planned.code, {}
-    for number, group in enumerate(code.scatter_groups):
-        array, start = scattered[code.operation.index, number], 0
-        for scatter, operands in zip(group.scatters, group.operands, strict=True):
-            width = len(operands)
-            count = sum(len(planned.rows.ports[port].rows) for port in operands)
-            flat = array[start : start + count]
-            start += count
-            if width > 1:
-                flat = flat.reshape(count // width, width * flat.shape[1], *flat.shape[2:])
-            scatters["scatter", scatter] = flat
-    return scatters
-
-
-def _distinct_pairs(
-    program: Program, memory: dict[tuple[str, int], Array | None]
-) -> dict[str, list[tuple[Array, Array]]]:
-    """By kind, arrays by distinct row, each with that of all rows: where a batch computes all rows one and
-    the same, which is noted in ``memory`` then."""
-    pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
-    assert program.distinct is not None
-    for kind, values in (("spread", program.distinct.spread), ("sums", program.distinct.summed)):
-        for number, var in enumerate(values):
-            place = program.memory[var]
-            assert isinstance(place, Place)
-            of_all = memory.get((place.kind, place.number))
-            by_row = memory.setdefault((kind, number), of_all)
-            if of_all is not None and by_row is not None:
-                pairs[kind].append((by_row, of_all))
-    return pairs

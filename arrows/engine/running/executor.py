@@ -24,10 +24,10 @@ from arrows.engine.program import Clock, ProgramTick, make_code
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import computed_indices
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, plan_batch
-from arrows.engine.running.bound_operation import BatchArrays, BoundOperation, OperationRefused, bind
+from arrows.engine.running.bound_operation import OperationRefused, bind
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.run import Run, rows_of_output
+from arrows.engine.running.run import Run
 from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
@@ -235,45 +235,29 @@ class Executor:
         """
         arena = self.arena if arena is None else arena
         planned.upload.send()
-        arrays = self._arrays(planned, arena)
-        writes = self._stream_writes(planned, arrays.slabs, carry)
-        operations = {o: self._bind(planned, o, arrays) for o in planned.operations}
+        arena.reserve([*planned.slabs, *planned.waiting.values()])  # of these, parts are asked for
+        slabs = [arena.array(*buffer) for buffer in planned.slabs]
+        writes = self._stream_writes(planned, slabs, carry)
+        operations = {
+            o: bind(operation, self.device, arena, self._values_without_rows(operation.code), self.clock)
+            for o, operation in planned.operations.items()
+        }
         constants = deque(self.memory.constants)
         if self.clock is not None:
             self.clock.tick("host")
         for component, ranges in planned.spans:
             while constants and constants[0][0] <= component:
-                writes += self._constant_writes(arrays.slabs, constants.popleft()[1])
+                writes += self._constant_writes(slabs, constants.popleft()[1])
             if writes:
                 write_arrays(self.device, writes)
                 writes = []
             for o, first, stop, part in ranges:
                 operations[o].run(first, stop, part)
         for _, slab in constants:
-            writes += self._constant_writes(arrays.slabs, slab)
+            writes += self._constant_writes(slabs, slab)
         write_arrays(self.device, writes)
-        return Run(self, planned, arrays, operations)
-
-    def _arrays(self, planned: PlannedBatch, arena: Arena) -> BatchArrays:
-        slabs = [arena.array(*buffer) for buffer in planned.slabs]
-        waiting = {slab: arena.array(*buffer) for slab, buffer in planned.waiting.items()}
-        scattered = {}
-        for o, operation in planned.operations.items():
-            for number, (buffer, first, count) in enumerate(operation.flow.waiting):
-                scattered[o, number] = array = arena.array(*buffer)[first : first + count + 1]
-                if not self.device.has_kernels:
-                    array[-1] = 0
-        gradients: list[Array | None] = [None] * len(planned.slabs)
-        for slab, buffer in planned.gradients.items():
-            gradients[slab] = arena.array(*buffer)
-        return BatchArrays(
-            device=self.device,
-            arena=arena,
-            slabs=slabs,
-            gradients=gradients,
-            waiting=waiting,
-            scattered=scattered,
-        )
+        gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
+        return Run(self, planned, slabs, [gradients.get(slab) for slab in range(len(slabs))], operations)
 
     def _stream_writes(
         self, planned: PlannedBatch, slabs: Sequence[Array], carry: Carry | None
@@ -282,7 +266,8 @@ class Executor:
         merged, writes = planned.merged, []
         for operation in self.plan.operations:
             if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
-                rows = rows_of_output(merged, slabs[operation.slabs[0]], operation.index, 0)
+                first = merged.operations[operation.index].first_rows[0]
+                rows = slabs[operation.slabs[0]][first : first + merged.operations[operation.index].count]
                 if isinstance(operation, CarriedOperation):
                     assert carry is not None
                     carry(rows, merged.raw[operation.stream])
@@ -295,25 +280,6 @@ class Executor:
             if number not in self._constants:
                 self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
             yield ArrayWrite(slabs[slab][row : row + 1], self._constants[number][None])
-
-    def _bind(self, planned: PlannedBatch, o: int, arrays: BatchArrays) -> BoundOperation:
-        operation, clock = planned.operations[o], self.clock
-        results, gradients = [], []
-        for owner, output in self.plan.result_places[o]:
-            slab = self.plan.operations[owner].slabs[output]
-            results.append(rows_of_output(planned.merged, arrays.slabs[slab], owner, output))
-            gradient = arrays.gradients[slab]
-            gradients.append(
-                None if gradient is None else rows_of_output(planned.merged, gradient, owner, output)
-            )
-        return bind(
-            operation,
-            arrays,
-            once=self._values_without_rows(operation.code),
-            results=results,
-            gradients=gradients,
-            tick=None if clock is None else lambda _part: clock.tick("scatter", o),
-        )
 
     def _values_without_rows(self, code: OperationCode) -> tuple[Array, ...]:
         """What an operation computes of constants and parameters alone, the first time after `refresh`."""

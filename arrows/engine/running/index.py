@@ -12,12 +12,12 @@ All is planned on the host; `bind` takes the arrays when the upload has been sen
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.device import Arena, Buffer, Device, Launch, Sent, Upload
+from arrows.engine.device import Arena, Buffer, BufferRows, Device, Launch, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program import Program
 from arrows.engine.program.emitters.arrays import DistinctIndices, GatherArrays, SegmentBounds
@@ -29,49 +29,35 @@ from arrows.ops import Segments
 from arrows.ops.arrays import Array, HostArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RowIndex:
     """The rows that one gather of a program reads.
 
     Attributes:
-        slab: where the rows lie.
-        row: the shape of one row of the value, which has the rows of several operands side by side.
-        width: how many operands these are.
-        start: the first row if the rows of all steps are one range, else None.
+        slab: where they lie.
         first: for each step, the first row if its rows are a range, else -1; None where all are one range.
         index: the index array; None where every step reads a range.
-        count: how many rows the value has, over all steps.
-        memory: what the rows are copied to: all of them, if later regions read them, else those of the
-            longest step; None where nothing is copied, as kernels load what they read.
+        rows: that range; or what the rows are copied to: all of them, if later regions read them, else those
+            of the longest step; None where nothing is copied, as kernels load what they read.
         indices: the gathered numbers, if the host knows them and a gradient is summed by them.
     """
 
-    slab: int
-    row: tuple[int, ...]
-    width: int
-    count: int
-    start: int | None = None
-    first: list[int] | None = None
-    index: Sent | None = None
-    memory: Buffer | None = None
-    indices: DistinctIndices | None = None
+    slab: Buffer
+    first: list[int] | None
+    index: Sent | None
+    rows: Buffer | BufferRows | None
+    indices: DistinctIndices | None
 
-    def bind(self, arena: Arena, slab: Array) -> tuple[GatherArrays, Array | None]:
-        """How a batch reads the rows of a slab; and where they are, if they are copied or a range."""
-        rows = None
-        if self.start is not None:
-            rows = slab[self.start : self.start + self.count * self.width]
-            if self.width > 1:
-                rows = rows.reshape(self.count, *self.row)
-        elif self.memory is not None:
-            rows = arena.array(*self.memory)
+    def bind(self, arena: Arena) -> GatherArrays:
+        """How a batch reads the rows of the slab."""
         index = None if self.index is None else self.index.array
-        return GatherArrays(slab=slab, index=index, first=self.first, indices=self.indices), rows
+        return GatherArrays(arena.array(*self.slab), index, self.first, self.indices)
 
 
 def plan_index(
     program: Program,
     number: int,
+    slab: Buffer,
     port_rows: HostArray,
     bounds: HostArray,
     upload: Upload,
@@ -84,39 +70,34 @@ def plan_index(
     Args:
         program: its program.
         number: that of the gather in the program.
-        port_rows: the rows that are read.
+        slab: where the rows lie.
+        port_rows: those that are read.
         bounds: where the rows of each step (of each component) start, and where the last end.
         upload: takes the index array.
         memory: the number of the memory for what the operation keeps.
         indices: see `RowIndex`.
     """
     _, gather = program.gathers[number]
-    width, type = len(gather.operands), gather.result.type
-    planned = RowIndex(
-        slab=program.operands[gather.operands[0]].slab,
-        row=type.shape,
-        width=width,
-        count=int(bounds[-1]),
-        indices=indices,
-    )
+    width, type, count = len(gather.operands), gather.result.type, int(bounds[-1])
     whole = range_of(port_rows)
     if whole >= 0:
-        return replace(planned, start=whole)
+        shape = None if width == 1 else (count, *type.shape)
+        return RowIndex(slab, None, None, BufferRows(slab, whole, whole + count * width, shape), indices)
     if program.kernels or len(bounds) == 2:
         # A kernel reads by index, whatever the rows of a step are.
-        first, longest = [-1] * (len(bounds) - 1), planned.count
+        first, longest = [-1] * (len(bounds) - 1), count
     else:
         cuts = bounds * width
         first = ranges_of(port_rows, cuts[:-1], cuts[1:]).tolist()
         longest = int(lengths_of(bounds).max())
     index = upload.add(port_rows) if -1 in first else None
-    buffer = None
+    rows = None
     if program.memory.get(gather.result) == Place("gathered", number):
-        buffer = Buffer(("operand", memory, number), (planned.count, *type.shape), type.dtype)
+        rows = Buffer(("operand", memory, number), (count, *type.shape), type.dtype)
     elif index is not None and not program.kernels:
         # Nobody reads the rows after the step, so operations share these.
-        buffer = Buffer(("gather", number), (longest, *type.shape), type.dtype)
-    return replace(planned, first=first, index=index, memory=buffer)
+        rows = Buffer(("gather", number), (longest, *type.shape), type.dtype)
+    return RowIndex(slab, first, index, rows, indices)
 
 
 def sort_indices(

@@ -11,7 +11,7 @@ import numpy as np
 from arrows.engine.device import ArrayWrite, Sent, write_arrays
 from arrows.engine.program.emitters.arrays import StepRefused
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
-from arrows.engine.running.bound_operation import BatchArrays, BoundOperation
+from arrows.engine.running.bound_operation import BoundOperation
 from arrows.engine.running.gradient_memory import BatchGradients, Gradient, ParameterKey
 from arrows.engine.scheduling import Merged, WiredBatch
 from arrows.ops.arrays import Array, HostArray, quiet
@@ -27,13 +27,15 @@ class Run:
     Attributes:
         executor: what ran it.
         planned: the batch.
-        arrays: its slabs, and what backward regions take.
+        slabs: the rows of all operations.
+        gradients: for each slab, memory for the gradients of its rows; None where none come in.
         operations: those that have nodes in the batch, bound to their arrays.
     """
 
     executor: Executor
     planned: PlannedBatch
-    arrays: BatchArrays
+    slabs: Sequence[Array]
+    gradients: Sequence[Array | None]
     operations: Mapping[int, BoundOperation]
 
     @property
@@ -41,15 +43,11 @@ class Run:
         """The batch as it was scheduled."""
         return self.planned.merged
 
-    @property
-    def slabs(self) -> Sequence[Array]:
-        """The rows of all operations."""
-        return self.arrays.slabs
-
     def rows(self, operation: int, output: int) -> Array:
         """The rows of one output, as a range of its slab."""
-        slab = self.slabs[self.executor.plan.operations[operation].slabs[output]]
-        return rows_of_output(self.merged, slab, operation, output)
+        rows, slab = self.merged.operations[operation], self.executor.plan.operations[operation].slabs[output]
+        first = rows.first_rows[output]
+        return self.slabs[slab][first : first + rows.count]
 
     def results(self, operation: int) -> list[Array]:
         """For each result of an operation, its rows."""
@@ -81,10 +79,12 @@ class Run:
         terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
             terms.append((self.result_values(0), seeds.result))
-        sent = [weights.array for weights in self.planned.terms]
-        matmul = self.executor.device.xp.matmul
-        if sent:
-            total, *rest = (matmul(values, weights) for (values, _), weights in zip(terms, sent, strict=True))
+        total: Array
+        if sent := self.planned.terms:
+            matmul = self.executor.device.xp.matmul
+            total, *rest = (
+                matmul(each, weights.array) for (each, _), weights in zip(terms, sent, strict=True)
+            )
         else:
             total, *rest = (values.sum() * weight for values, weight in terms)
         for term in rest:
@@ -94,20 +94,20 @@ class Run:
     def start_backward(self) -> BackwardRun:
         """The way back, with gradients that are zero everywhere."""
         write_arrays(self.executor.device, self._first_gradients({}))
-        return BackwardRun(self, self.arrays.gradients, None)
+        return BackwardRun(self, self.gradients, None)
 
     def start_from_loss(self) -> BackwardRun:
         """The way back, with the gradients of the loss, by the weights that the batch was planned with."""
         totals = self.executor.parameter_gradients.begin(self.operations)
         writes = [*self._first_gradients(self.planned.weights), *totals.blanks]
         write_arrays(self.executor.device, writes)
-        return BackwardRun(self, self.arrays.gradients, totals)
+        return BackwardRun(self, self.gradients, totals)
 
     def _first_gradients(self, seeds: Mapping[int, Sent]) -> list[ArrayWrite]:
         """What is to be written to the gradients of slabs: what comes in from the loss, else zeros."""
         return [
             ArrayWrite(array, seeds[s].array if s in seeds else None)
-            for s, array in enumerate(self.arrays.gradients)
+            for s, array in enumerate(self.gradients)
             if array is not None
         ]
 
@@ -167,10 +167,3 @@ class BackwardRun:
             first = merged.operations[operation.index].first_rows[0]
             values = device.take(gradients, device.to_device((rows + first).astype(device.index_dtype)))
         return values, before[site.offsets]
-
-
-def rows_of_output(merged: Merged, slab: Array, operation: int, output: int) -> Array:
-    """The rows of one output of an operation, as a range of its slab or of its gradients."""
-    rows = merged.operations[operation]
-    first = rows.first_rows[output]
-    return slab[first : first + rows.count]

@@ -28,7 +28,7 @@ class DistinctIndices:
     starts: Sent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GatherArrays:
     """How one gather of a batch gets its rows, which ``memory["gathered", number]`` of its `Frame` takes.
 
@@ -72,12 +72,11 @@ class Frame:
             and where the last end; ``[0, count]`` in ``deferred``.
         segments: by region and sequence, its bounds at each step.
         gathers: by number of the gather in the program.
-        memory: arrays by kind and number.  For all rows: each ``result`` and its ``gradient``, None where
-            none comes in; what is ``kept`` and ``saved``; where each ``scatter`` waits.  By region, its
-            scratch arrays, for the longest step.  ``gathered`` rows: all of them, if later regions read them
-            or they are a range of the slab, else memory for one step; None where kernels read the slab.
-            ``spread``: what ``early`` makes of distinct rows, and ``sums``, by distinct row, as `Distinct`
-            lists them.
+        memory: arrays by kind and number.  For all rows: each ``result``, and its ``gradient``, if one comes
+            in; what is ``kept`` and ``saved``; where each ``scatter`` waits.  By region, its scratch arrays,
+            for the longest step.  ``gathered`` rows: all of them, if later regions read them or they are a
+            range of the slab, else memory for one step; none where kernels read the slab.  ``spread``: what
+            ``early`` makes of distinct rows, and ``sums``, by distinct row, as `Distinct` lists them.
         keys: the dropout keys of all rows.
         pulls: called with the number of a step before it runs backwards: they add to its rows of gradients
             what the readers of these rows have left.
@@ -90,7 +89,7 @@ class Frame:
     bounds: Mapping[str, Sequence[int]]
     segments: Mapping[str, Mapping[int, Sequence[SegmentBounds]]]
     gathers: Sequence[GatherArrays]
-    memory: Mapping[tuple[str, int], Array | None]
+    memory: Mapping[tuple[str, int], Array]
     keys: Array | None
     pulls: Sequence[Callable[[int], None]]
     places: Mapping[int, PlacesOfRows]

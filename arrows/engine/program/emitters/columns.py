@@ -126,7 +126,7 @@ class RegionColumns:
     def _rows(self, var: Var) -> WordColumn:
         """The address of the rows of a value that has memory of its own."""
         number = self._program.gather_numbers.get(var)
-        if number is not None and self._arrays.memory["gathered", number] is not None:
+        if number is not None and ("gathered", number) in self._arrays.memory:
             return self._at("gathered", number, var)  # all rows of a range, or of memory
         place = self._program.memory[var]
         assert isinstance(place, Place)
@@ -137,7 +137,6 @@ class RegionColumns:
     def _at(self, kind: str, number: int, var: Var) -> WordColumn:
         """The address of each step's rows in an array of all rows."""
         array = self._arrays.memory[kind, number]
-        assert array is not None
         return self._starts(self._device.address(array), prod(var.type.shape) * array.itemsize, var.rows)
 
     def first(self, rows: RowMatrix) -> WordColumn:

@@ -140,16 +140,14 @@ class Values:
 
     def memory(self, kind: str, number: int) -> str:
         """The name of an array of `Frame.memory`."""
-        return self.bound(f"{kind}{number}", f"arrays.memory[{kind!r}, {number}]")
+        return self.bound(f"{kind}{number}", f"arrays.memory.get(({kind!r}, {number}))")
 
     def _lies_in(self, place: Place) -> tuple[str, int]:
         """The array of `Frame.memory`: that of distinct rows where the region runs over these."""
-        distinct = self.program.distinct
-        if distinct is not None and self.region in ("early", "late"):
-            early = self.region == "early"
-            for number, var in enumerate(distinct.spread if early else distinct.summed):
-                if self.program.memory[var] == place:
-                    return "spread" if early else "sums", number
+        kind = {"early": "spread", "late": "sums"}.get(self.region)
+        for key, of_all in self.program.distinct_places.items():
+            if key[0] == kind and of_all == place:
+                return key
         return place.kind, place.number
 
     def range(self, whole: Var, axis: int, start: int, stop: int) -> Rows:
