@@ -16,7 +16,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from arrows import ops
+from arrows import layers, ops
 from arrows.combinators import (
     RNN,
     AllOf,
@@ -74,23 +74,8 @@ from arrows.combinators import (
     shared,
     unpack,
 )
-from arrows.layers import (
-    FC,
-    Conv1d,
-    Dropout,
-    Embedding,
-    GRUCell,
-    Hinge,
-    Huber,
-    LayerNorm,
-    LSTMCell,
-    MultiHeadAttention,
-    SigmoidCrossEntropy,
-    SoftmaxCrossEntropy,
-    SquaredError,
-    TreeLSTM,
-    initializers,
-)
+from arrows.layers import *  # noqa: F403  each layer is exported once, there
+from arrows.layers import initializers
 from arrows.machine import set_threads, show_config
 from arrows.ops import Parameter, RowSparse
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, types
@@ -174,7 +159,6 @@ else:
 
 
 __all__ = [
-    "FC",
     "RNN",
     "AllOf",
     "ArrowTypeError",
@@ -190,24 +174,16 @@ __all__ = [
     "Composition",
     "Concat",
     "Constant",
-    "Conv1d",
-    "Dropout",
-    "Embedding",
     "Fold",
     "ForwardDeclaration",
     "Function",
-    "GRUCell",
     "GetItem",
     "GroupBy",
-    "Hinge",
-    "Huber",
     "Identity",
     "Input",
     "InputError",
     "InputTransform",
-    "LSTMCell",
     "Layer",
-    "LayerNorm",
     "LazyBatch",
     "LazyTensor",
     "Length",
@@ -218,7 +194,6 @@ __all__ = [
     "Metric",
     "Min",
     "Model",
-    "MultiHeadAttention",
     "NGrams",
     "Nth",
     "OnTheFly",
@@ -237,15 +212,11 @@ __all__ = [
     "Scalar",
     "Scan",
     "Shift",
-    "SigmoidCrossEntropy",
     "Slice",
-    "SoftmaxCrossEntropy",
-    "SquaredError",
     "Stack",
     "Sum",
     "Tap",
     "Tensor",
-    "TreeLSTM",
     "Vector",
     "Vocabulary",
     "Void",
@@ -264,7 +235,6 @@ __all__ = [
     "fix",
     "infer",
     "infer_block",
-    "initializers",
     "load_model",
     "metrics",
     "models",
@@ -280,3 +250,4 @@ __all__ = [
     "types",
     "unpack",
 ]
+__all__ += layers.__all__

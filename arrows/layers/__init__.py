@@ -1,9 +1,10 @@
 """Layers: blocks with parameters, the losses, and the initializers of parameters.
 
-A new layer is one file, a line in the exports below, and a line in those of `arrows`.  `layer_norm.py` is the
-shortest with all parts: a docstring with the formula and its source, a field for each argument, `parameters`,
-which makes a `Parameter` for each array once the input's type is known, and `forward`, which computes one
-example.  `arguments.py` has the checks of fields, by their names; `cells.py` what the recurrent cells share.
+A new layer is one file and a line in the exports below, which are those of `arrows`, too.  `layer_norm.py` is
+the shortest with all parts: a docstring with the formula and its source, a field for each argument,
+`parameters`, which makes a `Parameter` for each array once the input's type is known, and `forward`, which
+computes one example.  `arguments.py` has the checks of fields, by their names; `cells.py` what the recurrent
+cells share.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from arrows.layers.layer_norm import LayerNorm
 from arrows.layers.losses import (
     Hinge,
     Huber,
-    Loss,
     SigmoidCrossEntropy,
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from arrows.layers.losses import Loss as Loss
 from arrows.layers.multi_head_attention import MultiHeadAttention
 from arrows.layers.tree_lstm import TreeLSTM
 
@@ -37,7 +38,6 @@ __all__ = [
     "Huber",
     "LSTMCell",
     "LayerNorm",
-    "Loss",
     "MultiHeadAttention",
     "SigmoidCrossEntropy",
     "SoftmaxCrossEntropy",
