@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[list[str], list[str]]] = {
         ["primitives"],
         [
             "tests/ops/test_primitives.py",
-            "tests/engine/program/emitters/test_kernels.py::test_every_primitive",
+            "tests/engine/cuda/test_kernels.py::test_every_primitive",
         ],
     ),
     "block": (

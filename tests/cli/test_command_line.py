@@ -14,7 +14,8 @@ import pytest
 from arrows import cli
 from arrows.cli import demo, exit_status
 from arrows.cli.option_types import count, positive, rate, share
-from arrows.engine.device import cuda, devices
+from arrows.engine.cuda import device as cuda
+from arrows.engine.device import devices
 from arrows.machine import threads
 from arrows.typesys.errors import ArrowValueError, NotFiniteError
 from arrows.version import __version__

@@ -9,27 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.cuda import CudaDevice, count_gpus, cupy_to_numpy
 from arrows.engine.device.device import Device, NumpyDevice
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 
 FAKES = "arrows.engine.device.fake"
-"""The module of the tests' devices, which is imported when one is asked for."""
+"""The module of the tests' devices."""
 
+# Modules that are imported when one of their devices is asked for.
 _FAKE_CLASSES = {"fake": "FakeDevice", "fake-kernels": "FakeKernelsDevice"}
+_CUDA = "arrows.engine.cuda.device"
 _GPU = re.compile(r"cuda(?::(0|[1-9]\d*))?")
 
 
 @cache
 def shared_device(name: str) -> Device:
+    device: Device
     if name == "cpu":
-        return NumpyDevice()
-    if name in _FAKE_CLASSES:
-        fake: Device = getattr(import_module(FAKES), _FAKE_CLASSES[name])()
-        return fake
-    number = name.removeprefix("cuda").removeprefix(":")
-    return CudaDevice(int(number or 0))
+        device = NumpyDevice()
+    elif name in _FAKE_CLASSES:
+        device = getattr(import_module(FAKES), _FAKE_CLASSES[name])()
+    else:
+        device = import_module(_CUDA).CudaDevice(int(name.removeprefix("cuda").removeprefix(":") or 0))
+    return device
 
 
 def get_device(device: str | Device) -> Device:
@@ -56,18 +58,14 @@ def get_device(device: str | Device) -> Device:
     if isinstance(device, Device):
         return device
     if device == "auto":
-        return shared_device("cuda" if _has_gpu() else "cpu")
+        try:
+            return shared_device("cuda")
+        except (ImportError, RuntimeError):
+            return shared_device("cpu")
     named = isinstance(device, str) and (device == "cpu" or device in _FAKE_CLASSES or _GPU.fullmatch(device))
     if not named:
         raise ArrowValueError(f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:1' or 'auto'")
     return shared_device("cuda" if device == "cuda:0" else device)
-
-
-def _has_gpu() -> bool:
-    try:
-        return count_gpus() > 0
-    except (ImportError, RuntimeError):
-        return False
 
 
 def host_array(array: object) -> HostArray:
@@ -88,7 +86,8 @@ def host_array(array: object) -> HostArray:
         raise TypeError(f"expected an array, got {type(array).__name__}")
     if type(array).__module__ == FAKES:
         return shared_device("fake").to_numpy(array)
-    return cupy_to_numpy(array)
+    brought: HostArray = import_module("cupy").asnumpy(array)
+    return brought
 
 
 def is_device_array(value: Any) -> bool:

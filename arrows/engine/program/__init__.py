@@ -10,11 +10,12 @@ from arrows.engine.program.elements import ELEMENT_FUNCTIONS, are_in_c, element_
 from arrows.engine.program.listing import Programs, RowCounts, row_counts
 from arrows.engine.program.pipeline import ProgramCode, ProgramTick, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
-from arrows.engine.program.program import Program
+from arrows.engine.program.program import Kernels, Program
 
 __all__ = [
     "ELEMENT_FUNCTIONS",
     "Clock",
+    "Kernels",
     "Profile",
     "Program",
     "ProgramCode",

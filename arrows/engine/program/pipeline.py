@@ -14,7 +14,6 @@ from functools import partial
 from arrows.engine.device import Device, KernelSource
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
-from arrows.engine.program.emitters.cuda import emit_kernels
 from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, emit, emit_once
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.deduplicate import deduplicate
@@ -26,7 +25,7 @@ from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.narrow import narrow
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
-from arrows.engine.program.program import REGIONS, Program
+from arrows.engine.program.program import REGIONS, Kernels, Program
 from arrows.ops.innermost import in_own_context
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted
@@ -107,7 +106,7 @@ def make_program(
     *,
     training: bool = False,
     jit: bool = False,
-    kernels: bool = False,
+    kernels: Kernels | None = None,
     check_indices: Collection[int] = (),
 ) -> Program:
     """Makes the program of an operation.
@@ -118,7 +117,7 @@ def make_program(
         seeded: for each result, whether a gradient comes in; for none of them in inference.
         training: whether dropout acts.
         jit: whether element-wise equations are fused into loops that are compiled.
-        kernels: whether the program is for a device with kernels.
+        kernels: of the device that the program is for; None if it has none.
         check_indices: the equations whose index is checked when they run, by their place in the trace.
     """
     left_out: Collection[str] = _left_out.get()
@@ -180,6 +179,7 @@ def make_code(
     *,
     training: bool = False,
     jit: bool = False,
+    kernels: Kernels | None = None,
     precision: str = "float32",
     check_indices: Collection[int] = (),
     tick: ProgramTick | None = None,
@@ -187,13 +187,12 @@ def make_code(
     """Makes the program of an operation, and its functions.
 
     Args:
-        operation, differentiated, seeded, training, jit: as for `make_program`.
+        operation, differentiated, seeded, training, jit, kernels: as for `make_program`.
         device: what it runs on.
         precision: of matrix products on a device with kernels.
         check_indices: as for `make_program`.
         tick: called as ``tick(program, region, position)`` after each instruction, for a profile.
     """
-    kernels = device.has_kernels
     program = make_program(
         operation,
         differentiated,
@@ -205,7 +204,7 @@ def make_code(
     )
     own_tick = None if tick is None else partial(tick, program)
     emitted = {
-        name: emit_kernels(program, name, device, precision=precision, tick=own_tick)
+        name: kernels.emit(program, name, device, precision, own_tick)
         if kernels
         else emit(program, name, device.xp, tick=own_tick, jit=jit)
         for name in REGIONS

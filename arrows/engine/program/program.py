@@ -6,11 +6,11 @@ no data and knows no array module.  Its text (``str``) says all that it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
@@ -132,6 +132,21 @@ class Distinct:
         return f"distinct rows of operand {self.operand}: {'; '.join(parts)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """What a device with kernels can do; `arrows.engine.cuda` has it.
+
+    Attributes:
+        compute: whether a kernel can compute an equation with rows.
+        reduce: whether it reduces rows then.
+        emit: writes a region, as `emitters.numpy.emit`: ``emit(program, region, device, precision, tick)``.
+    """
+
+    compute: Callable[[Equation], bool]
+    reduce: Callable[[Equation], bool]
+    emit: Callable[..., Any]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Program:
     """What one operation does.
@@ -144,8 +159,9 @@ class Program:
         memory: where each value lies that needs memory of its own; empty before `passes.allocate`.
         scratch: for each region, its scratch arrays.
         distinct: how repeated rows are computed once, if they are.
-        kernels: whether the program is for a device with kernels.  These load what gathers and pulls without
-            memory give: rows from their slab, gradients from where the readers of a row have left them.
+        kernels: of the device that the program is for; None if it has none.  They load what gathers and
+            pulls without memory give: rows from their slab, gradients from where the readers of a row have
+            left them.
     """
 
     name: str
@@ -155,7 +171,7 @@ class Program:
     memory: Mapping[Var, Memory] = field(default_factory=lambda: MappingProxyType({}))
     scratch: Mapping[str, tuple[Slot, ...]] = field(default_factory=lambda: MappingProxyType({}))
     distinct: Distinct | None = None
-    kernels: bool = False
+    kernels: Kernels | None = None
 
     def region(self, name: str) -> tuple[Instruction, ...]:
         """The instructions of a region, perhaps none."""

@@ -295,7 +295,9 @@ class _Structure:
         inside: list[Var] = []
         for equation in instruction.equations:
             in_loop = is_elementwise(equation) or is_view(equation) or is_join(equation)
-            _demand(in_loop or self.program.kernels, f"{equation.primitive.name} is not element-wise")
+            _demand(
+                in_loop or self.program.kernels is not None, f"{equation.primitive.name} is not element-wise"
+            )
             for var in equation.operands:
                 _demand(var in inside or var in self.home, f"%{var.id} is read before it is made")
             _check_equation(equation)
@@ -397,7 +399,7 @@ class _Memory:
         expected = self._type_of(memory, region, var)
         (root, home), _ = self._place(var)
         if root.kind == "scratch":
-            right = home == region and (loads is None or self.program.kernels)
+            right = home == region and (loads is None or self.program.kernels is not None)
         elif loads is not None:
             right = root == loads
         else:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from arrows.engine.cuda import KERNELS
 from arrows.engine.device import WRITE_RANGES, Arena, ArrayWrite, Device, Upload, write_arrays
 from arrows.engine.planning import (
     ApplyOperation,
@@ -135,6 +136,7 @@ class Executor:
                 seeded,
                 training=choices.training,
                 jit=choices.jit,
+                kernels=KERNELS if self.device.has_kernels else None,
                 precision=choices.precision,
                 check_indices=check,
                 tick=self._tick(operation.index),

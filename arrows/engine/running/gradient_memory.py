@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from arrows.engine.cuda import add_rows_kernel
 from arrows.engine.device import ArrayWrite, Device
 from arrows.engine.program.boxes import overlap, subscript
-from arrows.engine.program.emitters.c import add_rows_kernel
 from arrows.engine.program.instructions import Accumulate, Region
 from arrows.ops import Parameter, RowSparse
 from arrows.ops.arrays import Array

@@ -17,11 +17,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from arrows.engine.cuda import segment_sum_kernel
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Launch, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program import Program
 from arrows.engine.program.emitters.arrays import DistinctIndices, GatherArrays, SegmentBounds
-from arrows.engine.program.emitters.c import segment_sum_kernel
 from arrows.engine.program.program import Place
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.scheduling import Merged

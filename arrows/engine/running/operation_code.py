@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from arrows.engine.cuda import table_index
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program, ProgramCode
-from arrows.engine.program.emitters.products import table_index
 from arrows.engine.program.instructions import (
     Accumulate,
     LoadKeys,

@@ -21,7 +21,7 @@ from typing import Any
 
 VERSIONS = (13, 14)
 RECORDS = Path(__file__).parent / "cupy"
-# What `arrows.engine.device.cuda` uses beside the array module and arrays.
+# What `arrows.engine.cuda.device` uses beside the array module and arrays.
 CUDA = [
     "RawKernel.kernel",
     "RawModule",

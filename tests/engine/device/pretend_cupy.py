@@ -1,6 +1,6 @@
 """A module that pretends to be CuPy: arrays of the strict fake device, kernels by the host's compiler.
 
-It takes addresses as CUDA's driver and cuBLAS do, so that what `arrows.engine.device.cuda` hands over is
+It takes addresses as CUDA's driver and cuBLAS do, so that what `arrows.engine.cuda.device` hands over is
 executed where there is no GPU.  Every call is checked against the signatures of CuPy 13 and 14.
 """
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 import arrows as ar
+from arrows.engine.cuda import add_rows_kernel, segment_sum_kernel
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
 from arrows.engine.device.fake import FakeKernelsDevice
 from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.device.writes import WRITE_RANGES
-from arrows.engine.program.emitters.c import add_rows_kernel, segment_sum_kernel
 from arrows.training import Adam
 from arrows.training.optimizers.kernel_steps import ADD_SQUARES, count_source, merge_source
 from benchmarks.networks import attention_tagger
+from tests.engine.cuda.test_kernels import of_layers, of_primitives
 from tests.engine.device import nvrtc
-from tests.engine.program.emitters.test_kernels import of_layers, of_primitives
 from tests.layers.test_tied import language_model
 from tests.networks import networks
 from tests.training.optimizers.test_kernels import OPTIMIZERS, mixed, trained

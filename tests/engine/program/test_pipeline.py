@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
+from arrows.engine.cuda import KERNELS
 from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
 from arrows.engine.program.program import Program
@@ -37,7 +38,7 @@ MODELS = {
 KINDS: dict[str, dict[str, Any]] = {
     "numpy": {},
     "numba": {"jit": True},
-    "kernels": {"kernels": True},
+    "kernels": {"kernels": KERNELS},
 }
 """What programs are made for."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
+from arrows.engine.cuda import KERNELS
 from arrows.engine.program import instructions as made
 from arrows.engine.program import program as programs
 from arrows.layers.initializers import zeros
@@ -91,7 +92,7 @@ class _Reader:
 
     def _head(self, head: dict[str, Any], line: str) -> None:
         if line == "for kernels":
-            head["kernels"] = True
+            head["kernels"] = KERNELS
         elif match := _OPERAND.fullmatch(line):
             type, level = _typed(match[1], match[2])
             early, wanted = match[4] is not None, match[5] is not None

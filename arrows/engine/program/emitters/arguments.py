@@ -1,13 +1,15 @@
 """What the words of a kernel stand for: the arrays of one step of one region.
 
-A kernel in C (`emitters/c/`) names its words by these; where a batch is bound (`launches`) each becomes a
-column of the table of launches.
+A kernel in C (`arrows.engine.cuda`) names its words by these; where a batch is bound, each becomes a column
+of the table of launches.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from arrows.engine.device import KernelSource
 from arrows.ops import Var
 
 
@@ -37,3 +39,16 @@ class Argument(NamedTuple):
 
     kind: str
     of: Var | int
+
+
+@dataclass(frozen=True, slots=True)
+class CKernel:
+    """A kernel of an instruction.
+
+    Attributes:
+        source: the kernel.
+        arguments: what its words stand for; the first is how many rows it has.
+    """
+
+    source: KernelSource
+    arguments: tuple[Argument, ...]

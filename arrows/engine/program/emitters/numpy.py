@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows.engine.program.emitters.arguments import CKernel
 from arrows.engine.program.emitters.arrays import Frame, StepRefused
-from arrows.engine.program.emitters.c import CKernel
 from arrows.engine.program.emitters.kernels import Kernels
 from arrows.engine.program.emitters.once import OnceCode, emit_once
 from arrows.engine.program.emitters.values import Values, shape_code, suffix, written_view

@@ -33,8 +33,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from arrows.engine.program.emitters.c import in_c, is_reduction
 from arrows.engine.program.emitters.loops import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
@@ -45,7 +45,7 @@ from arrows.engine.program.instructions import (
     closure,
     is_join,
 )
-from arrows.engine.program.program import Program
+from arrows.engine.program.program import Kernels, Program
 from arrows.ops import Equation, Var
 from arrows.typesys import types as T
 
@@ -77,7 +77,7 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
     def joins(instruction: Instruction) -> bool:
         if not isinstance(instruction, Equation):
             return False
-        return in_c(instruction) if kernels else can_write(instruction, dtype)
+        return kernels.compute(instruction) if kernels else can_write(instruction, dtype)
 
     regions = {}
     for name in program.regions:
@@ -86,7 +86,7 @@ def fuse(program: Program, *, dtype: str = "float32") -> Program:
             if kernels:
                 region = _narrow_joins(region, numbers)
             instructions: list[Instruction] = []
-            for run in _runs(region, joins, _one_kernel if kernels else _one_loop):
+            for run in _runs(region, joins, partial(_one_kernel, kernels) if kernels else _one_loop):
                 equations = [each for each in run if isinstance(each, Equation) and joins(each)]
                 together = _fused(equations, readers, numbers, readers.keys() - kept)
                 fits = len(equations) == len(run) and (kernels or all(map(_is_compiled, together)))
@@ -104,10 +104,10 @@ def _is_compiled(instruction: Instruction) -> bool:
     return not isinstance(instruction, RowMap) or python_source(instruction).count("\n") <= _MOST_LINES
 
 
-def _one_kernel(equations: Sequence[Equation]) -> bool:
+def _one_kernel(kernels: Kernels, equations: Sequence[Equation]) -> bool:
     """Whether equations of one level may be a kernel."""
     few = len(equations) <= _MOST_IN_C and len(values_of(equations)) <= MOST_VALUES
-    return few and sum(map(is_reduction, equations)) <= _MOST_REDUCTIONS
+    return few and sum(map(kernels.reduce, equations)) <= _MOST_REDUCTIONS
 
 
 def values_of(equations: Iterable[Equation]) -> set[Var]:

@@ -46,7 +46,7 @@ def push_sums(program: Program) -> Program:
     made_by = {each.result: each for each in back if isinstance(each, Equation)}
     sums = [each for each in deferred if isinstance(each, SumRows)]
     rest = [each for each in deferred if each not in sums and each not in views]
-    pays = _that_pay(made_by, program.kernels)
+    pays = _that_pay(made_by, program.kernels is not None)
     # The plain sum of what products over all rows read needs nothing else to be held for it.
     held = {var for each in _pushed(sums, made_by, pays, 0)[0] for var in each.reads}
     pushed, computed = _pushed(sums, made_by, pays - held, program.next_number)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from arrows import ops
+from arrows.engine.cuda import KERNELS
 from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse import MOST_VALUES, fuse, values_of
 from arrows.engine.program.verify import verify_program
@@ -34,7 +35,7 @@ def fused(body: str, head: str = HEAD) -> str:
 
 def kinds(function: Any, *shape: int) -> list[str]:
     """The instructions of a function's step, by kind, without loads and stores."""
-    program = fuse(replace(program_of(function, [*shape], gradients=False), kernels=True))
+    program = fuse(replace(program_of(function, [*shape], gradients=False), kernels=KERNELS))
     found = [
         made.primitive.name
         if isinstance(made, Equation)
@@ -140,7 +141,7 @@ def test_a_kernel_reads_so_many_values(count: int) -> None:
     """A wider join is made of joins, no two of which are too wide together; so is a long sum."""
     for join in (lambda *xs: ops.concat(xs), lambda *xs: sum(xs[1:], xs[0])):
         operands = T.Tuple([T.Tensor((2,), "float32")] * count)
-        program = replace(program_of(join, operands, gradients=False), kernels=True)
+        program = replace(program_of(join, operands, gradients=False), kernels=KERNELS)
         program = fuse(program)
         verify_program(program)
         kernels = [each for each in program.region("step") if isinstance(each, (Equation, RowMap))]

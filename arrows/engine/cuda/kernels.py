@@ -8,15 +8,14 @@ one launch of a thread for each number; where it reduces rows, of the lanes of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program.emitters.arguments import Argument
-from arrows.engine.program.emitters.c.attention import ATTENTION, attention_items, write_attention
-from arrows.engine.program.emitters.c.reductions import WARP, is_reduction, over_lanes, write_reduction
-from arrows.engine.program.emitters.c.segments import write_shift, write_softmax
-from arrows.engine.program.emitters.c.writer import OF_SEQUENCES, KernelWriter
+from arrows.engine.cuda.attention import ATTENTION, attention_items, write_attention
+from arrows.engine.cuda.reductions import WARP, is_reduction, over_lanes, write_reduction
+from arrows.engine.cuda.segments import write_shift, write_softmax
+from arrows.engine.cuda.writer import OF_SEQUENCES, KernelWriter
+from arrows.engine.device import kernel_source
+from arrows.engine.program.emitters.arguments import Argument, CKernel
 from arrows.engine.program.emitters.cuts import pieces
 from arrows.engine.program.emitters.functions import FUNCTIONS, TYPES, NotInC, c_type, is_in_c
 from arrows.engine.program.emitters.numbers import INDEXING, CodeBlock
@@ -31,19 +30,6 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Var
-
-
-@dataclass(frozen=True, slots=True)
-class CKernel:
-    """A kernel of an instruction.
-
-    Attributes:
-        source: the kernel.
-        arguments: what its words stand for; the first is how many rows it has.
-    """
-
-    source: KernelSource
-    arguments: tuple[Argument, ...]
 
 
 def in_c(equation: Equation) -> bool:

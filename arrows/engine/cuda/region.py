@@ -11,12 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from arrows.engine.cuda.kernels import c_kernel
+from arrows.engine.cuda.launches import RegionLaunches
+from arrows.engine.cuda.products import step_product, summed_product, table_index, vectors
 from arrows.engine.device import Device
+from arrows.engine.program.emitters.arguments import CKernel
 from arrows.engine.program.emitters.arrays import Frame
-from arrows.engine.program.emitters.c import CKernel, c_kernel
-from arrows.engine.program.emitters.launches import RegionLaunches
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
-from arrows.engine.program.emitters.products import step_product, summed_product, table_index, vectors
 from arrows.engine.program.emitters.values import suffix
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -36,7 +37,7 @@ from arrows.ops import INVARIANT, Equation, Var
 
 
 def emit_kernels(
-    program: Program, region: str, device: Device, *, precision: str = "float32", tick: Tick | None = None
+    program: Program, region: str, device: Device, precision: str, tick: Tick | None
 ) -> RegionCode | None:
     """Writes a region; None where it has no instructions.
 

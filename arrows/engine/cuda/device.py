@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device.device import Device
-from arrows.engine.device.kernel import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.device import PRELUDE, Device, Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import Array, HostArray
 
 NO_CUPY = (
@@ -143,7 +142,8 @@ class CudaDevice(Device):
         if not self.is_array(array):
             raise TypeError(f"expected a CuPy array, got {type(array).__name__}")
         self._gpu.use()
-        return cupy_to_numpy(array)
+        brought: HostArray = self._cupy.asnumpy(array)
+        return brought
 
     def is_array(self, value: object) -> bool:
         return isinstance(value, self.xp.ndarray) and bool(value.device == self._gpu)
@@ -164,14 +164,6 @@ class CudaDevice(Device):
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         self._gpu.use()
         return self.xp.zeros(shape, dtype)
-
-
-def cupy_to_numpy(array: object) -> HostArray:
-    """An array of any GPU as a NumPy array; the host waits for it."""
-    import cupy
-
-    result: HostArray = cupy.asnumpy(array)
-    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
-from arrows.engine.program.emitters.c.writer import KernelWriter
+from arrows.engine.cuda.writer import KernelWriter
 from arrows.engine.program.emitters.functions import c_type, number
 from arrows.engine.program.emitters.numbers import CodeBlock
 from arrows.engine.program.emitters.places import RowPlace, column, join, split

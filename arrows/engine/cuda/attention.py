@@ -17,7 +17,7 @@ from arrows.engine.program.emitters.places import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
-    from arrows.engine.program.emitters.c.writer import KernelWriter
+    from arrows.engine.cuda.writer import KernelWriter
     from arrows.engine.program.emitters.numbers import CodeBlock
 
 Write = Callable[["CodeBlock", RowPlace, str], None]

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device import cuda, host_kernels
+from arrows.engine.cuda import device as cuda
+from arrows.engine.cuda.kernels import c_kernel
+from arrows.engine.cuda.products import step_product, summed_product
+from arrows.engine.cuda.reductions import WARP
+from arrows.engine.device import host_kernels
 from arrows.engine.device.host_kernels import HostLibrary, host_compiler
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program import Program
-from arrows.engine.program.emitters.c import c_kernel
-from arrows.engine.program.emitters.c.reductions import WARP
-from arrows.engine.program.emitters.products import step_product, summed_product
 from arrows.engine.program.instructions import (
     Accumulate,
     Instruction,
