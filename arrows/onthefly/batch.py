@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -23,7 +24,7 @@ from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.nested import PAIR, Elements, rebuild
-from arrows.onthefly.operands import Operands, Sequences, foreign
+from arrows.onthefly.operands import Sequences, foreign, take
 from arrows.onthefly.reading import read_constant, read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
@@ -42,6 +43,8 @@ from arrows.typesys.errors import message
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
+
+_frame, _new = sys._getframe, object.__new__
 
 _DRAWS: dict[str, core.AnyBlock] = {
     "normal": core.Function(ops.normal_like, name="normal"),
@@ -84,6 +87,7 @@ class LazyBatch(Context):
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
         self._numbers: dict[int, LazyTensor] = {}
         self._zeros_of: dict[T.Type, Any] = {}
+        self._calm = 0 if training else 1  # a call site that is more random makes other results each time
         self._dropout_calls: dict[int, int] = {}
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
         self._differentiation = Differentiation(net, self._runs)
@@ -111,14 +115,14 @@ class LazyBatch(Context):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
+            leave(self)
+            self._updates = -1  # so that `visit` refuses
+            self._forget()
+            self._zeros_of.clear()
+            self._runs.release()
             resume_collector(self)
         finally:
             resume_collector(self)  # where Ctrl-C came in between
-        leave(self)
-        self._updates = -1  # so that `visit` refuses
-        self._forget()
-        self._zeros_of.clear()
-        self._runs.release()
         if isinstance(error, TypeError) and (refusal := miscalls.explained(error)) is not None:
             attempt = f"cannot compute at {miscalls.line_of(error)}"
             text = message(attempt, reason=refusal.reason, hint=refusal.hint)
@@ -151,9 +155,11 @@ class LazyBatch(Context):
             self.check_open("read a value")
         if dtype is None:
             if value.__class__ is int and -0x80000000 <= value < 0x80000000:
-                number = self._numbers.get(value) if self.net.shares else None
+                number = self._numbers.get(value)
                 if number is None:
-                    number = self._numbers[value] = self._read(self.net.int_kind, value)
+                    number = self._read(self.net.int_kind, value)
+                if self.net.shares:
+                    self._numbers[value] = number
                 return number
             if value.__class__ is float:
                 return self._read(self.net.float_kind, value)
@@ -170,7 +176,7 @@ class LazyBatch(Context):
     def _read(self, kind: int, value: object) -> LazyTensor:
         node = len(self._nodes)
         self._nodes.append((self.net.call_sites.read_site(kind),))
-        self.recording.reads.setdefault(kind, {})[node] = value
+        self.recording.reads[node] = value
         return LazyTensor(self, node << OUTPUT_BITS, kind)
 
     def constant(self, array: HostArray) -> LazyConstant:
@@ -260,23 +266,33 @@ class LazyBatch(Context):
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
-        key: list[Any] = [id(block), *self.net.place(sys._getframe(2))]
+        key: list[Any] = [id(block), *self.net.place(_frame(2))]
         ids: list[int] = []
-        operands: Operands | None = None
+        sequences: Sequences = []
         for x in arguments:
-            if x.__class__ is LazyTensor and x.context is self:
+            kind = x.__class__
+            if kind is LazyTensor and x.context is self:  # this and the next two are what `take` does too
                 ids.append(x.id)
                 key.append(x.kind)
+            elif kind is int and x in self._numbers:
+                ids.append(self._numbers[x].id)
+                key.append(self.net.int_kind)
+            elif kind is tuple:
+                key.append("(")
+                for item in x:
+                    if item.__class__ is LazyTensor and item.context is self:
+                        ids.append(item.id)
+                        key.append(item.kind)
+                    else:
+                        take(self, item, ids, key, sequences)
+                key.append(")")
             else:
-                operands = operands or Operands(self, ids, key)
-                operands.take(x)
+                take(self, x, ids, key, sequences)
         call = tuple(key)
         site = self.calls.get(call) or self._site_of(block, call)
-        if operands is not None and operands.plain and site.limits:
-            _check_indices(site, operands.plain)
-        if operands is not None and operands.sequences:
-            return self._make(site, ids, operands.sequences)
-        return self._make(site, ids, ()) if self._is_random(site) else self.visit(site, (site.number, *ids))
+        if sequences or site.random > self._calm:
+            return self._make(site, ids, sequences)
+        return self.visit(site, (site.number, *ids))
 
     def _site_of(self, block: core.Apply[Any, Any], call: tuple[Any, ...]) -> CallSite:
         """The call site of a block that is new at a place: that of an equal block, or a new one."""
@@ -292,18 +308,21 @@ class LazyBatch(Context):
 
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
-        operands = Operands(self, [], [])
-        operands.take(value, typed.input)
-        constants = constants_in(operands.signature)
+        signature: list[Any] = []
+        ids: list[int] = []
+        sequences: Sequences = []
+        take(self, value, ids, signature, sequences, typed.input)
+        constants = constants_in(signature)
         key = ("typed", id(typed), *constants)
         site = self.calls.get(key)
         if site is None:
             with self.net.lock.mutex:
                 site = self.net.call_sites.add_typed(typed, constants, SourceLine.here())
-                self.calls[key] = site
-        if operands.sequences or self._is_random(site):
-            return self._make(site, operands.ids, operands.sequences)
-        return self.visit(site, (site.number, *operands.ids))
+                # An index out of range is found when it runs, and the message is the block's.
+                site = self.calls[key] = replace(site, limits={})
+        if sequences or site.random > self._calm:
+            return self._make(site, ids, sequences)
+        return self.visit(site, (site.number, *ids))
 
     def visit(self, site: CallSite, node: tuple[int, ...]) -> Any:
         """The results of a call that has no sequences and draws no random numbers.
@@ -321,10 +340,13 @@ class LazyBatch(Context):
                 self._updates = self._lock.updates
         result = self._made.get(node)
         if result is None:
+            if site.limits:
+                self._check_indices(site, node)
             first = len(self._nodes) << OUTPUT_BITS
             self._nodes.append(node)
             if site.pattern.__class__ is int:
-                result = LazyTensor(self, first, site.kinds[0])
+                result = _new(LazyTensor)  # as `LazyTensor(self, first, kind)`, in half of the time
+                result.context, result.id, result.kind = self, first, site.kinds[0]
             elif site.pattern is PAIR:  # as the state of an LSTM
                 result = LazyTensor(self, first, site.kinds[0]), LazyTensor(self, first + 1, site.kinds[1])
             else:
@@ -332,23 +354,35 @@ class LazyBatch(Context):
             self._made[node] = result
         return result
 
+    def _check_indices(self, site: CallSite, node: tuple[int, ...]) -> None:
+        """Refuses a number of the program's that is used as an index and is out of range."""
+        for place, limit in site.limits.items():
+            value = self.recording.reads.get(node[place + 1] >> OUTPUT_BITS)
+            if value is None or (value.__class__ is not int and np.ndim(value)):
+                continue
+            if not 0 <= value < limit:
+                raise ArrowValueError(
+                    message(
+                        f"cannot look up {value} at {SourceLine.here()}",
+                        reason=f"there are {limit} rows, numbered from 0 to {limit - 1}",
+                    )
+                )
+
     def _forget(self) -> None:
         """Forgets the results of calls, since new parameters give other results."""
         self._made.clear()
         self._numbers.clear()
 
-    def _is_random(self, site: CallSite) -> bool:
-        return site.draws or (site.random and self.training)
-
-    def _make(self, site: CallSite, ids: list[int], sequences: Sequences | tuple[()]) -> Any:
+    def _make(self, site: CallSite, ids: list[int], sequences: Sequences) -> Any:
         """Makes a node of a call with sequences or random numbers, and returns its results."""
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
         columns = [id for columns, _ in sequences for column in columns for id in column]
+        self._check_indices(site, (site.number, *ids))
         self._nodes.append((site.number, *ids, *columns))
         if sequences:
             recording.lengths[node] = tuple([length for _, length in sequences])
-        if self._is_random(site):
+        if site.random > self._calm:
             count = self._dropout_calls.get(self.instance, 0)
             self._dropout_calls[self.instance] = count + 1
             recording.dropout[node] = self.instance, count
@@ -375,66 +409,55 @@ class LazyBatch(Context):
         attributes: Attributes,
         like: TensorLike | None,
     ) -> TensorLike:
-        key: list[Any] = [primitive, *self.net.place(sys._getframe(2))]
+        place = self.net.place(_frame(2))
+        key: list[Any] = [primitive, *place]
         if attributes:
-            key.append(repr(attributes))  # by text: 0.0 equals -0.0, but has other results
+            for value in attributes.values():  # by text: 0.0 equals -0.0, but has other results
+                key.append(value if value.__class__ is int else repr(value))
         ids: list[int] = []
+        first = len(key)
         for x in operands:
-            if x.__class__ is not LazyTensor:
-                operands = self._with_tensors(primitive, operands, key[1:3])
-                break
-        for x in operands:
+            if x.__class__ is not LazyTensor or x.context is not self:
+                x = self._operand(primitive, operands, x, (*place, id(primitive), len(key)))
             if x.__class__ is LazyTensor:
-                if x.context is not self:
-                    self.refuse_mixture(primitive)
                 ids.append(x.id)
                 key.append(x.kind)
-            elif x.__class__ is LazyConstant:
-                key.append(x.kind)
-            else:  # a number that is part of the operation
-                key.append((x.__class__, x))
+            else:  # a number that is part of the operation, or a constant
+                key.append(x.kind if x.__class__ is LazyConstant else (x.__class__, x))
         call = tuple(key)
         site = self.calls.get(call)
         if site is None:
-            site = self._new_operation(primitive, operands, attributes)
-            self.calls[call] = site
+            site = self.calls[call] = self._new_operation(primitive, call[first:], attributes)
         result: TensorLike = self.visit(site, (site.number, *ids))
         return result
 
     def _new_operation(
         self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
     ) -> CallSite:
-        """The call site of an operation on tensors and numbers."""
+        """The call site of an operation: on tensors, given as kinds, and on numbers with their classes."""
         self.check_open(f"compute {primitive.name}")
 
         def compute(*values: TensorLike) -> TensorLike:
             tensors = iter(values)
-            every = [next(tensors) if x is None else x for x in kept]
+            every = [next(tensors) if x.__class__ is int else x[1] for x in operands]
             return bind(primitive, *every, like=None, **attributes)
 
-        signature = [x.kind for x in operands if isinstance(x, LazyTensor)]
-        kept = [None if isinstance(x, LazyTensor) else x for x in operands]
-        block: core.AnyBlock = core.Function(compute, name=primitive.name)
+        signature = [x for x in operands if x.__class__ is int]
         try:
+            block: core.AnyBlock = core.Function(compute, name=primitive.name)
             return self.net.call_sites.add_call(block, signature, SourceLine.here())
         except ArrowTypeError as error:
             raise _refused(primitive, error) from None
 
-    def _with_tensors(
-        self, primitive: Primitive, operands: tuple[Any, ...], place: Sequence[int]
-    ) -> tuple[Any, ...]:
-        """The operands, with plain ones read as tensors unless they are part of the operation."""
-        found = []
-        for number, x in enumerate(operands):
-            if isinstance(x, np.generic):  # a NumPy number, such as a mean of rewards, counts as Python's
-                x = x.item()
-            if isinstance(x, TensorLike):
-                if x.context is not self:
-                    self.refuse_mixture(primitive)
-            elif not self.net.stays_the_same((*place, id(primitive), number), x):
-                x = self._beside(primitive, operands, x)
-            found.append(x)
-        return tuple(found)
+    def _operand(
+        self, primitive: Primitive, operands: tuple[Any, ...], x: Any, place: tuple[int, ...]
+    ) -> Any:
+        """An operand: a plain one is read as a tensor unless it is a number that is part of the operation."""
+        if isinstance(x, TensorLike):
+            return x if x.context is self else self.refuse_mixture(primitive)
+        if isinstance(x, np.generic):  # a NumPy number, such as a mean of rewards, counts as Python's
+            x = x.item()
+        return x if self.net.stays_the_same(place, x) else self._beside(primitive, operands, x)
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
         """A plain operand as a tensor, with the element type of the tensor beside it.
@@ -586,19 +609,6 @@ class LazyBatch(Context):
                 )
             )
         return self.value_id(loss)
-
-
-def _check_indices(site: CallSite, plain: Sequence[tuple[int, object]]) -> None:
-    """Refuses a plain number that is used as an index and is out of range."""
-    for place, value in plain:
-        limit = site.limits.get(place)
-        if limit is not None and isinstance(value, (int, np.integer)) and not 0 <= value < limit:
-            raise ArrowValueError(
-                message(
-                    f"cannot look up {value} at {SourceLine.here()}",
-                    reason=f"there are {limit} rows, numbered from 0 to {limit - 1}",
-                )
-            )
 
 
 def _refused(primitive: Primitive, error: ShapeError | ArrowTypeError) -> ArrowTypeError:

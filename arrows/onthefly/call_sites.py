@@ -49,8 +49,7 @@ class CallSite:
         pattern: how the results are nested: 0 if there is one tensor.
         element_sites: for each domain whose elements get rows, the site of these rows and their kinds.
         limits: place of an operand that is used as an index -> the number of rows that it may select from.
-        random: whether it has dropout, or draws random numbers.
-        draws: whether it draws random numbers, in prediction too.
+        random: whether it is random: 0 never, 1 in training, since it has dropout, 2 always.
         owners: the layers whose parameters it uses.
         line: the line of the call.
     """
@@ -60,8 +59,7 @@ class CallSite:
     pattern: Pattern
     element_sites: dict[int, tuple[int, tuple[int, ...]]]
     limits: Mapping[int, int]
-    random: bool
-    draws: bool
+    random: int
     owners: tuple[object, ...]
     line: SourceLine
 
@@ -176,11 +174,6 @@ class CallSites:
         """The kinds that have a `carried_site`, in the order of these sites."""
         return [self.kind(site.outputs[0]) for site in self.sites if isinstance(site, CarriedSite)]
 
-    @property
-    def read_types(self) -> list[T.Tensor]:
-        """The types of the data that enter, in the order of their sites."""
-        return [site.outputs[0] for site in self.sites if isinstance(site, ReadSite)]
-
     # ------------------------------------------------------------------------------------------------------
     # calls
 
@@ -245,8 +238,7 @@ class CallSites:
                 each.domain: (each.index, tuple(map(self.kind, each.outputs))) for each in elements
             },
             limits={place: limit[0] for place, limit in limits if limit is not None},
-            random=trace.dropout_key is not None,
-            draws=trace.draws,
+            random=2 if trace.draws else int(trace.dropout_key is not None),
             owners=tuple(owner for owner, _, _ in trace.parameters),
             line=line,
         )
@@ -301,7 +293,8 @@ class CallSites:
         reaching: list[list[tuple[int, int]]] = [[] for _ in range(self._next_place())]
         for place, site, output in self._flow:
             reaching[place].append((site, output))
-        return observed_sites(list(self.sites), list(self.constants), self.read_types, ObservedFlow(reaching))
+        reads = [site.outputs[0] for site in self.sites if isinstance(site, ReadSite)]
+        return observed_sites(list(self.sites), list(self.constants), reads, ObservedFlow(reaching))
 
 
 def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Exception) -> ArrowTypeError:

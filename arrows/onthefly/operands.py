@@ -21,96 +21,80 @@ Sequences: TypeAlias = "list[tuple[list[list[int]], int]]"
 """For each sequence, the ids of its elements, a list for each tensor of an element; and its length."""
 
 
-class Operands:
-    """The operands of a call.
+def take(
+    batch: LazyBatch,
+    x: Any,
+    ids: list[int],
+    signature: list[Any],
+    sequences: Sequences,
+    type: T.Type | None = None,
+    *,
+    whole: bool = False,
+) -> None:
+    """Takes an argument of a call apart.
 
-    Attributes:
+    Args:
         batch: the batch that records the call.
-        ids: the ids of the operands of one row, that is, of those outside of sequences, in order.
-        signature: the kinds of all operands and their nesting; see `type_of_signature`.
-        sequences: the sequences.
-        plain: the operands of one row that are plain values, each with its place.
+        x: a lazy tensor, a plain value, or tuples and lists of these.
+        ids: gets the ids of the operands of one row, that is, of those outside of sequences.
+        signature: gets the kinds of all operands and their nesting; see `type_of_signature`.
+        sequences: gets the sequences.
+        type: the type, where it is known: then sequences may be empty.
+        whole: whether constants are read as data, as the elements of a sequence are.
     """
-
-    __slots__ = ("batch", "ids", "plain", "sequences", "signature", "whole")
-
-    def __init__(
-        self, batch: LazyBatch, ids: list[int], signature: list[Any], *, whole: bool = False
-    ) -> None:
-        self.batch, self.ids, self.signature = batch, ids, signature
-        self.whole = whole  # whether constants are read as data, as the elements of a sequence are
-        self.sequences: Sequences = []
-        self.plain: list[tuple[int, object]] = []
-
-    def take(self, x: Any, type: T.Type | None = None) -> None:
-        """Takes an argument; where its type is known, its sequences may be empty."""
-        kind = x.__class__
-        if kind is LazyTensor:
-            if x.context is not self.batch:
-                raise foreign(x)
-            self.ids.append(x.id)
-            self.signature.append(x.kind)
-        elif kind is int:
-            self.plain.append((len(self.ids), x))
-            number = self.batch.tensor(x)
-            self.ids.append(number.id)
-            self.signature.append(number.kind)
-        elif kind is LazyConstant:
-            if self.whole or x.context is not self.batch:
-                self.ids.append(self.batch.value_id(x))
-                self.signature.append(self.batch.net.call_sites.kind(x.type))
+    kind = x.__class__
+    if kind is LazyConstant and x.context is batch and not whole:
+        signature.append(x.kind)
+    elif isinstance(x, tuple):
+        items = type.items if isinstance(type, T.Tuple) else (None,) * len(x)
+        signature.append("(")
+        for item, item_type in zip(x, items, strict=True):
+            if item.__class__ is LazyTensor and item.context is batch:  # most are: this spares a call
+                ids.append(item.id)
+                signature.append(item.kind)
             else:
-                self.signature.append(x.kind)
-        elif isinstance(x, tuple):
-            ids, signature, batch = self.ids, self.signature, self.batch
-            items = type.items if isinstance(type, T.Tuple) else (None,) * len(x)
-            signature.append("(")
-            for item, item_type in zip(x, items, strict=True):
-                if item.__class__ is LazyTensor and item.context is batch:  # most are: this spares a call
-                    ids.append(item.id)
-                    signature.append(item.kind)
-                else:
-                    self.take(item, item_type)
-            signature.append(")")
-        elif isinstance(type, T.Sequence) or is_sequence(x):
-            self._take_sequence(x, type.element if isinstance(type, T.Sequence) else None)
-        else:
-            tensor = self.batch.tensor(_plain(x))
-            self.plain.append((len(self.ids), x))
-            self.ids.append(tensor.id)
-            self.signature.append(tensor.kind)
+                take(batch, item, ids, signature, sequences, item_type, whole=whole)
+        signature.append(")")
+    elif isinstance(type, T.Sequence):
+        _take_sequence(batch, x, signature, sequences, type.element)
+    elif isinstance(x, list) and is_sequence(x):
+        _take_sequence(batch, x, signature, sequences, None)
+    else:
+        tensor = batch.whole(x if kind is int else _plain(x))
+        ids.append(tensor.id)
+        signature.append(tensor.kind)
 
-    def _take_sequence(self, elements: list[Any], type: T.Type | None) -> None:
-        batch, signature = self.batch, self.signature
-        signature.append("[")
-        flat = _flat_columns(batch, elements)
-        if flat is not None:
-            kinds = [column[0].kind for column in flat]
-            signature += ["(", *kinds, ")"] if isinstance(elements[0], tuple) else kinds
-            columns = [[x.id for x in column] for column in flat]
-        else:
-            rows = [Operands(batch, [], [], whole=True) for _ in elements]
-            for row, element in zip(rows, elements, strict=True):
-                row.take(element, type)
-            for number, row in enumerate(rows):
-                if row.signature != rows[0].signature:
-                    raise self._uneven(rows[0], row, number)
-            count = len(rows[0].ids) if rows else _tensors_in(type)
-            signature += rows[0].signature if rows else [0] * count
-            columns = [[row.ids[place] for row in rows] for place in range(count)]
-        signature.append("]")
-        self.sequences.append((columns, len(elements)))
 
-    def _uneven(self, first: Operands, other: Operands, number: int) -> ArrowTypeError:
-        sites = self.batch.net.call_sites
-        types = [type_of_signature(sites, row.signature) for row in (first, other)]
-        return ArrowTypeError(
-            message(
-                f"cannot make a sequence at {SourceLine.here()}",
-                reason=f"its element 0 is {types[0]} and element {number} is {types[1]}; all elements of a "
-                "sequence have one type",
-            )
-        )
+def _take_sequence(
+    batch: LazyBatch, elements: list[Any], signature: list[Any], sequences: Sequences, type: T.Type | None
+) -> None:
+    flat = _flat_columns(batch, elements)
+    if flat is not None:
+        kinds = [column[0].kind for column in flat]
+        element = ["(", *kinds, ")"] if isinstance(elements[0], tuple) else kinds
+        columns = [[x.id for x in column] for column in flat]
+    else:
+        element = [0] * _tensors_in(type)
+        columns = [[] for _ in element]
+        for number, x in enumerate(elements):
+            own: list[Any] = []
+            ids: list[int] = []
+            take(batch, x, ids, own, [], type, whole=True)
+            if number == 0:
+                element, columns = own, [[] for _ in ids]
+            elif own != element:
+                types = [type_of_signature(batch.net.call_sites, each) for each in (element, own)]
+                raise ArrowTypeError(
+                    message(
+                        f"cannot make a sequence at {SourceLine.here()}",
+                        reason=f"its element 0 is {types[0]} and element {number} is {types[1]}; all "
+                        "elements of a sequence have one type",
+                    )
+                )
+            for column, id in zip(columns, ids, strict=True):
+                column.append(id)
+    signature += ["[", *element, "]"]
+    sequences.append((columns, len(elements)))
 
 
 def _flat_columns(batch: LazyBatch, elements: list[Any]) -> list[Sequence[LazyTensor]] | None:
@@ -132,9 +116,9 @@ def _flat_columns(batch: LazyBatch, elements: list[Any]) -> list[Sequence[LazyTe
     return columns or None
 
 
-def is_sequence(x: object) -> bool:
+def is_sequence(x: list[Any]) -> bool:
     """Whether a list is a sequence of tensors; a list of numbers is one tensor."""
-    return isinstance(x, list) and any(isinstance(item, (LazyTensor, tuple)) for item in x)
+    return any(isinstance(item, (LazyTensor, tuple)) for item in x)
 
 
 def _tensors_in(type: T.Type | None) -> int:
@@ -152,7 +136,7 @@ def _plain(x: object) -> Any:
         hint = "treat an empty list apart: `if xs: ... else: ...`"
     elif isinstance(x, core.Block):
         reason, hint = f"{x.label} is a block, and no tensor", "call it first: block(x)"
-    elif isinstance(x, TensorLike):
+    elif isinstance(x, TensorLike) and not isinstance(x, LazyTensor):
         reason, hint = "a tensor of a Function got into a batch", "compute with it inside of the Function"
     if reason:
         raise ArrowTypeError(message(f"cannot compute at {SourceLine.here()}", reason=reason, hint=hint))

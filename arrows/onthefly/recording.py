@@ -20,7 +20,7 @@ class Recording:
     Attributes:
         nodes: each node: its site, and the ids of the values that it reads.
         lengths: node -> the lengths of the sequences among its operands.
-        reads: kind of tensor -> node -> the data that enter there; dropped once the node has run.
+        reads: node -> the data that enter there; dropped once it has run.
         dropout: node with dropout -> the instance that called it, and the number of such calls that the
             instance had made before.
         rows: node whose operation returns rows for the elements of sequences -> the nodes of these rows.
@@ -30,7 +30,7 @@ class Recording:
     def __init__(self) -> None:
         self.nodes: list[tuple[int, ...]] = []
         self.lengths: dict[int, tuple[int, ...]] = {}
-        self.reads: dict[int, dict[int, Any]] = {}
+        self.reads: dict[int, Any] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}
         self.row_of: dict[int, int] = {}

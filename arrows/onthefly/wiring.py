@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite
+from arrows.engine.lowering import ApplySite, ReadSite
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
@@ -18,7 +18,6 @@ from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
 
 OUTPUT = (1 << OUTPUT_BITS) - 1
-_ROUNDS = 4
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ class NodeSelection:
         carried_kinds: for each id in `carried`, its kind.
         carried_sites: for each id in `carried`, the site at which it enters this run.
         from_carried: a mask of the sources that are carried, and the place of each of them in `carried`.
-        values: kind -> the data of that kind that enter with the nodes.
+        values: site at which data enter -> the data that enter there with the nodes.
     """
 
     nodes: HostArray
@@ -63,6 +62,7 @@ class Wirer:
 
     def __init__(self, recording: Recording, call_sites: CallSites) -> None:
         self.has_run = np.zeros(0, bool)
+        self._all_before: int | None = 0  # those before this one have run, and no other; None: not so
         self._local = np.zeros(0, np.int64)  # by node of the run that was wired last, its number there
         self._recording, self._call_sites = recording, call_sites
 
@@ -124,10 +124,10 @@ class Wirer:
         bounds = np.array([0, count])
         depth = np.zeros(count, np.int32)
         depth[len(selection.carried) :] = self._depths(selection, plan, first)
-        reads = plan.lowered.streams.reads
         raw = [
-            _column(convert_many(selection.values.get(self._call_sites.kind(type), ()), type))
-            for type in reads
+            _column(convert_many(selection.values.get(site.index, ()), site.outputs[0]))
+            for site in plan.lowered.sites
+            if isinstance(site, ReadSite)
         ]
         raw += [
             _column(selection.carried[selection.carried_kinds == kind])
@@ -146,42 +146,33 @@ class Wirer:
     def _needed(self, wanted: HostArray) -> HostArray:
         """The nodes that some nodes need, themselves included, and that have not run, ascending."""
         recording = self._recording
-        flat, start = recording.columns()
-        top = len(recording.nodes) if recording.rows else int(wanted[-1]) + 1
-        nodes = np.flatnonzero(~self.has_run[:top])
-        # All are needed if each is wanted or read by one of them. Else those that are not are dropped: few
-        # rounds will do, unless many calls follow one another on what is not needed.
-        for _ in range(_ROUNDS if not recording.rows else 0):
-            lengths = start[nodes + 1] - start[nodes] - 1
-            needed = np.zeros(top, bool)
-            needed[flat[(start[nodes] + 1).repeat(lengths) + places_within(lengths)] >> OUTPUT_BITS] = True
+        if self._all_before is not None and not recording.rows:
+            # While a program reads only what needs all: each node is wanted, or read by another one.
+            first, top = self._all_before, int(wanted[-1]) + 1
+            flat, start = recording.columns()
+            needed = np.zeros(max(top, first), bool)
+            ids = flat[start[first] : start[max(top, first)]] >> OUTPUT_BITS
+            ids[start[first:top] - start[first]] = int(wanted[0])  # there are sites
+            needed[ids] = True
             needed[wanted] = True
-            kept = nodes[needed[nodes]]
-            if len(kept) == len(nodes):
-                return kept
-            nodes = kept
-        return self._reached(wanted)
-
-    def _reached(self, wanted: HostArray) -> HostArray:
-        """As `_needed`, node by node: from what is wanted to what it reads."""
-        recording, ready = self._recording, self.has_run.tolist()
+            if needed[first:].all():
+                return np.arange(first, top)
+        self._all_before = None
+        ready = bytearray(self.has_run)
         waiting = [node for node in wanted.tolist() if not ready[node]]
-        needed = []
-        for node in waiting:
-            ready[node] = True
+        found = []
         while waiting:
             node = waiting.pop()
-            needed.append(node)
-            reached = [id >> OUTPUT_BITS for id in recording.nodes[node][1:]]
+            if ready[node]:
+                continue
+            ready[node] = True
+            found.append(node)
+            waiting += [id >> OUTPUT_BITS for id in recording.nodes[node][1:]]
             if node in recording.row_of:
-                reached.append(recording.row_of[node])
+                waiting.append(recording.row_of[node])
             for rows in recording.rows.get(node, ()):
-                reached += rows
-            for node in reached:
-                if not ready[node]:
-                    ready[node] = True
-                    waiting.append(node)
-        return np.array(sorted(needed), np.int64)
+                waiting += rows
+        return np.array(sorted(found), np.int64)
 
     def _ports(self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray) -> HostArray:
         """For each source, the number of the port that reads it, counted within the site.
@@ -233,20 +224,20 @@ class Wirer:
         return np.array(depths, np.int32)
 
     def _values(self, nodes: HostArray, sites: HostArray) -> dict[int, list[Any]]:
-        """The data that enter with some nodes, by their kind."""
-        values = {}
-        for kind, reads in self._recording.reads.items():
-            own = nodes[sites == self._call_sites.read_site(kind)]
-            values[kind] = [reads[node] for node in own.tolist()]
+        """The data that enter with some nodes, by the site at which they enter."""
+        reads, is_read = self._recording.reads, self._call_sites.table.is_read[sites]
+        values: dict[int, list[Any]] = {}
+        for node, site in zip(nodes[is_read].tolist(), sites[is_read].tolist(), strict=True):
+            values.setdefault(site, []).append(reads[node])
         return values
 
     def finish(self, selection: NodeSelection) -> None:
         """Notes that nodes have run, and drops the data that have entered with them."""
         self.has_run[selection.nodes] = True
-        for kind, reads in self._recording.reads.items():
-            own = selection.nodes[selection.sites == self._call_sites.read_site(kind)]
-            for node in own.tolist():
-                del reads[node]
+        if self._all_before is not None:
+            self._all_before = int(selection.nodes[-1]) + 1
+        for node in selection.nodes[self._call_sites.table.is_read[selection.sites]].tolist():
+            del self._recording.reads[node]
 
 
 def places_within(lengths: HostArray) -> HostArray:

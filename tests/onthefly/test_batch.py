@@ -296,8 +296,7 @@ def test_a_run_looks_at_its_own_values_alone() -> None:
     """Or the time of a batch that is read often would grow with the square of its length."""
     with ar.OnTheFly().batch() as g:
         waiting = [g.tensor(float(k)) for k in range(3)]
-        for type, values in g.recording.reads.items():
-            g.recording.reads[type] = Unread(values)
+        g.recording.reads = Unread(g.recording.reads)
         x = g.tensor(5.0)
         assert float(x * x) == 25
         assert [float(x + y) for y in waiting] == [5, 6, 7]
@@ -327,3 +326,17 @@ def test_what_the_function_of_a_learner_takes_is_said_at_once(function: Any, rea
     assert text.startswith("cannot make a learner at test_batch.py")
     assert reason in text
     assert "hint net.learner(lambda g, example: ...)" in text
+
+
+def test_what_a_value_does_not_need_does_not_run() -> None:
+    table, look = np.ones((3, 2), np.float32), ar.Function(lambda table, i: ops.gather(table, i))
+    for before in (0, 1, 3):
+        with ar.OnTheFly().batch() as g:
+            waiting = [look(g.tensor(table), g.tensor(9) + 1) for _ in range(before)]
+            x = g.tensor(5.0)
+            waiting += [look(g.tensor(table), g.tensor(9) + 2)]
+            assert float(x * x) == 25
+            assert float(x) == 5
+            for refused in waiting:
+                with pytest.raises(ar.ArrowValueError, match="index"):
+                    refused.numpy()
