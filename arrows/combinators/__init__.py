@@ -19,7 +19,6 @@ from arrows.combinators.base.convert import NotYetABlock as NotYetABlock
 from arrows.combinators.base.convert import as_block as as_block
 from arrows.combinators.base.printing import brief as brief
 from arrows.combinators.base.printing import title as title
-from arrows.combinators.base.traversal import has_effects as has_effects
 from arrows.combinators.base.traversal import parts_first as parts_first
 from arrows.combinators.base.wires import Wire as Wire
 from arrows.combinators.choice import Choice as Choice

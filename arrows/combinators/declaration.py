@@ -99,9 +99,6 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
     def __repr__(self) -> str:
         return f"<declaration {self.name}, {'' if self._reference.definition is not None else 'un'}resolved>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _declaration_of, (self._reference,)
-
     def refuse(self, where: str) -> NoReturn:
         raise type_refusal(
             f"use {self._reference.token.words} as {where}",
@@ -109,10 +106,3 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
             hint="call it, without arguments, for a block that refers to it; once it is resolved, "
             "use what resolve_to returned",
         )
-
-
-def _declaration_of(reference: DeclaredReference[A, B]) -> ForwardDeclaration[A, B]:
-    """Returns the declaration of a reference; pickles of declarations call it."""
-    declaration: ForwardDeclaration[A, B] = ForwardDeclaration.__new__(ForwardDeclaration)
-    declaration._reference = reference
-    return declaration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, TypeGuard
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from arrows import ops
 from arrows.combinators.apply import Apply, Tensors, spread_items
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.block import A, B
-from arrows.combinators.base.calls import call_on_wires
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import refuse_arguments
@@ -99,8 +98,6 @@ class Layer(Written[A, B]):
         return self._run
 
     def compute(self, args: tuple[Any, ...]) -> Any:
-        if not _are_tensors(args):
-            return call_on_wires(self, args)
         return self._run(*spread_items(args))
 
     def _run(self, *args: Tensors) -> Any:
@@ -165,18 +162,6 @@ def _word(x: object) -> str:
     if isinstance(x, (list, tuple)) and len(x) <= 4 and all(isinstance(i, (int, float, str)) for i in x):
         return repr(x)
     return getattr(x, "__name__", "") if callable(x) else ""
-
-
-def _are_tensors(args: tuple[object, ...]) -> TypeGuard[tuple[Tensors, ...]]:
-    """Whether the arguments are tensors inside a `Function`, or nested tuples of these."""
-    todo = list(args)
-    while todo:
-        x = todo.pop()
-        if isinstance(x, tuple):
-            todo.extend(x)
-        elif not isinstance(x, TensorLike):
-            return False
-    return True
 
 
 def _input_type(args: tuple[Tensors, ...]) -> T.Type:

@@ -134,26 +134,7 @@ def fix(
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
-    definition: Callable[
-        [AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]
-    ],
-    *,
-    input_type: object = None,
-    output_type: object = None,
-) -> tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]: ...
-@overload
-def fix(
-    definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
-    *,
-    input_type: object = None,
-    output_type: object = None,
-) -> tuple[AnyBlock, ...]: ...
-@overload
-def fix(
-    definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
-    *,
-    input_type: object = None,
-    output_type: object = None,
+    definition: Callable[..., tuple[AnyBlock, ...]], *, input_type: object = None, output_type: object = None
 ) -> tuple[AnyBlock, ...]: ...
 def fix(definition: Any = _LATER, *, input_type: object = None, output_type: object = None) -> Any:
     """Makes a recursive block, or several that refer to one another.

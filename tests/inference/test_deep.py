@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.combinators import Reference, has_effects
+from arrows.combinators import Reference
 from arrows.typesys import types as T
 from tests.profile import NIGHTLY, sampled
 
@@ -84,7 +84,6 @@ def test_deep_expressions_check_print_copy_and_pickle(kind: str) -> None:
     for twin in twins:
         assert repr(twin) == text
         assert ar.infer(twin).output == typed.output
-    assert has_effects(block) is False
     assert sys.getrecursionlimit() == limit
 
 

@@ -73,7 +73,7 @@ def test_it_is_shown_copied_and_pickled_so(kind: str) -> None:
     assert len(text) < 20_000 and (" where " in text or kind == "recursion")  # fix names what it repeats
     assert len(list(tree_lines(ar.infer(block)))) < 20 * LEVELS and str(ar.infer(block))
     assert "(as above)" in str(ar.infer(block))
-    assert not block.effects and block.label
+    assert block.label
     assert to_text(lay_out(scene_of(ar.infer(block))))
     assert block._repr_html_()
     assert repr(copy.deepcopy(block)) == text

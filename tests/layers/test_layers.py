@@ -214,8 +214,8 @@ def test_recurrent_dropout_acts_on_the_update_while_training(cell: Any) -> None:
     )
     np.testing.assert_array_equal(plain, again)
     assert 0.2 < (noisy == 0).mean() < 0.8
-    assert cell.effects
-    assert not type(cell)(8).effects
+    assert cell.effect
+    assert not type(cell)(8).effect
 
 
 def test_frozen_tables_have_no_gradient() -> None:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 
 from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.calls import call_on_wires, connect, context_of
-from arrows.combinators.base.copying import deep_copy, reduce, shallow_copy
+from arrows.combinators.base.copying import deep_copy, reduce
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
-from arrows.combinators.base.traversal import has_effects
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
@@ -299,11 +298,6 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
             hint=f"take the item of the result: block >> ar.GetItem({key!r})",
         )
 
-    @property
-    def effects(self) -> bool:
-        """Whether something inside does more than give a result."""
-        return has_effects(self)
-
     def eval(self, x: A_contra = None) -> Any:  # type: ignore[assignment]
         """The block's value on one example, by the reference evaluator with fresh parameters (seed 0).
 
@@ -335,9 +329,6 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return reduce(self)
-
-    def __copy__(self) -> Self:
-        return shallow_copy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return deep_copy(self, memo)

@@ -103,14 +103,5 @@ def _tokens(blocks: list[AnyBlock]) -> list[Token]:
     return list(tokens.values())
 
 
-def shallow_copy(block: B) -> B:
-    """Makes another block with the same parts."""
-    block.check_finished(_WANTED)
-    block.parts  # noqa: B018  lays a chain flat, so that the state is complete
-    copied = _empty(type(block))
-    copied.__dict__.update(block.__dict__)
-    return copied
-
-
 def _empty(cls: type[B]) -> B:
     return object.__new__(cls)

@@ -28,17 +28,6 @@ def parts_first(block: AnyBlock) -> list[AnyBlock]:
     return order
 
 
-def has_effects(block: AnyBlock) -> bool:
-    """Whether a block inside does more than give a result, as a `Metric` does; the laws hold for all others.
-
-    Example:
-        >>> import arrows as ar
-        >>> has_effects(ar.Scalar()), has_effects(ar.Scalar() >> ar.Metric("loss"))
-        (False, True)
-    """
-    return any(x.effect for x in parts_first(block))
-
-
 def ignores_input(block: AnyBlock) -> bool:
     """Whether the block gives the same result whatever its input is.
 
