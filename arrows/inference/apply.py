@@ -140,43 +140,26 @@ def settle_place(inference: Inference) -> bool:
     return False
 
 
-class ParametersDiffer(ArrowTypeError):
-    """A layer stands on two types, and its parameters are not the same for both.
-
-    Attributes:
-        layer: its label.
-        why: what differs, and where.
-    """
-
-    def __init__(
-        self, owner: object, a: Occurrence, b: Occurrence, what: str, words: tuple[str, str]
-    ) -> None:
-        layer = owner if isinstance(owner, Block) else None
-        self.layer = type(owner).__name__ if layer is None else layer.label
-        kind = "layer" if layer is None else layer.kind
-        places = [str(place.path) or "the root" for place in (a, b)]
-        self.why = (
-            "a layer may stand on several types where its parameters are the same for all; "
-            f"here {what} would be {words[0]} at {places[0]}, and {words[1]} at {places[1]}"
-        )
-        hint = f"make a second layer for the second place: another {kind}(...)"
-        attempt = f"cannot use the layer {self.layer} on two types"
-        super().__init__(message(attempt, [side_of(a), side_of(b)], str(b.path), self.why, hint))
-
-    def beside(self, error: ArrowTypeError) -> ArrowTypeError:
-        """Adds why the layer cannot have two types to an error that was found while all places had one."""
-        told = error.details
-        if not any(side.name == self.layer for side in told.sides):
-            return self
-        reason = f"{told.reason}\n{self.why}"
-        return ArrowTypeError(message(told.attempt, told.sides, told.at, reason, told.hint))
+def _parameters_differ(
+    owner: object, a: Occurrence, b: Occurrence, what: str, words: tuple[str, str]
+) -> ArrowTypeError:
+    """Makes the error for a layer on two types whose parameters are not the same for both."""
+    layer, kind = (owner.label, owner.kind) if isinstance(owner, Block) else (type(owner).__name__, "layer")
+    places = [str(place.path) or "the root" for place in (a, b)]
+    reason = (
+        "a layer may stand on several types where its parameters are the same for all; "
+        f"here {what} would be {words[0]} at {places[0]}, and {words[1]} at {places[1]}"
+    )
+    hint = f"make a second layer for the second place: another {kind}(...)"
+    attempt = f"cannot use the layer {layer} on two types"
+    return ArrowTypeError(message(attempt, [side_of(a), side_of(b)], str(b.path), reason, hint))
 
 
 def check_parameters(occurrences: Sequence[Occurrence]) -> None:
     """Refuses layers that stand on several types, if their parameters are not the same for all.
 
     Raises:
-        ParametersDiffer: it names both places, and both descriptions of the parameter.
+        ArrowTypeError: it names both places, and both descriptions of the parameter.
     """
     uses: dict[tuple[int, str], tuple[Parameter, Occurrence]] = {}
     names: dict[int, tuple[set[str], Occurrence]] = {}
@@ -189,13 +172,13 @@ def check_parameters(occurrences: Sequence[Occurrence]) -> None:
             first, before = uses.setdefault((id(owner), spec.name), (spec, place))
             differs = first.difference(spec)
             if differs is not None:
-                raise ParametersDiffer(owner, before, place, f"parameter {spec.name!r}", differs)
+                raise _parameters_differ(owner, before, place, f"parameter {spec.name!r}", differs)
         if isinstance(place.form, Layer):
             own = {spec.name for owner, spec, _ in place.trace.parameters if owner is place.form}
             others, before = names.setdefault(id(place.form), (own, place))
             if own != others:
                 lists = [", ".join(sorted(each)) or "none" for each in (others, own)]
-                raise ParametersDiffer(place.form, before, place, "its parameters", (lists[0], lists[1]))
+                raise _parameters_differ(place.form, before, place, "its parameters", (lists[0], lists[1]))
 
 
 def check_constant(inference: Inference, occurrence: Occurrence) -> None:

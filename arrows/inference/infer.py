@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
-from arrows.inference.apply import ParametersDiffer, check_parameters, settle_place
+from arrows.inference.apply import check_parameters, settle_place
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
 from arrows.inference.elements import check_keys
 from arrows.inference.forms import CHECKS, RULES
@@ -75,15 +75,12 @@ def infer(block: object, input_type: object = None, *, float_type: str | None = 
         inference = Inference(root, float_type)
         try:
             typed = inference.infer(assumed)
-        except ArrowTypeError as error:
+        except ArrowTypeError:
             if not any(len(places) > 1 for places in inference.layers.values()):
                 raise
             # A layer that stands in several places may have several types there.
             inference = Inference(root, float_type, traces=inference.traces, layers_share_types=False)
-            try:
-                typed = inference.infer(assumed)
-            except ParametersDiffer as refused:
-                raise refused.beside(error) from None
+            typed = inference.infer(assumed)
         random = inference.random_blocks()
         if not (inference.repeats and random):
             return typed
