@@ -6,7 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, overload
+from typing import Any, Concatenate, Protocol, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
@@ -134,7 +134,10 @@ def fix(
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
-    definition: Callable[..., tuple[AnyBlock, ...]], *, input_type: object = None, output_type: object = None
+    definition: Callable[Concatenate[AnyBlock, AnyBlock, AnyBlock, AnyBlock, ...], tuple[AnyBlock, ...]],
+    *,
+    input_type: object = None,
+    output_type: object = None,
 ) -> tuple[AnyBlock, ...]: ...
 def fix(definition: Any = _LATER, *, input_type: object = None, output_type: object = None) -> Any:
     """Makes a recursive block, or several that refer to one another.
