@@ -14,6 +14,7 @@ from arrows.inference.rules import (
     as_sequence,
     explain_mixed_items,
     is_no_object,
+    items,
     type_words,
     until_end,
 )
@@ -26,7 +27,6 @@ from arrows.typesys.terms import (
     Clash,
     Var,
     find,
-    items_of,
     kind_of,
     labels_of,
     notation,
@@ -55,10 +55,9 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
     if v.con is INPUT:
         inference.gives(occurrence, INPUT)
         return
-    if form.takes and len(items_of(v)) != form.arity:
-        actual = f"a tuple of {len(v.args)}" if kind_of(v) == "tuple" else type_words(v)
+    if form.takes and form.arity is not None:
         hint = "put them side by side first: (f & g) >> block"
-        raise Misfit(f"{form.kind} takes {form.takes}, and it gets {actual}", hint)
+        items(v, form.arity, f"{form.kind} takes {form.takes}", hint)
     if form.default is not NoItem.ERROR:
         raise Misfit(
             f"default= stands for what a Python object does not have, and the input is {type_words(v)}",
@@ -245,14 +244,13 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
     if v.con is INPUT:
         inference.gives(occurrence, INPUT)
         return
-    pair = items_of(v)
-    if len(pair) != 2:
-        actual = f"a tuple of {len(pair)}" if kind_of(v) == "tuple" else type_words(v)
-        raise Misfit(
-            f"Nth takes the pair of a sequence and an index, and it gets {actual}",
-            "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth(); "
-            "for an index that never changes use ar.GetItem(2)",
-        )
+    pair = items(
+        v,
+        2,
+        "Nth takes the pair of a sequence and an index",
+        "put them side by side first: (f & ar.GetItem('index')) >> ar.Nth(); "
+        "for an index that never changes use ar.GetItem(2)",
+    )
     inference.reads_object(pair[1], occurrence, Edge(occurrence, 1, _explain_index))
     form = occurrence.form
     assert isinstance(form, Nth)
@@ -284,15 +282,10 @@ def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
         return True
 
     yield occurrence.input, decide
-    v, kind = find(occurrence.input), occurrence.form.kind
-    triple = items_of(v)
-    if len(triple) != 3:
-        actual = f"a tuple of {len(triple)}" if kind_of(v) == "tuple" else type_words(v)
-        raise Misfit(
-            f"{kind} takes elements, their places and the groups, and it gets {actual}",
-            "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()",
-        )
-    elements, places, groups = triple
+    kind = occurrence.form.kind
+    takes = f"{kind} takes elements, their places and the groups"
+    hint = "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()"
+    elements, places, groups = items(occurrence.input, 3, takes, hint)
     element = Var()
     inference.reads_object(places, occurrence, Edge(occurrence, 1, _explain_index))
     for i, container, item in ((0, elements, element), (2, groups, Var())):

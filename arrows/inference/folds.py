@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from arrows.combinators import InferredZeros, Layer, Loop, NoDefault, Reduce
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
-from arrows.inference.rules import Misfit, explain_element, is_no_object, type_words, until_end
+from arrows.inference.rules import Misfit, explain_element, is_no_object, items, until_end
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
@@ -91,16 +91,10 @@ def _container_and_start(inference: Inference, fold: Occurrence, container: Var,
         return True
 
     yield fold.input, decide
-    items = items_of(fold.input)
-    if kind_of(fold.input) != "tuple" or len(items) != 2:
-        actual = f"a tuple of {len(items)}" if kind_of(fold.input) == "tuple" else type_words(fold.input)
-        raise Misfit(
-            "with initial_state_from_input it takes the pair of a sequence and an initial state, "
-            f"and it gets {actual}",
-            "put them side by side first: (sequence & state) >> "
-            f"ar.{fold.form.kind}(..., initial_state_from_input=True)",
-        )
-    for part, item in zip(pair, items, strict=True):
+    takes = "with initial_state_from_input it takes the pair of a sequence and an initial state"
+    again = f"ar.{fold.form.kind}(..., initial_state_from_input=True)"
+    hint = f"put them side by side first: (sequence & state) >> {again}"
+    for part, item in zip(pair, items(fold.input, 2, takes, hint), strict=True):
         inference.solver.unify(part, item)
 
 

@@ -60,6 +60,19 @@ def type_words(v: Var) -> str:
     return "a sequence" if kind_of(v) == "sequence" and ground(parts_of(v)[0]) is None else notation(v)
 
 
+def items(v: Var, count: int, takes: str, hint: str) -> list[Var]:
+    """The items of a tuple of so many, which `takes` describes.
+
+    Raises:
+        Misfit: it is something else.
+    """
+    found = items_of(v)
+    if kind_of(v) == "tuple" and len(found) == count:
+        return found
+    actual = f"a tuple of {len(found)}" if kind_of(v) == "tuple" else type_words(v)
+    raise Misfit(f"{takes}, and it gets {actual}", hint)
+
+
 def as_sequence(inference: Inference, occurrence: Occurrence, container: Var, element: Var) -> Default:
     """Decides that an open container is a sequence, if its elements are no Python objects."""
 
