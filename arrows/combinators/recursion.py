@@ -134,7 +134,16 @@ def fix(
 ) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
 @overload
 def fix(
-    definition: Callable[Concatenate[AnyBlock, AnyBlock, AnyBlock, AnyBlock, ...], tuple[AnyBlock, ...]],
+    definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
+    *,
+    input_type: object = None,
+    output_type: object = None,
+) -> tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]: ...
+@overload
+def fix(
+    definition: Callable[
+        Concatenate[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, ...], tuple[AnyBlock, ...]
+    ],
     *,
     input_type: object = None,
     output_type: object = None,
