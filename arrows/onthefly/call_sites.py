@@ -22,7 +22,6 @@ from arrows.engine.lowering import (
     CarriedSite,
     ElementSite,
     Lowered,
-    ObservedFlow,
     Port,
     ReadSite,
     Site,
@@ -294,7 +293,7 @@ class CallSites:
         for place, site, output in self._flow:
             reaching[place].append((site, output))
         reads = [site.outputs[0] for site in self.sites if isinstance(site, ReadSite)]
-        return observed_sites(list(self.sites), list(self.constants), reads, ObservedFlow(reaching))
+        return observed_sites(list(self.sites), list(self.constants), reads, reaching)
 
 
 def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Exception) -> ArrowTypeError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from arrows.engine.lowering.expression_writer import KeyLine
 from arrows.engine.lowering.lower import Lowered, lower
 from arrows.engine.lowering.merge_chains import Composed, Compositions
-from arrows.engine.lowering.observed import ObservedFlow, observed_sites
+from arrows.engine.lowering.observed import observed_sites
 from arrows.engine.lowering.sites import (
     ApplySite,
     CarriedSite,
@@ -32,7 +32,6 @@ __all__ = [
     "ElementSite",
     "KeyLine",
     "Lowered",
-    "ObservedFlow",
     "Port",
     "ReadSite",
     "Site",

@@ -25,7 +25,7 @@ from arrows import combinators as core
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import ApplySite, ReachingProducers, Site
+from arrows.engine.lowering.sites import ApplySite, Reaching, Site
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import ObjectSymbol
 from arrows.engine.values import drawing_occurrences, trampoline
@@ -90,7 +90,7 @@ class Lowered:
     streams: Streams
     sites: Sequence[Site]
     constants: Sequence[HostArray]
-    reaching: ReachingProducers
+    reaching: Reaching
     draws: Mapping[int, int]
 
 

@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arrows.engine.lowering.lower import Lowered, WrittenSource
-from arrows.engine.lowering.sites import FlowGraph, Producer, ReachingProducers, Site
+from arrows.engine.lowering.sites import FlowGraph, Reaching, Site
 from arrows.engine.lowering.streams import Streams
 from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 
-class ObservedFlow(ReachingProducers):
-    """The producers that were seen to reach each place of a program that runs on the fly."""
-
-    def __init__(self, producers: Sequence[Sequence[Producer]]) -> None:
-        self._by_place = producers
-
-    def __getitem__(self, place: int) -> list[Producer]:
-        return list(self._by_place[place])
-
-
 def observed_sites(
-    sites: Sequence[Site], constants: Sequence[HostArray], reads: Sequence[T.Tensor], flow: ObservedFlow
+    sites: Sequence[Site], constants: Sequence[HostArray], reads: Sequence[T.Tensor], flow: Reaching
 ) -> Lowered:
     """What was observed of a program that runs on the fly, in the form of a lowered expression.
 
@@ -33,7 +23,7 @@ def observed_sites(
         sites: the call sites.
         constants: the constants that operations are specialised to.
         reads: the types of the values that come in.
-        flow: which outputs reached which places.
+        flow: for each place, which outputs reached it.
     """
     streams = Streams(FlowGraph(), T.Tuple(()))
     streams.reads += reads

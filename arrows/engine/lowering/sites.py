@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from arrows.typesys import types as T
 
 Producer = tuple[int, int]
 """The number of a site, and of one of its outputs."""
+
+
+Reaching: TypeAlias = "Sequence[Sequence[Producer]] | ReachingProducers"
+"""For each place, the producers that can reach it."""
 
 
 class ReachingProducers:

@@ -15,7 +15,7 @@ import numpy as np
 from arrows.engine import reference
 from arrows.engine.device import Device, get_device
 from arrows.engine.lowering import lower
-from arrows.engine.model.predictions import Predictor
+from arrows.engine.model.predictions import predictions
 from arrows.engine.planning import (
     LossCheck,
     SupportsStep,
@@ -179,7 +179,7 @@ class Model:
             >>> model.predict([[1, 2], "three"], errors="return")[1].details.example
             1
         """
-        rows = Predictor(self.batches, self._run_read).stream("predict", examples, batch_size, errors)
+        rows = predictions(self.batches, self._run_read, "predict", examples, batch_size, errors)
         output = self.typed.output
         if errors == "return" or not isinstance(output, T.Tensor):
             return list(rows)
@@ -221,8 +221,7 @@ class Model:
             >>> list(model.predict_stream(iter([[1, 2], []])))
             [{'sum': 3.0, 'n': 2}, {'sum': 0.0, 'n': 0}]
         """
-        predictor = Predictor(self.batches, self._run_read)
-        return predictor.stream("predict_stream", examples, batch_size, errors)
+        return predictions(self.batches, self._run_read, "predict_stream", examples, batch_size, errors)
 
     def value_and_grad(
         self, examples: Examples, inputs: Iterable[str] = (), *, ids: object = None

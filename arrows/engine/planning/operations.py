@@ -24,7 +24,7 @@ class PlannedPort:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operation:
-    """The work that several sites share, so that their nodes run together.
+    """The work that several sites share, so that their nodes run together; of no other class, a constant.
 
     Attributes:
         index: the operation's number.
@@ -93,17 +93,6 @@ class ReadOperation(StreamOperation):
 @dataclass(frozen=True, eq=False, slots=True)
 class CarriedOperation(StreamOperation):
     """Values that earlier runs computed; the stream holds their ids."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ConstantOperation(Operation):
-    """A constant of the expression.
-
-    Attributes:
-        constant: its number.
-    """
-
-    constant: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,7 +12,6 @@ from arrows.engine.lowering import ApplySite, CarriedSite, ConstantSite, Element
 from arrows.engine.planning.operations import (
     ApplyOperation,
     CarriedOperation,
-    ConstantOperation,
     ElementOperation,
     Operation,
     PlannedPort,
@@ -280,8 +279,8 @@ def _operations(
                 operations.append(CarriedOperation(*common, stream=len(raw_streams) + carried))
             case ElementSite(parent=parent, domain=domain):
                 operations.append(ElementOperation(*common, parent=groups.operation[parent], domain=domain))
-            case ConstantSite(constant=constant):
-                operations.append(ConstantOperation(*common, constant=constant))
+            case ConstantSite():
+                operations.append(Operation(*common))
     return tuple(operations)
 
 

@@ -103,7 +103,7 @@ def described(plan: Plan, indices: Sequence[IndexPort], source: str) -> str:
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-_READ_BY = ("slabs", "ports", "stream", "constant", "parent", "domain")  # which rows an operation reads
+_READ_BY = ("slabs", "ports", "stream", "parent", "domain")  # which rows an operation reads
 
 
 def _called(name: str, value: object) -> str:

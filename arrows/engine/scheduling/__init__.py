@@ -13,6 +13,7 @@ from arrows.engine.scheduling.batch_input import (
     Examples,
     naming_places,
     place_of,
+    placed,
 )
 from arrows.engine.scheduling.batching import (
     AtOnce,
@@ -58,6 +59,7 @@ __all__ = [
     "merge",
     "naming_places",
     "place_of",
+    "placed",
     "share_of",
     "timeline",
 ]

@@ -82,8 +82,10 @@ class BatchInput:
 
     def parts(self, most: AtOnce) -> Iterator[tuple[int, WiredBatch]]:
         """Yields what runs at once, at most so much, with the number of its first example."""
-        nodes = lengths_of(self.wired.wirings.node_offsets)[self.wired.indices]
-        stops = [] if most is None else batch_stops(most, nodes).tolist()
+        stops: list[int] = []
+        if most is not None:
+            nodes = lengths_of(self.wired.wirings.node_offsets)[self.wired.indices]
+            stops = batch_stops(most, nodes).tolist()
         if len(stops) <= 1:
             yield 0, self.wired
             return
@@ -106,17 +108,17 @@ def naming_places(examples: object) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        number = error.details.example
-        place = place_of(examples, number)
-        if not place:
-            raise
-        raise InputError(error.details.placed(place)) from error.__cause__
+        raise placed(error, examples) from error.__cause__
 
 
-def places_of(examples: object) -> Sequence[str] | None:
-    """Where examples stand in a file, if they know it."""
-    places = getattr(examples, "places", None)
-    return places if isinstance(places, Sequence) else None
+def placed(error: InputError, examples: object) -> InputError:
+    """An error that also says where in a file the example stands, if the examples know it."""
+    place = place_of(examples, error.details.example)
+    if not place:
+        return error
+    named = InputError(error.details.placed(place))
+    named.__cause__ = error.__cause__
+    return named
 
 
 def place_of(examples: object, number: int | None) -> str:
@@ -125,6 +127,12 @@ def place_of(examples: object, number: int | None) -> str:
         examples = examples.prepared
     places = places_of(examples)
     return places[number] if places is not None and number is not None and number < len(places) else ""
+
+
+def places_of(examples: object) -> Sequence[str] | None:
+    """Where examples stand in a file, if they know it."""
+    places = getattr(examples, "places", None)
+    return places if isinstance(places, Sequence) else None
 
 
 def as_ids(ids: object, count: int) -> HostArray:
