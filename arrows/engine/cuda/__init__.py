@@ -12,10 +12,10 @@ from arrows.engine.cuda.kernels import in_c
 from arrows.engine.cuda.products import table_index
 from arrows.engine.cuda.reductions import is_reduction
 from arrows.engine.cuda.region import emit_kernels
-from arrows.engine.cuda.segments import add_rows_kernel, segment_sum_kernel
+from arrows.engine.cuda.segments import segment_sum_kernel
 from arrows.engine.program import Kernels
 
 KERNELS = Kernels(in_c, is_reduction, emit_kernels)
 """What programs for a device with kernels have."""
 
-__all__ = ["KERNELS", "add_rows_kernel", "segment_sum_kernel", "table_index"]
+__all__ = ["KERNELS", "segment_sum_kernel", "table_index"]

@@ -157,23 +157,3 @@ def segment_sum_kernel(width: int, dtype: str, *, adds: bool = True) -> KernelSo
     {place};
   }}"""
     return kernel_source(body, words=8, columns=width)
-
-
-@cache
-def add_rows_kernel(width: int, dtype: str) -> KernelSource:
-    """The kernel that adds vectors to rows of an array, no row twice: ``target[rows[s]] += values[s]``.
-
-    Its words: how many s, target, rows (int32), values, how many rows the target has.  A row that the target
-    lacks is left out.
-
-    Args:
-        width: how many numbers a vector has.
-        dtype: their element type.
-    """
-    body = f"""\
-  ITEMS(i, WORD(0) * {width}) {{
-    const long long row = ((const int*)WORD(2))[i / {width}];
-    if (row >= 0 && row < WORD(4))
-      (({TYPES[dtype]}*)WORD(1))[row * {width} + i % {width}] += ((const {TYPES[dtype]}*)WORD(3))[i];
-  }}"""
-    return kernel_source(body, words=5, columns=width)

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arrows.engine.cuda import add_rows_kernel
 from arrows.engine.device import ArrayWrite, Device
 from arrows.engine.program.boxes import overlap, subscript
 from arrows.engine.program.instructions import Accumulate, Region
@@ -227,15 +226,8 @@ def _united(gradient: RowSparse, other: RowSparse) -> RowSparse:
 
 
 def _add_rows(device: Device, rows: RowSparse, dense: Array) -> None:
-    """Adds rows to a whole array: one launch where no row stands twice."""
-    in_c = rows.rows.dtype == np.int32 and rows.dtype == dense.dtype and dense.flags.c_contiguous
-    if not (device.has_kernels and rows.distinct and in_c and rows.values.flags.c_contiguous):
+    """Adds rows to a whole array: without another one where no row stands twice."""
+    if rows.distinct:
+        device.scatter_add_unique(dense, rows.rows, rows.values)
+    else:
         rows.add_to(dense, device.xp)
-    elif rows.values.size:
-        count = rows.rows.shape[0]
-        kernel = add_rows_kernel(rows.values.size // count, dense.dtype.name)
-        words = np.array(
-            [[count, *(device.address(each) for each in (dense, rows.rows, rows.values)), dense.shape[0]]],
-            np.int64,
-        )
-        device.compile([kernel])[kernel.name].bind(words)(0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.engine.cuda import add_rows_kernel, segment_sum_kernel
+from arrows.engine.cuda import segment_sum_kernel
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
 from arrows.engine.device.fake import FakeKernelsDevice
 from arrows.engine.device.host_kernels import host_compiler
@@ -84,7 +84,7 @@ def more_networks() -> Iterator[tuple[Any, Any]]:
 
 def test_all_families_are_compiled() -> None:
     """Of kernels that no instruction of a program makes, one of each function that writes them."""
-    programs = (segment_sum_kernel(4, "float32", adds=False), add_rows_kernel(3, "float32"), WRITE_RANGES)
+    programs = (segment_sum_kernel(4, "float32", adds=False), WRITE_RANGES)
     for source in (*programs, ADD_SQUARES, count_source("int")):
         assert source.name in sources(), source.text
 
