@@ -7,6 +7,7 @@ for what has been started, so that each piece gets its own time, and the whole t
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ from arrows.engine.program.instructions import (
     is_join,
     is_product,
 )
+from arrows.engine.program.listing import RowCounts, row_counts
 from arrows.engine.program.program import Program
 from arrows.engine.scheduling import Merged
 from arrows.ops import Equation
@@ -108,37 +110,28 @@ class Profile:
 
     def __str__(self) -> str:
         shown = [part for part in PARTS if self.parts.get(part)]
-        steps = sum(line.steps for line in self.operations)
-        total = _milliseconds(self.seconds).strip()
-        examples = "1 example" if self.examples == 1 else f"{self.examples:,} examples"
-        head = f"{self.mode} of {examples}: {total} ms in {steps} steps (mean of {self.runs})"
-        lines = [head, ""]
-        width = max([len(line.name) for line in self.operations] + [9])
         columns = [part for part in shown if any(line.seconds.get(part) for line in self.operations)]
-        lines.append(
-            "  ".join(["ms".ljust(width), "steps", "   rows", *(f"{part:>9}" for part in ["all", *columns])])
-        )
+        width = max(9, *(len(line.name) for line in self.operations)) if self.operations else 9
+        examples = "1 example" if self.examples == 1 else f"{self.examples:,} examples"
+        total, steps = _milliseconds(self.seconds).strip(), sum(line.steps for line in self.operations)
+        lines = [f"{self.mode} of {examples}: {total} ms in {steps} steps (mean of {self.runs})", ""]
+        rows = [("ms", "steps", "rows", ["all", *columns])]
         for line in self.operations:
-            cells = [
-                _milliseconds(line.total),
-                *(_milliseconds(line.seconds.get(part, 0)) for part in columns),
-            ]
-            lines.append("  ".join([line.name.ljust(width), f"{line.steps:5}", f"{line.rows:7,}", *cells]))
+            seconds = [line.total, *(line.seconds.get(part, 0.0) for part in columns)]
+            rows.append((line.name, str(line.steps), f"{line.rows:,}", list(map(_milliseconds, seconds))))
+        for name, count, size, cells in rows:
+            cells = [f"{cell:>9}" for cell in cells]
+            lines.append("  ".join([f"{name:<{width}}", f"{count:>5}", f"{size:>7}", *cells]))
         lines.append("")
         for part in shown:
             share = self.parts[part] / self.seconds if self.seconds else 0.0
             bar = "■" * round(30 * share)
             lines.append(f"{part:<13}{_milliseconds(self.parts[part])}  {share:4.0%}  {bar}".rstrip())
-        return "\n".join([*lines, *self._slowest(width)])
-
-    def _slowest(self, width: int) -> list[str]:
-        """The instructions that take most of the time."""
         timed = [(each, line.name) for line in self.operations for each in line.instructions]
-        timed.sort(key=lambda pair: -pair[0].seconds)
-        lines = ["", "slowest instructions"] if timed else []
-        for each, name in timed[:_SLOWEST]:
-            lines.append(f"{_milliseconds(each.seconds)}  {name.ljust(width)}  {each.region:<9}  {each.text}")
-        return lines
+        lines += ["", "slowest instructions"] if timed else []
+        for each, name in sorted(timed, key=lambda pair: -pair[0].seconds)[:_SLOWEST]:
+            lines.append(f"{_milliseconds(each.seconds)}  {name:<{width}}  {each.region:<9}  {each.text}")
+        return "\n".join(lines)
 
 
 def _milliseconds(seconds: float) -> str:
@@ -153,13 +146,15 @@ class Clock:
         synchronize: waits for the device.
         spent: seconds by operation (None: no operation's) and part.
         instructions: seconds by operation, program, region and position in the region.
-        counts: steps and rows by operation.
+        counts: of each run of a batch.
     """
 
     synchronize: Callable[[], None]
-    spent: dict[tuple[int | None, str], float] = field(default_factory=dict)
-    instructions: dict[tuple[int, Program, str, int], float] = field(default_factory=dict)
-    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    spent: defaultdict[tuple[int | None, str], float] = field(default_factory=lambda: defaultdict(float))
+    instructions: defaultdict[tuple[int, Program, str, int], float] = field(
+        default_factory=lambda: defaultdict(float)
+    )
+    counts: list[RowCounts] = field(default_factory=list)
     _last: float = 0.0
 
     def start(self) -> None:
@@ -170,28 +165,19 @@ class Clock:
     def tick(self, part: str, operation: int | None = None) -> None:
         """Counts the time since the last tick as spent on ``part`` of ``operation``."""
         self.synchronize()
-        now = time.perf_counter()
-        key = (operation, part)
-        self.spent[key] = self.spent.get(key, 0.0) + now - self._last
+        self.spent[operation, part] += time.perf_counter() - self._last
         self._last = time.perf_counter()
 
     def tick_instruction(self, operation: int, program: Program, region: str, position: int) -> None:
         """Counts the time since the last tick as spent on one instruction of an operation."""
         part = part_of(program.region(region)[position])
-        before = self.spent.get((operation, part), 0.0)
+        before = self.spent[operation, part]
         self.tick(part, operation)
-        key = (operation, program, region, position)
-        spent = self.spent[operation, part] - before
-        self.instructions[key] = self.instructions.get(key, 0.0) + spent
+        self.instructions[operation, program, region, position] += self.spent[operation, part] - before
 
     def count(self, merged: Merged) -> None:
         """Counts the steps and rows of a merged batch."""
-        for o, _ in merged.steps:
-            steps, rows = self.counts.get(o, (0, 0))
-            self.counts[o] = steps + 1, rows
-        for o in {o for o, _ in merged.steps}:
-            steps, rows = self.counts[o]
-            self.counts[o] = steps, rows + merged.operations[o].count
+        self.counts.append(row_counts(merged))
 
 
 def part_of(instruction: Instruction) -> str:
@@ -252,33 +238,22 @@ def profile(
         call()
         clock.tick("host")
     seconds = (time.perf_counter() - start) / runs
-    lines = [
-        OperationTimes(
-            name=plan.operations[o].name,
-            steps=steps // runs,
-            rows=rows // runs,
-            seconds={part: s / runs for (operation, part), s in clock.spent.items() if operation == o},
-            instructions=_instruction_times(clock, o, layer, runs),
-        )
-        for o, (steps, rows) in clock.counts.items()
-    ]
+    parts: dict[str, float] = dict.fromkeys(PARTS, 0.0)
+    by_operation: dict[int | None, dict[str, float]] = {}
+    for (o, part), spent in clock.spent.items():
+        parts[part] += spent / runs
+        by_operation.setdefault(o, {})[part] = spent / runs
+    timed: dict[int, list[InstructionTime]] = {}
+    for (number, program, region, position), spent in clock.instructions.items():
+        text = program.line(region, position, layer)
+        timed.setdefault(number, []).append(InstructionTime(region, text, spent / runs))
+    lines = []
+    for number, operation in enumerate(plan.operations):
+        if number in by_operation:  # others read examples
+            counts = zip(*(each[number] for each in clock.counts), strict=True)
+            steps, rows = (sum(each) // runs for each in counts)
+            instructions = sorted(timed.get(number, ()), key=lambda line: -line.seconds)
+            own = by_operation[number]
+            lines.append(OperationTimes(operation.name, steps, rows, own, tuple(instructions)))
     lines.sort(key=lambda line: -line.total)
-    return Profile(
-        mode=mode,
-        examples=examples,
-        runs=runs,
-        seconds=seconds,
-        parts={part: sum(s for (_, p), s in clock.spent.items() if p == part) / runs for part in PARTS},
-        operations=tuple(lines),
-    )
-
-
-def _instruction_times(
-    clock: Clock, operation: int, layer: OwnerName, runs: int
-) -> tuple[InstructionTime, ...]:
-    timed = [
-        InstructionTime(region, program.line(region, position, layer), seconds / runs)
-        for (o, program, region, position), seconds in clock.instructions.items()
-        if o == operation
-    ]
-    return tuple(sorted(timed, key=lambda line: -line.seconds))
+    return Profile(mode, examples, runs, seconds, parts, tuple(lines))
