@@ -55,7 +55,7 @@ class _LaunchWriter(RegionWriter):
     def __init__(
         self, program: Program, region: str, device: Device, precision: str, tick: Tick | None
     ) -> None:
-        super().__init__(program, region, device.xp, tick, jit=False)
+        super().__init__(program, region, device.xp, tick)
         self._in_c: list[CKernel] = []
         self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
         self.values.bound("launches", "bind_launches(arrays)")

@@ -116,7 +116,7 @@ def make_program(
         differentiated: for each port, whether its gradient is wanted.
         seeded: for each result, whether a gradient comes in; for none of them in inference.
         training: whether dropout acts.
-        jit: whether element-wise equations are fused into loops that are compiled.
+        jit: whether element-wise equations are fused into loops that are compiled; kernels always are.
         kernels: of the device that the program is for; None if it has none.
         check_indices: the equations whose index is checked when they run, by their place in the trace.
     """
@@ -172,41 +172,21 @@ class ProgramCode:
 
 
 def make_code(
-    operation: ApplyOperation,
-    device: Device,
-    differentiated: Sequence[bool],
-    seeded: Sequence[bool],
-    *,
-    training: bool = False,
-    jit: bool = False,
-    kernels: Kernels | None = None,
-    precision: str = "float32",
-    check_indices: Collection[int] = (),
-    tick: ProgramTick | None = None,
+    program: Program, device: Device, *, precision: str = "float32", tick: ProgramTick | None = None
 ) -> ProgramCode:
-    """Makes the program of an operation, and its functions.
+    """Makes the functions of a program.
 
     Args:
-        operation, differentiated, seeded, training, jit, kernels: as for `make_program`.
+        program: of `make_program`.
         device: what it runs on.
         precision: of matrix products on a device with kernels.
-        check_indices: as for `make_program`.
         tick: called as ``tick(program, region, position)`` after each instruction, for a profile.
     """
-    program = make_program(
-        operation,
-        differentiated,
-        seeded,
-        training=training,
-        jit=jit and not kernels,
-        kernels=kernels,
-        check_indices=check_indices,
-    )
     own_tick = None if tick is None else partial(tick, program)
     emitted = {
-        name: kernels.emit(program, name, device, precision, own_tick)
-        if kernels
-        else emit(program, name, device.xp, tick=own_tick, jit=jit)
+        name: program.kernels.emit(program, name, device, precision, own_tick)
+        if program.kernels
+        else emit(program, name, device.xp, tick=own_tick)
         for name in REGIONS
         if name != "once"
     }

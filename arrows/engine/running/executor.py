@@ -21,7 +21,7 @@ from arrows.engine.planning import (
     moving_slabs,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, ProgramTick, make_code
+from arrows.engine.program import Clock, ProgramTick, make_code, make_program
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import computed_indices
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, plan_batch
@@ -129,18 +129,17 @@ class Executor:
         check = self._computed_indices.get(operation.index, frozenset())
         key = operation.index, operation.early, operation.ports, check, *wanted, None, *seeded
         if key not in codes:
-            code = make_code(
+            program = make_program(
                 operation,
-                self.device,
                 wanted,
                 seeded,
                 training=choices.training,
                 jit=choices.jit,
                 kernels=KERNELS if self.device.has_kernels else None,
-                precision=choices.precision,
                 check_indices=check,
-                tick=self._tick(operation.index),
             )
+            tick = self._tick(operation.index)
+            code = make_code(program, self.device, precision=choices.precision, tick=tick)
             codes[key] = OperationCode.of(operation, code)
         return codes[key]
 

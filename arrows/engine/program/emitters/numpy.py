@@ -63,9 +63,7 @@ class RegionCode:
     kernels: tuple[CKernel, ...] = ()
 
 
-def emit(
-    program: Program, region: str, xp: ArrayModule, *, tick: Tick | None = None, jit: bool = False
-) -> RegionCode | None:
+def emit(program: Program, region: str, xp: ArrayModule, *, tick: Tick | None = None) -> RegionCode | None:
     """Writes a region; None where it has no instructions.
 
     Args:
@@ -73,16 +71,15 @@ def emit(
         region: any but ``once``.
         xp: the array module.
         tick: called after each instruction, for a profile.
-        jit: a `RowMap` of several equations is compiled into one loop; else its equations run one by one.
     """
-    return RegionWriter(program, region, xp, tick, jit).code() if program.region(region) else None
+    return RegionWriter(program, region, xp, tick).code() if program.region(region) else None
 
 
 class RegionWriter:
     """Writes the function of one region; arguments as of `emit`."""
 
-    def __init__(self, program: Program, region: str, xp: ArrayModule, tick: Tick | None, jit: bool) -> None:
-        self.program, self.region, self.xp, self.tick, self.jit = program, region, xp, tick, jit
+    def __init__(self, program: Program, region: str, xp: ArrayModule, tick: Tick | None) -> None:
+        self.program, self.region, self.xp, self.tick = program, region, xp, tick
         self.whole = region == "deferred"
         self.kernels, self.values = Kernels(xp), Values(program, region)
         self.body = self.values.body
@@ -185,13 +182,9 @@ class RegionWriter:
                 self.values.name(instruction.operand)
             case SumRows():
                 self._sum_rows(instruction)
-            case RowMap(_, results) if self.jit:
+            case RowMap(_, results):
                 arguments = [self.values.name(var) for var in (*instruction.reads, *results)]
                 self.body.append(self.kernels.loops(instruction, arguments))
-            case RowMap(equations, _):
-                for equation in equations:
-                    self.values.made_by[equation.result] = equation
-                    self._write(equation)
             case Equation() if is_view(instruction):
                 self._view(instruction)
             case Equation(operands=operands) if is_join(instruction) and any(
