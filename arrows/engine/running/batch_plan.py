@@ -69,8 +69,9 @@ class PlannedOperation:
 
     def buffers(self) -> Iterator[Buffer]:
         """All that it takes of an arena."""
-        rows = (*self.memory.values(), *self.flow.waiting)
-        yield from (each.buffer if isinstance(each, BufferRows) else each for each in rows)
+        for rows in self.memory.values():
+            yield rows.buffer if isinstance(rows, BufferRows) else rows
+        yield from self.flow.buffers()
 
 
 @dataclass(frozen=True, slots=True)

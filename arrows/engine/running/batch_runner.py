@@ -21,10 +21,9 @@ from arrows.engine.running.executor import Executor
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.memory import (
-    BatchMemoryError,
     bytes_beside,
+    explained_memory,
     no_memory_to_plan,
-    out_of_memory,
     refuse_example,
 )
 from arrows.engine.running.outputs import (
@@ -139,10 +138,8 @@ class BatchRunner:
         executor = self.executors.get(training=training)
         parts: list[OutputRows] = []
         for each in self.runs(executor, batch, call, kept=lambda: _kept_bytes(parts, {})):
-            try:
+            with explained_memory(executor, each.run.planned):
                 parts.append(copy_rows(each.run, result=True))
-            except MemoryError as error:
-                raise _out_of_memory(executor, each.run.planned, error) from error
             del each
         outputs = batch.outputs([part.outputs for part in parts])
         result = collect_result(self.executors.plan, self.executors.device, parts, outputs)
@@ -207,7 +204,7 @@ class BatchRunner:
         lent: set[ParameterKey] = set()
         for each in self.runs(executor, batch, call, seeds, kept=lambda: _kept_bytes(parts, sums)):
             run = each.run
-            try:
+            with explained_memory(executor, run.planned):
                 parts.append(copy_rows(run, result=False))
                 part = run.loss(seeds, parts[-1].metrics)
                 loss = part if loss is None else loss + part
@@ -223,8 +220,6 @@ class BatchRunner:
                 for name in inputs:
                     sites = [site.index for site in read_sites(plan, name)]
                     pieces[name].append(backward.input_gradients(each.part, sites))
-            except MemoryError as error:
-                raise _out_of_memory(executor, run.planned, error) from error
             del each, run, backward  # the next run may need the memory
         grads, of_engine = {}, set()
         for name in params:
@@ -292,9 +287,8 @@ class BatchRunner:
                 del planned  # the next plan may need the memory
                 continue
             try:
-                run = executor.forward(planned, None if own is None else own())
-            except MemoryError as error:
-                raise _out_of_memory(executor, planned, error) from error
+                with explained_memory(executor, planned):
+                    run = executor.forward(planned, None if own is None else own())
             except OperationRefused as refused:
                 raise_input_error(
                     executor.plan,
@@ -358,13 +352,6 @@ def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradien
     return 2 * sum(int(array.nbytes) for array in arrays) + sum(
         (2 if isinstance(each, np.ndarray) else 8) * int(each.nbytes) for each in rows
     )
-
-
-def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
-    """Says what a batch needed when memory ran out, and lets go of what it holds."""
-    refusal = out_of_memory(executor, planned, error)
-    executor.arena.clear()
-    return refusal
 
 
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:

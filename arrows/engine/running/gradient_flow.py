@@ -44,6 +44,13 @@ class OperationFlow:
     pulls: list[tuple[int, BufferRows, RowPulls]] = field(default_factory=list)
     places: dict[int, tuple[Sent, Sent, Buffer]] = field(default_factory=dict)
 
+    def buffers(self) -> Iterator[Buffer]:
+        """All that it takes of an arena."""
+        most = [(rows.buffer, sums.most) for _, rows, sums in self.sums]
+        most += [(rows.buffer, pulls.most) for _, rows, pulls in self.pulls]
+        yield from (Buffer("pull", (count, *row), dtype) for (_, (_, *row), dtype), count in most)
+        yield from (waiting.buffer for waiting in self.waiting)
+
 
 NO_FLOW = OperationFlow()
 

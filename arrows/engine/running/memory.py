@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from math import prod
 
 import numpy as np
@@ -113,7 +114,7 @@ def refuse_example(executor: Executor, planned: PlannedBatch, number: int, need:
     Raises:
         BatchMemoryError: says which, and what is largest of what it takes.
     """
-    largest, size = largest_array(executor, planned)
+    largest, size = _largest_array(executor, planned)
     raise BatchMemoryError(
         message(
             f"cannot run example {number}",
@@ -135,16 +136,31 @@ def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
     )
 
 
-def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
+@contextmanager
+def explained_memory(executor: Executor, planned: PlannedBatch) -> Iterator[None]:
+    """Says what a batch needs if memory runs out, and lets go of what it holds.
+
+    Raises:
+        BatchMemoryError: it does.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        refusal = _out_of_memory(executor, planned, error)
+        executor.arena.clear()
+        raise refusal from error
+
+
+def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
     """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
     need = executor.arena.bytes_with(planned.buffers()) + planned.upload.bytes
     held, count = executor.arena.bytes, planned.merged.examples
     if isinstance(error, ArenaFull):
-        reason = f"memory ran out at {in_words(error.bytes)} for {describe(executor, error.name)}"
+        reason = f"memory ran out at {in_words(error.bytes)} for {_describe(executor, error.name)}"
     elif isinstance(error, UploadFull):
         reason = f"memory ran out while {in_words(error.bytes)} of indices and inputs were sent"
     else:
-        name, size = largest_array(executor, planned)
+        name, size = _largest_array(executor, planned)
         reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {name}"
     examples = f"{count} example{'' if count == 1 else 's'}"
     hint = "this example alone is too large for the device"
@@ -165,17 +181,17 @@ def out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError)
     )
 
 
-def largest_array(executor: Executor, planned: PlannedBatch) -> tuple[str, int]:
+def _largest_array(executor: Executor, planned: PlannedBatch) -> tuple[str, int]:
     """The largest array of a batch in words, and its bytes."""
     largest = max(planned.buffers(), key=_bytes)
-    return describe(executor, largest.name), _bytes(largest)
+    return _describe(executor, largest.name), _bytes(largest)
 
 
 def _bytes(buffer: Buffer) -> int:
     return prod(buffer.shape) * np.dtype(buffer.dtype).itemsize
 
 
-def describe(executor: Executor, name: Hashable) -> str:
+def _describe(executor: Executor, name: Hashable) -> str:
     """An array of the arena in words."""
     plan = executor.plan
     if isinstance(name, tuple):
