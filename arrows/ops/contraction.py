@@ -128,34 +128,26 @@ def _product(
     over = "".join(letter for letter in shared if letter not in later)
     rows = "".join(letter for letter in left_axes if letter not in right_axes)
     columns = "".join(letter for letter in right_axes if letter not in left_axes)
+    result = each + rows + columns
+
+    def spread(x: Operand, axes: str) -> TensorLike:
+        """The axes of the result, of size 1 where the operand has none."""
+        own = "".join(letter for letter in result if letter in axes)
+        return reshape(_arranged(x, axes, own), [sizes[letter] if letter in own else 1 for letter in result])
 
     def flat(x: Operand, axes: str, *groups: str) -> TensorLike:
-        """The axes in the order of the groups, those of a group as one; none for an empty group."""
-        shape = tuple(prod(sizes[letter] for letter in group) for group in groups if group)
+        """The axes in the order of the groups, each group as one; none for an empty group of vectors."""
+        shape = [prod(sizes[letter] for letter in group) for group in groups if group or each]
         return reshape(_arranged(x, axes, "".join(groups)), shape)
 
-    result = each + rows + columns
-    if not over:
-        if not each and rows and columns:
-            product = outer(flat(left, left_axes, rows), flat(right, right_axes, columns))
-        else:
-            shape = [sizes[letter] for letter in each + rows] + [1] * len(columns)
-            product = multiply(
-                reshape(_arranged(left, left_axes, each + rows), shape),
-                reshape(
-                    _arranged(right, right_axes, each + columns),
-                    [sizes[letter] for letter in each] + [1] * len(rows) + [sizes[c] for c in columns],
-                ),
-            )
-    elif each:
-        n, k = (prod(sizes[letter] for letter in group) for group in (each, over))
-        m, p = (prod(sizes[letter] for letter in group) for group in (rows, columns))
-        product = matmul(
-            reshape(_arranged(left, left_axes, each + rows + over), (n, m, k)),
-            reshape(_arranged(right, right_axes, each + over + columns), (n, k, p)),
-        )
+    if not over and not each and rows and columns:
+        product = outer(flat(left, left_axes, rows), flat(right, right_axes, columns))
+    elif not over:
+        product = multiply(spread(left, left_axes), spread(right, right_axes))
     else:
-        product = matmul(flat(left, left_axes, rows, over), flat(right, right_axes, over, columns))
+        product = matmul(
+            flat(left, left_axes, each, rows, over), flat(right, right_axes, each, over, columns)
+        )
     return reshape(product, [sizes[letter] for letter in result]), result
 
 
