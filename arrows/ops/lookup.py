@@ -18,7 +18,6 @@ from arrows.ops.bind import bind
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import (
-    Attributes,
     HasRows,
     Run,
     SumRun,
@@ -197,50 +196,36 @@ def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
     return Tensor((size, *x.shape[index.ndim :]), arithmetic("scatter_row", x).dtype)
 
 
-def _scatter_lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    if not any(has_rows):
-        return attributes
-    return {**attributes, "rows": has_rows, "rank": types[1].ndim}
+def _flat(xp: ArrayModule, x: Array, index: Array, rows: tuple[bool, bool]) -> tuple[int, Array, Array]:
+    """How many rows there are, and the values and indices of all, one after another.
 
-
-def _flat(
-    xp: ArrayModule, x: Array, index: Array, n: int, rows: tuple[bool, bool], rank: int
-) -> tuple[Array, Array]:
-    """The values and indices of all rows, one after another; an operand without rows is repeated for each."""
+    An operand without rows is repeated for each.
+    """
+    n = (x if rows[0] else index).shape[0] if any(rows) else 1
     shape = index.shape[1:] if rows[1] else index.shape
-    rest = x.shape[rows[0] + rank :]
+    rest = x.shape[rows[0] + len(shape) :]
     count = n * prod(shape)
     x = xp.broadcast_to(x, (n, *shape, *rest)).reshape((count, *rest))
-    return x, xp.broadcast_to(index, (n, *shape)).reshape((count,))
+    return n, x, xp.broadcast_to(index, (n, *shape)).reshape((count,))
 
 
-def _scatter_kernel(
-    xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False), rank: int = 0
-) -> Run:
+def _scatter_kernel(xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False)) -> Run:
     def run(x: Array, index: Array, out: Array | None = None) -> Array:
         check_index(xp, "scatter_row", index, size, rows[1])
-        if not any(rows):
-            rest = x.shape[index.ndim :]
-            return put(add_rows(xp, index.reshape(-1), x.reshape((index.size, *rest)), size), out)
-        n = (x if rows[0] else index).shape[0]
-        x, moved = _flat(xp, x, index, n, rows, rank)
-        moved = xp.repeat(xp.arange(n), moved.size // n if n else 0) * size + moved
-        return put(add_rows(xp, moved, x, n * size).reshape((n, size, *x.shape[1:])), out)
+        n, x, moved = _flat(xp, x, index, rows)
+        if n != 1:
+            moved = xp.repeat(xp.arange(n), moved.size // n if n else 0) * size + moved
+        result = add_rows(xp, moved, x, n * size).reshape((n, size, *x.shape[1:]))
+        return put(result if any(rows) else result[0], out)
 
     return run
 
 
 def _scatter_sum_rows(
-    xp: ArrayModule,
-    has_rows: HasRows,
-    types: Types,
-    size: int,
-    rows: tuple[bool, bool] = (False, False),
-    rank: int = 0,
+    xp: ArrayModule, has_rows: HasRows, types: Types, size: int, rows: tuple[bool, bool] = (False, False)
 ) -> SumRun:
     def run(x: Array, index: Array, out: Array | None = None) -> Array | RowSparse:
-        n = (x if rows[0] else index).shape[0]
-        x, index = _flat(xp, x, index, n, rows, rank)
+        _, x, index = _flat(xp, x, index, rows)
         result = RowSparse(index, x, (size, *x.shape[1:]))
         return result if out is None else put(result.to_dense(xp), out)
 
@@ -252,7 +237,7 @@ _scatter_row = declare(
     _scatter_rule,
     _scatter_kernel,
     lambda g, result, x, index, size: (lookup(g, index), None),
-    lift=_scatter_lift,
+    lift=lift_each,
     sum_rows=_scatter_sum_rows,
 )
 
