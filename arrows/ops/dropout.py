@@ -14,7 +14,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, HasRows, Run, Types, declare, get
+from arrows.ops.primitive import Run, declare, get, lift_each
 from arrows.ops.segment_ops import segment_broadcast, segment_position
 from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
@@ -104,26 +104,14 @@ def check_key(name: str, key: Tensor) -> None:
         raise ShapeError(f"{name}: the key must be a uint64 scalar, not {key}")
 
 
-def _lift(attributes: Attributes, has_rows: HasRows, types: Types) -> Attributes:
-    return {**attributes, "rows": has_rows, "shape": types[0].shape} if any(has_rows) else attributes
-
-
-def _kernel(
-    xp: ArrayModule,
-    rate: float,
-    rows: tuple[bool, bool] = (False, False),
-    shape: tuple[int, ...] | None = None,
-) -> Run:
+def _kernel(xp: ArrayModule, rate: float, rows: tuple[bool, bool] = (False, False)) -> Run:
     least, scale = np.uint64(int(rate * 2**64)), 1 / (1 - rate)
 
     def run(x: Array, key: Array, out: Array | None = None) -> Array:
-        row_shape = x.shape if shape is None else shape
+        row_shape = x.shape[1:] if rows[0] else x.shape
         kept = _kept(xp, key.reshape(-1), prod(row_shape), least)
         kept = kept.reshape((kept.shape[0], *row_shape) if any(rows) else row_shape)
-        if out is None:
-            return xp.multiply(xp.multiply(x, kept), scale)
-        put(xp.multiply(x, kept), out)
-        return xp.multiply(out, scale, out=out)
+        return xp.multiply(put(xp.multiply(x, kept), out), scale, out=out)
 
     return run
 
@@ -145,5 +133,5 @@ _dropout = declare(
     _rule,
     _kernel,
     lambda g, result, x, key, rate: (bind(get("dropout"), g, key, rate=rate), None),
-    lift=_lift,
+    lift=lift_each,
 )
