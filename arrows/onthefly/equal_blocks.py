@@ -7,8 +7,8 @@ what it can read is equal as well: what it closes over, its defaults, and the gl
 * A function of tensors is traced once, so what it reads is compared by content.  Where the content cannot be
   told, as that of an object of the user's class, of the class, or of a module that is passed on, its block is
   equal to itself alone.
-* A function of Python objects, such as an `InputTransform`'s, runs on every example, so what it reads must be
-  the same objects: two lists that are equal now need not be so later.
+* A function of Python objects, such as an `InputTransform`'s, runs on every example, and what it reads may
+  change in between: its block is equal to itself alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from types import (
     CodeType,
     FunctionType,
     MethodType,
-    MethodWrapperType,
     ModuleType,
     NoneType,
 )
@@ -151,25 +150,16 @@ class _Reader:
             self._add((kind, len(x)), [part for pair in x.items() for part in pair], live)
         elif isinstance(x, T.Type):
             self.parts += (kind, repr(x))
-        elif kind is partial and live:
-            self._add((kind, len(x.args), *x.keywords), [x.func], live)
-            self._objects([*x.args, *x.keywords.values()])
-        elif kind is partial:
+        elif kind is partial and not live:
             self._add(kind, (x.func, x.args, x.keywords), live)
-        elif kind is MethodType and live:
-            self.parts.append(kind)
-            self._objects([x.__func__, x.__self__])
-        elif kind in (BuiltinFunctionType, MethodWrapperType) and live:
-            self.parts += (kind, x.__name__)
-            self._objects([x.__self__])
         elif kind is FunctionType and is_inside(x.__code__.co_filename) and not x.__closure__:
             self._itself(x)
-        elif kind is FunctionType and live:
-            self._live_function(x)
+        elif _is_constant(x):
+            self._itself(x)
+        elif live:
+            raise _Unknown  # what runs on every example may read what changes
         elif kind is FunctionType:
             self._function(x)
-        elif live or _is_constant(x):
-            self._itself(x)
         elif isinstance(x, type):
             raise _Unknown  # what its attributes are, and those of its bases, may change
         elif kind is MethodType:
@@ -187,17 +177,6 @@ class _Reader:
         self.parts.append(id(x))
         self.themselves.add(id(x))
 
-    def _objects(self, objects: Iterable[Any]) -> None:
-        """Adds objects that must be the same ones, but for numbers and text."""
-        for x in objects:
-            if x.__class__ in _PLAIN:
-                self.parts += (x.__class__, x)
-            elif x.__class__ is float:
-                self.parts += (float, repr(x))
-            else:
-                self.held.append(x)
-                self.parts.append(id(x))
-
     def _add(self, part: object, inside: Iterable[Any], live: bool) -> None:
         self.parts.append(part)
         self.todo += [(each, live) for each in inside]
@@ -206,12 +185,6 @@ class _Reader:
         values = {name: value for name, value in vars(x).items() if name not in _NO_ARGUMENTS}
         self.held.append(x.__class__)
         self._add((id(x.__class__), *values), values.values(), live)
-
-    def _live_function(self, function: FunctionType) -> None:
-        defaults = function.__defaults__ or ()
-        reads = [function.__code__, function.__globals__, *(function.__closure__ or ())]
-        self.parts.append((FunctionType, len(defaults)))
-        self._objects([*reads, function.__kwdefaults__, *defaults])
 
     def _function(self, function: FunctionType) -> None:
         code, defaults = function.__code__, function.__defaults__ or ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.gradients import take_step
 from arrows.onthefly.tensor import LazyTensor
 from arrows.ops.arrays import Array
-from arrows.typesys import ArrowTypeError, InputError, SourceLine
+from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys.errors import input_message, message
 
 if TYPE_CHECKING:
@@ -59,30 +58,6 @@ class ExampleSet:
         return ExampleSet(chosen, self.iterators)
 
 
-def check_function(function: Callable[..., Any]) -> None:
-    """Refuses what a learner cannot call with a batch and an example.
-
-    Raises:
-        ArrowTypeError: it is no function, or takes other arguments.
-    """
-    hint = "net.learner(lambda g, example: ...), where g is the batch"
-    attempt = f"cannot make a learner at {SourceLine.here()}"
-    if not callable(function):
-        raise ArrowTypeError(message(attempt, reason=f"{function!r:.60} is no function", hint=hint))
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions of C have none
-        return
-    try:
-        signature.bind(None, None)
-    except TypeError:
-        taken = f"takes {', '.join(map(str, signature.parameters.values())) or 'nothing'}"
-        reason = (
-            f"{function_name(function)} {taken}, and is called with two arguments, the batch and an example"
-        )
-        raise ArrowTypeError(message(attempt, reason=reason, hint=hint)) from None
-
-
 class LearnerOnTheFly:
     """A function of one example as a model that `arrows.training.train` takes.
 
@@ -93,13 +68,9 @@ class LearnerOnTheFly:
 
     Attributes:
         net: the network.
-
-    Raises:
-        ArrowTypeError: `function` cannot be called with a batch and an example.
     """
 
     def __init__(self, net: OnTheFly, function: Callable[[LazyBatch, Any], Any]) -> None:
-        check_function(function)
         self.net, self._function = net, function
         self._used_up: dict[int, Any] = {}  # iterators by identity, which stays theirs while they are kept
 

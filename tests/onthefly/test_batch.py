@@ -311,23 +311,6 @@ def test_a_sequence_of_tuples_of_one_is_another_than_one_of_tensors() -> None:
         assert g.numpy(results) == [3, 3, 3]
 
 
-@pytest.mark.parametrize(
-    ("function", "reason"),
-    [
-        (lambda x: x, "lambda takes x, and is called with two arguments, the batch and an example"),
-        (lambda: 0, "lambda takes nothing, and is called"),
-        (3, "3 is no function"),
-    ],
-)
-def test_what_the_function_of_a_learner_takes_is_said_at_once(function: Any, reason: str) -> None:
-    with pytest.raises(ar.ArrowTypeError) as caught:
-        ar.OnTheFly().learner(function)
-    text = " ".join(str(caught.value).split())
-    assert text.startswith("cannot make a learner at test_batch.py")
-    assert reason in text
-    assert "hint net.learner(lambda g, example: ...)" in text
-
-
 def test_what_a_value_does_not_need_does_not_run() -> None:
     table, look = np.ones((3, 2), np.float32), ar.Function(lambda table, i: ops.gather(table, i))
     for before in (0, 1, 3):

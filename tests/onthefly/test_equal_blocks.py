@@ -14,7 +14,6 @@ import pytest
 import arrows as ar
 
 SCALE, WEIGHT = 2.0, np.ones(2, "f")
-WORDS = {"a": 1.0}
 
 
 class Settings:
@@ -29,12 +28,6 @@ class Weights(np.ndarray):
     factor: float
 
 
-class Table:
-    def look_up(self, word: str) -> float:
-        return WORDS[word]
-
-
-TABLE = Table()
 WITH_FACTOR = np.ones(2, "f").view(Weights)
 MODULE: Any = ModuleType("settings")
 MODULE.inner = ModuleType("settings.inner")
@@ -46,10 +39,6 @@ def scaled(a: Any) -> Any:
 
 def scaled_by(settings: Any, a: Any) -> Any:
     return a * settings.factor
-
-
-def look_up(table: Any, word: str) -> Any:
-    return table[word]
 
 
 @wraps(scaled)
@@ -80,11 +69,6 @@ CALLS: dict[str, Callable[[Any, Any, int], Any]] = {
     "a map": lambda g, x, n: ar.Map(ar.Function(lambda a: a * 2.0))([x, x]),
     "a map of a function": lambda g, x, n: ar.Map(ar.Function(ar.ops.tanh))([x, x]),
     "a partial function": lambda g, x, n: ar.Function(partial(ar.ops.clip, low=0.5, high=2.0))(x),
-    "an example's method": lambda g, x, n: g(ar.InputTransform(TABLE.look_up) >> ar.Scalar(), "a"),
-    "an example's built-in method": lambda g, x, n: g(ar.InputTransform(WORDS.get) >> ar.Scalar(), "a"),
-    "an example's partial function": lambda g, x, n: g(
-        ar.InputTransform(partial(look_up, WORDS)) >> ar.Scalar(), "a"
-    ),
     "a block of an example": lambda g, x, n: g(ar.Map(ar.Scalar()) >> ar.Sum(), [1.0, n]),
 }
 
