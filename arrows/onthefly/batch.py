@@ -101,7 +101,6 @@ class LazyBatch(Context):
         if self._entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")
         self.net.refresh(always=True)
-        self.net.growth.batches += 1
         self._entered = True
         self._updates = self._lock.updates if self.net.shares else -1
         try:

@@ -152,9 +152,9 @@ class _Reader:
             self.parts += (kind, repr(x))
         elif kind is partial and not live:
             self._add(kind, (x.func, x.args, x.keywords), live)
-        elif kind is FunctionType and is_inside(x.__code__.co_filename) and not x.__closure__:
-            self._itself(x)
-        elif _is_constant(x):
+        elif (
+            kind is FunctionType and is_inside(x.__code__.co_filename) and not x.__closure__
+        ) or _is_constant(x):
             self._itself(x)
         elif live:
             raise _Unknown  # what runs on every example may read what changes
@@ -217,6 +217,11 @@ def _follow(path: tuple[str, ...], value: Any) -> tuple[tuple[str, ...], Any]:
     if isinstance(value, ModuleType) and not _is_constant(value):
         raise _Unknown
     return path, value
+
+
+def _is_ours(x: object) -> bool:
+    """Whether an object is a function of the package that closes over nothing."""
+    return isinstance(x, FunctionType) and is_inside(x.__code__.co_filename) and not x.__closure__
 
 
 def _is_constant(x: object) -> bool:

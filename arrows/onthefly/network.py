@@ -75,20 +75,12 @@ class Planned:
 
 
 class Growth:
-    """Warns, once, of a line that brings in very many blocks or constants, which a network keeps for good.
-
-    Attributes:
-        batches: how many batches have begun.
-    """
+    """Warns, once, of a line that brings in very many blocks or constants, which a network keeps for good."""
 
     _MANY = 200  # so many layers may be meant
-    _AGAIN = 3  # batches in which a line makes new layers; in the first, all are new
 
     def __init__(self) -> None:
-        self.batches = 0
         self._known: set[int] = set()
-        self._layers: set[int] = set()
-        self._made_in: dict[SourceLine, set[int]] = {}
         self._counts: Counter[tuple[SourceLine, str]] = Counter()
 
     def note_block(self, block: object) -> None:
@@ -100,25 +92,6 @@ class Growth:
                 "each one is traced, compiled and kept for good, and a new layer has new parameters",
                 "make layers, Functions and other blocks once, outside of the loop",
             )
-
-    def note_layers(self, layers: Iterable[object]) -> None:
-        """Notes the layers with parameters that a call uses; the network keeps them alive."""
-        for layer in layers:
-            if not isinstance(layer, core.Block) or id(layer) in self._layers:
-                continue
-            self._layers.add(id(layer))
-            line, before = layer.site, self._made_in.setdefault(layer.site, set())
-            if self.batches in before:
-                continue
-            before.add(self.batches)
-            if len(before) == self._AGAIN:
-                text = message(
-                    f"{layer.label} was made anew at {line} in each of {self._AGAIN} batches",
-                    reason="a new layer has new parameters, so nothing uses again what those of an earlier "
-                    "batch have learned",
-                    hint="make the layer once, before the first batch, and call it in each",
-                )
-                warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
     def note_constant(self) -> None:
         """Notes a constant that the user's innermost line makes, and that is equal to no other."""
@@ -351,9 +324,7 @@ class OnTheFly:
             content: what it computes, if that can be told.
             owners: the layers whose parameters it uses. If it is one of them, only itself is equal to it.
         """
-        owners = list(owners)
         self._kept.append([block] if content is None else content.held)
-        self.growth.note_layers(owners)
         if content is None or any(id(owner) not in content.themselves for owner in owners):
             return [id(block)]
         return [id(block), content.key]

@@ -160,7 +160,6 @@ def test_a_layer_of_the_users_reads_whatever_it_names_as_it_is_now(
 @pytest.mark.parametrize(
     "reader",
     [
-        lambda table: partial(look_up, table),
         lambda table: partial(lambda word, table: table[word], table=table),
         lambda table: partial(lambda tables, word: tables[0][word], (table,)),
         lambda table: lambda word, table=table: table[word],
@@ -253,19 +252,6 @@ def test_what_has_parameters_is_equal_to_itself_alone() -> None:
         *("FC_1/weight", "FC_2/weight", "FC_3/weight", "Constant_1/value"),
         *("FC_4/weight", "FC_5/weight", "FC_6/weight", "Constant_2/value"),
     ]
-
-
-def test_a_layer_made_in_each_batch_is_warned_of() -> None:
-    net = ar.OnTheFly()
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        for _ in range(5):
-            with net.batch() as g:
-                ar.FC(3)(g.tensor([1.0, 2.0])).numpy()
-    (warning,) = warned
-    text = str(warning.message)
-    assert "FC(3) was made anew at test_equal_blocks.py" in text
-    assert "make the layer once" in text
 
 
 def test_layers_made_before_the_batches_are_not_warned_of() -> None:

@@ -25,6 +25,7 @@ CONSTANTS = (
     ("call", "text"),
     [
         (lambda g, x, n: ar.Function(lambda a: a * float(n))(x), BLOCKS),
+        (lambda g, x, n: ar.FC(2)(x), BLOCKS),
         (lambda g, x, n: g(ar.InputTransform(lambda xs: n) >> ar.Scalar(), [1.0]), BLOCKS),
         (lambda g, x, n: g.constant(np.array([n, 0.0], "float32")), CONSTANTS),
     ],
@@ -53,3 +54,12 @@ def test_what_is_made_once_is_not_warned_of() -> None:
                 double(g.tensor(np.ones(n % 5 + 1)))
                 g.constant(np.zeros(2))
                 g.zeros([n % 7])
+
+
+def test_layers_of_one_line_may_be_called_first_in_different_batches() -> None:
+    net, experts = ar.OnTheFly(), [ar.FC(2) for _ in range(5)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for expert in experts:
+            with net.batch() as g:
+                expert(g.tensor([1.0, 2.0])).numpy()
