@@ -17,14 +17,12 @@ from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.lowering.sites import SiteList
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import (
-    VOID,
     EndlessSymbol,
     ListSymbol,
     ObjectSymbol,
     Symbol,
     TensorSymbol,
     TupleSymbol,
-    VoidSymbol,
     assignments,
     bare,
     viewed,
@@ -229,8 +227,6 @@ class ExpressionWriter:
             case EndlessSymbol(element=element):
                 packed: tuple[str, int] = yield self._pack(element)
                 return packed
-            case VoidSymbol():
-                return "None", 0
 
     def unpacked(self, code: str, pattern: Symbol) -> Symbol:
         """Takes the value ``code`` apart into local names, as far as ``pattern`` says that it is tuples."""
@@ -252,8 +248,6 @@ class ExpressionWriter:
                 return EndlessSymbol((yield self._unpacked(code, element)))
             case ObjectSymbol():
                 return ObjectSymbol(code)
-            case VoidSymbol():
-                return VOID
 
     def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
         """Returns a value as ``wanted``: a tuple or list of objects is one object where one is wanted."""
@@ -308,8 +302,6 @@ class ExpressionWriter:
                 return EndlessSymbol((yield self._merged([branch.element for branch in endless])))
             case ObjectSymbol():
                 return ObjectSymbol(self.fresh("o"))
-            case VoidSymbol():
-                return VOID
 
     def assign_parts(self, target: Symbol, value: Symbol) -> None:
         """Writes the assignment that gives the names of ``target`` their parts of ``value``."""

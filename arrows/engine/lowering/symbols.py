@@ -43,7 +43,7 @@ class TupleSymbol:
 
 @dataclass(frozen=True, slots=True)
 class ObjectSymbol:
-    """A Python object of the user's (type ``Input``)."""
+    """A Python object: of the user's (type ``Input``), or None (``Void``)."""
 
     code: str
 
@@ -63,13 +63,8 @@ class EndlessSymbol:
     element: Symbol
 
 
-@dataclass(frozen=True, slots=True)
-class VoidSymbol:
-    """Nothing."""
-
-
-Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol | EndlessSymbol | VoidSymbol
-VOID = VoidSymbol()
+Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol | EndlessSymbol
+VOID = ObjectSymbol("None")
 
 
 @recursive
@@ -84,8 +79,6 @@ def template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
             return ListSymbol("", (yield template.call(element, flow)))
         case T.Broadcast(element=element):
             return EndlessSymbol((yield template.call(element, flow)))
-        case T.Void():
-            return VOID
         case _:
             return ObjectSymbol("")
 
@@ -104,7 +97,7 @@ def bare(symbol: Symbol) -> Recursion[Symbol]:
             return EndlessSymbol((yield bare.call(element)))
         case ObjectSymbol():
             return ObjectSymbol("")
-        case TensorSymbol() | VoidSymbol():
+        case TensorSymbol():
             return symbol
 
 
