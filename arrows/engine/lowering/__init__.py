@@ -9,9 +9,8 @@ the source, compiles it and runs it.
 from __future__ import annotations
 
 from arrows.engine.lowering.expression_writer import KeyLine
-from arrows.engine.lowering.lower import Lowered, lower
+from arrows.engine.lowering.lower import Lowered, lower, observed_sites
 from arrows.engine.lowering.merge_chains import Composed, Compositions
-from arrows.engine.lowering.observed import observed_sites
 from arrows.engine.lowering.sites import (
     ApplySite,
     CarriedSite,

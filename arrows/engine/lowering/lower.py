@@ -25,12 +25,13 @@ from arrows import combinators as core
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import ApplySite, Reaching, Site
+from arrows.engine.lowering.sites import ApplySite, FlowGraph, Reaching, Site
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import ObjectSymbol
 from arrows.engine.values import drawing_occurrences, trampoline
 from arrows.inference import Typed
 from arrows.ops.arrays import HostArray
+from arrows.typesys import types as T
 
 EMITTERS: dict[type[AnyBlock], Emitter] = {
     core.Pipe: control_flow.emit_pipe,
@@ -116,3 +117,29 @@ def _draws(root: Typed, sites: Sequence[Site]) -> Mapping[int, int]:
         for site in sites
         if isinstance(site, ApplySite) and id(site.typed) in numbers
     }
+
+
+def observed_sites(
+    sites: Sequence[Site], constants: Sequence[HostArray], reads: Sequence[T.Tensor], flow: Reaching
+) -> Lowered:
+    """What was observed of a program that runs on the fly, in the form of a lowered expression.
+
+    There is no source that reads examples, since the program itself makes the nodes, and no stream of
+    results, since any value may be asked for.
+
+    Args:
+        sites: the call sites.
+        constants: the constants that operations are specialised to.
+        reads: the types of the values that come in.
+        flow: for each place, which outputs reached it.
+    """
+    streams = Streams(FlowGraph(), T.Tuple(()))
+    streams.reads += reads
+    return Lowered(
+        source=WrittenSource((), False, {}),
+        streams=streams,
+        sites=sites,
+        constants=constants,
+        reaching=flow,
+        draws={},
+    )

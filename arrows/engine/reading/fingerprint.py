@@ -13,7 +13,8 @@ from arrows.combinators import function_name
 from arrows.engine.planning import Plan
 from arrows.engine.reading.content_digest import Unhashable, digest
 from arrows.engine.reading.index_bounds import IndexPort
-from arrows.typesys import SourceLine
+from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys.errors import message
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,23 @@ class Fingerprint:
     def of(cls, fields: Mapping[str, Any]) -> Fingerprint:
         """The inverse of `dataclasses.asdict`, after JSON; raises KeyError, TypeError or ValueError."""
         return cls(**{**fields, "functions": tuple((name, digest) for name, digest in fields["functions"])})
+
+    def require_told(self, attempt: str) -> None:
+        """Refuses to keep a set for models that could not tell whether they read alike.
+
+        Raises:
+            ArrowTypeError: the content of a function cannot be hashed.
+        """
+        if self.refusal is not None:
+            raise ArrowTypeError(
+                message(
+                    attempt,
+                    reason="a later model could not tell whether it reads examples as they were read: "
+                    f"{self.refusal}",
+                    hint="say what your functions' data is, and say it anew when it changes: "
+                    "ar.compile(block, fingerprint='vocabulary of May')",
+                )
+            )
 
     def difference(self, other: Fingerprint) -> str | None:
         """Why two models do not read examples alike; None if they do."""

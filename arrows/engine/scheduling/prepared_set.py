@@ -141,16 +141,7 @@ class Prepared:
                     "model.prepare(examples, cache=...)",
                 )
             )
-        if self.fingerprint.refusal is not None:
-            raise ArrowTypeError(
-                message(
-                    "cannot pickle prepared examples",
-                    reason="a model that read them from a file could not tell whether it reads examples as "
-                    f"they were read: {self.fingerprint.refusal}",
-                    hint="say what your functions' data is, and say it anew when it changes: "
-                    "ar.compile(block, fingerprint='vocabulary of May')",
-                )
-            )
+        self.fingerprint.require_told("cannot pickle prepared examples")
         return Prepared, (self.wirings, self.fingerprint)
 
     def __len__(self) -> int:

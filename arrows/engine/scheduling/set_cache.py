@@ -99,16 +99,7 @@ class SetCache:
 
     def _write(self, data: str, chunks: Iterator[Chunk], before: Fingerprint) -> Fingerprint:
         """Writes the file; returns how the model reads in the end: a vocabulary may have grown."""
-        if before.refusal is not None:
-            raise ArrowTypeError(
-                message(
-                    f"cannot keep prepared examples in {self.path}",
-                    reason="a later model could not tell whether it reads examples as they were read: "
-                    f"{before.refusal}",
-                    hint="say what your functions' data is, and say it anew when it changes: "
-                    "ar.compile(block, fingerprint='vocabulary of May')",
-                )
-            )
+        before.require_told(f"cannot keep prepared examples in {self.path}")
         require_replaceable(self.path)
         with ColumnWriter(self.path) as writer:
             names = write_wirings(self.plan, chunks, self.max_nodes, writer)
