@@ -35,7 +35,7 @@ from arrows.engine.program.instructions import (
     is_view,
 )
 from arrows.ops import Equation
-from arrows.ops.bind import bind
+from arrows.ops.extend import Primitive, bind, register, unregister
 from arrows.typesys import types as T
 from tests.ops.table import CASES
 from tests.profile import at_night
@@ -176,6 +176,27 @@ def test_every_primitive(float_type: str) -> None:
                 left = names & LEFT_TO_THE_ARRAY_MODULE or (each.writes[0].type.ndim and "matmul" in names)
                 whole = names & {"sum", "max", "min"} and not each.writes[0].type.floating
                 assert is_launched(program, each) == (not left and not whole), f"{names} in\n{program}"
+
+
+def test_a_primitive_of_a_user_reads_what_kernels_load() -> None:
+    """Gathered rows, and gradients that readers of a row have left; it has no kernel."""
+
+    def kernel(xp: Any) -> Any:
+        return lambda x, out=None: xp.multiply(x, 2.0, out=out)
+
+    twice = Primitive("twice", lambda x: x, kernel, lambda g, result, x: (bind(twice, g),), elementwise=True)
+    register(twice)
+    try:
+        step = ar.Function(lambda state, x: bind(twice, state * 0.3 + bind(twice, x)))
+        states = ar.Map(ar.Vector(3, name="x")) >> ar.Fold(step, ar.Zeros([3]))
+        block = states >> ar.Function(lambda x: ops.sum(x * x))
+        batch = [[[1, 2, 3], [4, 5, 6]], [[1, 1, 1]]]
+        models = [ar.compile(block, device=device) for device in ("fake-kernels", "cpu")]
+        found, wanted = (model.value_and_grad(batch, inputs=["x"]) for model in models)
+        assert float(ar.to_numpy(found[0])) == pytest.approx(float(wanted[0]))
+        close(found[1]["x"], wanted[1]["x"], 1e-6)
+    finally:
+        unregister("twice")
 
 
 # -------------------------------------------------------------------------------------------------- layers

@@ -170,11 +170,19 @@ def _pulled(program: Program) -> dict[Var, Memory]:
     for name, instruction in program:
         if isinstance(instruction, Pull):
             reads = readers.get(instruction.result, [])
-            loaded = len(reads) == 1 and reads[0][0] == name
-            loaded = loaded and (isinstance(reads[0][1], RowMap) or is_elementwise(reads[0][1]))
+            loaded = len(reads) == 1 and reads[0][0] == name and _is_kernel(program, reads[0][1])
             if not loaded:
                 memory[instruction.result] = Place("gradient", instruction.number)
     return memory
+
+
+def _is_kernel(program: Program, instruction: Instruction) -> bool:
+    """Whether a kernel maps rows: an element-wise primitive of a user's may have none."""
+    if isinstance(instruction, RowMap):
+        return True
+    return (
+        is_elementwise(instruction) and program.kernels is not None and program.kernels.compute(instruction)
+    )
 
 
 def _parts_of_joins(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory]:
