@@ -7,10 +7,10 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 
 from arrows.combinators.base.arguments import (
     function_name,
+    places_of,
     set_name,
     value_refusal,
     wrong_argument,
-    wrong_value,
 )
 from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
@@ -22,7 +22,6 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.inputs import Transform
 from arrows.combinators.items import Item
 from arrows.typesys import SourceLine
-from arrows.typesys.errors import unhashed
 
 K = TypeVar("K")
 
@@ -239,7 +238,6 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
     """Splits the pairs into keys and cases, after checking that keys are hashable and differ."""
-    seen: set[Hashable] = set()
     for k, case in pairs:
         if isinstance(k, Block) and not isinstance(case, Block):
             raise wrong_argument(
@@ -247,20 +245,8 @@ def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...],
                 f"a case has the block {k.label} as its key and {case!r} as its block",
                 hint=f"the key comes first: .case({case!r}, {k.label})",
             )
-        try:
-            hash(k)  # `k in seen` would look up a set as the frozenset equal to it, without an error
-            twice = k in seen
-        except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of a key may raise anything)
-            raise wrong_argument("a OneOf", f"the key {unhashed(k, error)}") from (
-                None if isinstance(error, TypeError) else error
-            )
-        if twice:
-            raise wrong_value(
-                "a OneOf",
-                f"there are two cases for the key {k!r}",
-                hint="keys that compare equal are one key, as True and 1 are",
-            )
-        seen.add(k)
+    hint = "keys that compare equal are one key, as True and 1 are"
+    places_of("a OneOf", "key", (key for key, _ in pairs), hint)
     return tuple(key for key, _ in pairs), tuple(case for _, case in pairs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
-from arrows.combinators.base.arguments import set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import places_of, set_name, wrong_argument
 from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces, Spelling, by_key
@@ -14,7 +14,6 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.items import Item
-from arrows.typesys.errors import unhashed
 
 Bs = TypeVarTuple("Bs")
 
@@ -176,18 +175,9 @@ class Record(Fan[Any, Any]):
                 f"got {fields!r}",
                 hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
             )
-        try:
-            twice = labels is not None and len(set(labels)) != len(labels)
-        except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of a key may raise anything)
-            raise wrong_argument("a Record", f"a key of {unhashed(labels, error)}") from (
-                None if isinstance(error, TypeError) else error
-            )
-        if twice:
-            raise wrong_value(
-                "a Record",
-                f"a key appears twice in {labels!r}",
-                hint="read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)",
-            )
+        if labels is not None:
+            hint = "read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)"
+            places_of("a Record", "key", labels, hint)
         parts = []
         for key, block in zip(keys, blocks, strict=True):
             child = as_block(block, f"the field {key!r} of a Record")

@@ -10,7 +10,13 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Function
-from arrows.combinators.base.arguments import require_integer, shortened, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import (
+    places_of,
+    require_integer,
+    shortened,
+    wrong_argument,
+    wrong_value,
+)
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
 from arrows.combinators.inputs import Scalar, Transform, Unfit
@@ -18,7 +24,6 @@ from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_arguments
-from arrows.typesys.errors import unhashed
 
 UnitVector: TypeAlias = static.Tensor[Any, tuple[Any]]
 
@@ -102,22 +107,8 @@ def OneHotFromList(
             hint="ar.OneHotFromList(['noun', 'verb'])",
         )
     listed = list(elements)
-    places: dict[Hashable, int] = {}
-    for place, element in enumerate(listed):
-        try:
-            first = places.setdefault(element, place)
-        except Exception as error:  # noqa: BLE001 (the __hash__ or __eq__ of an element may raise anything)
-            raise wrong_argument(
-                "a OneHotFromList",
-                f"{unhashed(element, error)}, so it cannot be looked up",
-                hint="text, numbers and tuples of them can be looked up",
-            ) from (None if isinstance(error, TypeError) else error)
-        if first != place:
-            raise wrong_value(
-                "a OneHotFromList",
-                f"{listed[first]!r} and {element!r}, elements {first} and {place}, are equal",
-                hint="leave one out; dict.fromkeys(elements) keeps the first of each",
-            )
+    hint = "leave one out; dict.fromkeys(elements) keeps the first of each"
+    places = places_of("a OneHotFromList", "element", listed, hint)
     if not listed and strict:
         raise wrong_value(
             "a OneHotFromList",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.errors import Message, message
+from arrows.typesys.errors import Message, message, unhashed
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
@@ -69,6 +70,33 @@ def number_word(n: int) -> str:
     ('12', 'an integer of 329 bits')
     """
     return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"
+
+
+def places_of(block: str, what: str, keys: Iterable[Any], hint: str) -> dict[Hashable, int]:
+    """The place of each key, or of what else is looked up.
+
+    Args:
+        block: for messages.
+        what: one of them in a word, for messages.
+        keys: any objects.
+        hint: what to do where two are equal.
+
+    Raises:
+        ArrowTypeError: one of them cannot be hashed.
+        ArrowValueError: two of them are equal.
+    """
+    places: dict[Hashable, int] = {}
+    for place, key in enumerate(keys):
+        try:
+            first = places.setdefault(key, place)
+        except Exception as error:  # noqa: BLE001 (its __hash__ or __eq__ may raise anything)
+            cause = None if isinstance(error, TypeError) else error
+            raise wrong_argument(block, f"the {what} {unhashed(key, error)}") from cause
+        if first != place:
+            alike = repr(list(places)[first])
+            equal = "" if alike == repr(key) else f", for {alike} is equal to it"
+            raise wrong_value(block, f"the {what} {key!r} stands there twice{equal}", hint=hint)
+    return places
 
 
 def set_name(block: AnyBlock, name: str | None) -> None:
