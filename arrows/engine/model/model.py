@@ -366,9 +366,10 @@ class Model:
 
         Raises:
             InputError: an example does not fit.
-            ArrowTypeError: something cannot be pickled for the workers, or written to the file, or nothing
-                shows whether a later call has the same examples and functions.
-            ArrowValueError: ``processes`` is no positive integer, or ``cache`` names no file; or its file is
+            ArrowTypeError: ``processes`` is no number; something cannot be pickled for the workers, or
+                written to the file; or nothing shows whether a later call has the same examples and
+                functions.
+            ArrowValueError: ``processes`` is less than 1, or ``cache`` names no file; or its file is
                 damaged, or does not fit the model or the examples: the message says how, and the file stays
                 as it is.
             OSError: the file cannot be read or written.

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from arrows.engine.scheduling import Batch, BatchInput, BatchReader, Examples, Prepared, as_stream, placed
+from arrows.engine.scheduling import (
+    Batch,
+    BatchInput,
+    BatchReader,
+    Examples,
+    Prepared,
+    as_stream,
+    checked_count,
+    placed,
+)
 from arrows.engine.values import rows_of
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from arrows.typesys import ArrowValueError, InputError
 
 Run: TypeAlias = Callable[[BatchInput], object]
 """Runs a batch that has been read; gives its result, or the error of an example whose values do not fit."""
@@ -29,18 +37,15 @@ def predictions(
         name: what was called.
         examples, batch_size, errors: its arguments.
     """
-    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral):
-        raise ArrowTypeError(f"{name}: batch_size must be a whole number, not {batch_size!r}")
-    if batch_size < 1:
-        raise ArrowValueError(f"{name}: batch_size is {batch_size}, and should be 1 or more")
+    size = checked_count(f"{name}: batch_size", batch_size)
     if errors not in ERRORS:
         raise ArrowValueError(f"{name}: errors is {errors!r}, and should be 'stop' or 'return'")
     if isinstance(examples, Prepared):
         examples = examples[:]
     if isinstance(examples, Batch):
-        rows = _of_prepared(reader, run, examples, int(batch_size))
+        rows = _of_prepared(reader, run, examples, size)
     else:
-        rows = _of_stream(reader, run, as_stream(examples, "predict"), int(batch_size), examples)
+        rows = _of_stream(reader, run, as_stream(examples, "predict"), size, examples)
     return _stopped(rows, errors == "stop", examples)
 
 

@@ -35,7 +35,6 @@ from arrows.engine.reading.wiring import Column, Outputs, Selection, Wirings, so
 from arrows.engine.reading.workers import (
     ReaderRecipe,
     checked_executor,
-    checked_processes,
     read_by_executor,
     read_by_processes,
 )
@@ -53,7 +52,6 @@ __all__ = [
     "Unhashable",
     "Wirings",
     "checked_executor",
-    "checked_processes",
     "classify",
     "computed_indices",
     "digest",

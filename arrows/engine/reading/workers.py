@@ -9,7 +9,6 @@ are asked for, so that `import arrows` stays quick.
 from __future__ import annotations
 
 import importlib.util
-import operator
 import os
 import pickle
 import signal
@@ -179,24 +178,6 @@ def _refuse(error: Exception, first: int, last: int) -> NoReturn:
             "without processes= and executor=, this process reads",
         )
     ) from error
-
-
-def checked_processes(processes: Any) -> int:
-    """A number of processes.
-
-    Raises:
-        ArrowValueError: it is no positive integer.
-
-    >>> checked_processes(2)
-    2
-    """
-    try:
-        number = 0 if isinstance(processes, bool) else operator.index(processes)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ArrowValueError(f"processes must be a positive integer, not {processes!r}")
-    return number
 
 
 def checked_executor(executor: Any) -> Executor:

@@ -24,6 +24,7 @@ from arrows.engine.scheduling.batching import (
     batch_size_of,
     checked_at_once,
     checked_batch_size,
+    checked_count,
     epoch_batches,
     share_of,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "batch_size_of",
     "checked_at_once",
     "checked_batch_size",
+    "checked_count",
     "dropout_keys",
     "epoch_batches",
     "merge",

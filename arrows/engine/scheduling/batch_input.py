@@ -20,14 +20,13 @@ from arrows.engine.reading import (
     ReaderRecipe,
     ReadNotes,
     checked_executor,
-    checked_processes,
     fingerprint,
     joined_chunks,
     lengths_of,
     read_by_executor,
     read_by_processes,
 )
-from arrows.engine.scheduling.batching import AtOnce, batch_stops
+from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_cache import SetCache
@@ -198,7 +197,7 @@ class BatchReader:
         data: str | None,
     ) -> Prepared:
         """As `Model.prepare`; ``recipe``: what the workers of an executor make a reader of."""
-        processes, purpose = checked_processes(processes), "prepare examples"
+        processes, purpose = checked_count("prepare: processes", processes), "prepare examples"
         if executor is not None and processes != 1:
             raise ArrowValueError("prepare: either processes or executor says who reads, not both")
         if data is not None and not isinstance(data, str):

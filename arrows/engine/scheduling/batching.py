@@ -73,7 +73,7 @@ class ByNodes:
     nodes: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", _positive("ByNodes: nodes", self.nodes))
+        object.__setattr__(self, "nodes", checked_count("ByNodes: nodes", self.nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,11 @@ class Bucketed:
     def __post_init__(self) -> None:
         if not isinstance(self.batch_size, ByNodes):
             object.__setattr__(
-                self, "batch_size", _positive("Bucketed: batch_size", self.batch_size, ", or ByNodes(...)")
+                self,
+                "batch_size",
+                checked_count("Bucketed: batch_size", self.batch_size, ", or ByNodes(...)"),
             )
-        object.__setattr__(self, "pool", _positive("Bucketed: pool", self.pool))
+        object.__setattr__(self, "pool", checked_count("Bucketed: pool", self.pool))
 
 
 BatchSize: TypeAlias = int | ByNodes | Bucketed
@@ -176,7 +178,7 @@ def checked_batch_size(owner: str, batch_size: object) -> BatchSize:
     """
     if isinstance(batch_size, ByNodes | Bucketed):
         return batch_size
-    return _positive(f"{owner}: batch_size", batch_size, ", or ByNodes(...) or Bucketed(...)")
+    return checked_count(f"{owner}: batch_size", batch_size, ", or ByNodes(...) or Bucketed(...)")
 
 
 def checked_at_once(owner: str, at_once: object) -> AtOnce:
@@ -187,7 +189,7 @@ def checked_at_once(owner: str, at_once: object) -> AtOnce:
     """
     if at_once is None or isinstance(at_once, ByNodes):
         return at_once
-    return _positive(f"{owner}: at_once", at_once, ", or ByNodes(...)")
+    return checked_count(f"{owner}: at_once", at_once, ", or ByNodes(...)")
 
 
 def epoch_batches(
@@ -251,10 +253,15 @@ def batch_size_of(plain: object) -> BatchSize:
             inner = batch_size_of(size)
             if not isinstance(inner, Bucketed):
                 return Bucketed(inner, pool)
-    return _positive("batch_size", plain)
+    return checked_count("batch_size", plain)
 
 
-def _positive(argument: str, value: object, also: str = "") -> int:
+def checked_count(argument: str, value: object, also: str = "") -> int:
+    """A number of things, of which there is at least one; ``also`` says in messages what else is taken.
+
+    Raises:
+        ArrowTypeError, ArrowValueError: it is none.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ArrowTypeError(f"{argument} must be a whole number{also}, not {value!r}")
     if value < 1:
