@@ -86,30 +86,13 @@ def _summed(program: Program, gather: Gather, number: int) -> tuple[tuple[Var, .
     saved = {each.result for each in program.region("step_back") if isinstance(each, Equation)}
     if not saved.issuperset(summed):
         return None
-    slab = program.operands[number].slab
-    of_slab = [
-        (region, instruction)
-        for region, instruction in program.scatters
-        if program.operands[instruction.operands[0]].slab == slab
-    ]
-    waits = [
-        (region, instruction)
-        for region, instruction in of_slab
-        if region == "late" or number in instruction.operands
-    ]
-    if waits:
-        region, instruction = waits[0]
-        if (
-            len(of_slab) > 1
-            or region != "late"
-            or instruction.operands != (number,)
-            or instruction.operand not in in_late
-        ):
-            return None
-    if any(
-        region == "late" and instruction.operands != (number,) for region, instruction in program.scatters
-    ):
-        return None
+    # What the operand's rows get comes from `late` alone, which computes nothing else.
+    slabs = [program.operands[scatter.operands[0]].slab for _, scatter in program.scatters]
+    for region, scatter in program.scatters:
+        if region == "late" or number in scatter.operands:
+            alone = slabs.count(program.operands[number].slab) == 1
+            if not alone or scatter.operands != (number,) or scatter.operand not in in_late:
+                return None
     return tuple(summed), frozenset(products)
 
 
