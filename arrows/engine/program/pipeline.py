@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from arrows.engine.device import Device, KernelSource
 from arrows.engine.planning import ApplyOperation
@@ -45,12 +46,22 @@ LAST: tuple[Pass, ...] = (deduplicate, fuse)
 OPTIONAL = tuple(each.__name__ for each in (*FORWARD, *BACKWARD, *LAST))
 """The names of the passes that can be left out; `reuse`, of scratch memory by `allocate`, can be as well."""
 
+_Value = TypeVar("_Value")
 _left_out: ContextVar[frozenset[str]] = ContextVar("left_out", default=frozenset())
 _checks: ContextVar[Callable[[Program, str], None] | None] = ContextVar("checks", default=None)
 
 
 @contextmanager
-def without_passes(*names: str) -> Iterator[None]:
+def _set(variable: ContextVar[_Value], value: _Value) -> Iterator[None]:
+    """Gives a variable a value inside."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def without_passes(*names: str) -> AbstractContextManager[None]:
     """Leaves passes out of all programs that are made inside: what they do changes no number.
 
     A model keeps the programs that it has made, so it has to be compiled inside, or not to have run before.
@@ -75,15 +86,10 @@ def without_passes(*names: str) -> Iterator[None]:
     for name in names:
         if name not in there:
             raise ArrowValueError(f"no pass {quoted(name)} can be left out; these can: {', '.join(there)}")
-    token = _left_out.set(_left_out.get() | set(names))
-    try:
-        yield
-    finally:
-        _left_out.reset(token)
+    return _set(_left_out, _left_out.get() | set(names))
 
 
-@contextmanager
-def checked_passes(check: Callable[[Program, str], None]) -> Iterator[None]:
+def checked_passes(check: Callable[[Program, str], None]) -> AbstractContextManager[None]:
     """Calls ``check(program, name of the pass)`` after each pass of all programs that are made inside.
 
     Example:
@@ -91,11 +97,7 @@ def checked_passes(check: Callable[[Program, str], None]) -> Iterator[None]:
         >>> with checked_passes(ar.testing.verify_program):
         ...     _ = ar.compile(ar.Vector(2) >> ar.FC(3)).program()
     """
-    token = _checks.set(check)
-    try:
-        yield
-    finally:
-        _checks.reset(token)
+    return _set(_checks, check)
 
 
 @in_own_context
