@@ -180,6 +180,11 @@ class EagerEvaluation(FunctionContext):
         extra = {"segments": segments} if primitive.segmented else {}
         arrays = [operand.array for operand in operands]
         array = np.asarray(primitive.kernel(np, **used)(*arrays, **extra))
+        if primitive.collapses and array.shape == (
+            1,
+            *type.shape,
+        ):  # of the one sequence
+            array = array.reshape(type.shape)
         shape = type.shape if segments is None or rows < 0 else (segments.total, *type.shape)
         if array.shape != shape or array.dtype.name != type.dtype:
             raise ArrowValueError(

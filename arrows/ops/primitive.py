@@ -115,8 +115,9 @@ class Primitive:
         additive: if all operands have rows, the primitive of their sums over the rows is the sum of its rows.
         elementwise: operands broadcast against each other; all have the same rank when recorded.
         view: the result may share memory with operand 0.
-        segmented: `run` takes `segments=` (a `Segments`), the bounds of the sequences.
-        collapses: segmented, and a sequence of rows becomes one row.
+        segmented: `run` takes `segments=` (a `Segments`), the bounds of the sequences; one example has one.
+        collapses: segmented, and a sequence of rows becomes one row; that of one example may have an axis of
+            size 1 in front.
         c: for kernels on GPUs, an element-wise primitive in C: `{0}` is the first operand, `{f}` is `f` after
             the name of a function of floats. None: the array module computes it, between kernels.
 

@@ -19,26 +19,21 @@ from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, declare
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import Check, arithmetic, checked, floating, number
 from arrows.ops.shaping import cast
-from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import ArrowValueError
 from arrows.typesys.types import Tensor
 
 
-def _sum_kernel(xp: ArrayModule, rows: bool = False) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        return reduce_segments(xp, "add", x, segments, 0, out) if rows else sum_rows(x, out)
-
-    return run
-
-
 def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
-    rule = checked(name, check)
-    return declare(name, rule, kernel, vjp, lift=lift_rows, segmented=True, collapses=collapses)
+    return declare(name, checked(name, check), kernel, vjp, segmented=True, collapses=collapses)
 
 
 _segment_sum = _segmented(
-    "segment_sum", _sum_kernel, lambda g, result, x: (segment_broadcast(g, x),), arithmetic, collapses=True
+    "segment_sum",
+    lambda xp: lambda x, *, segments, out=None: reduce_segments(xp, "add", x, segments, 0, out),
+    lambda g, result, x: (segment_broadcast(g, x),),
+    arithmetic,
+    collapses=True,
 )
 
 
@@ -60,23 +55,6 @@ def _neutral(name: str, dtype: np.dtype[Any]) -> float:
     return limits.min if name == "max" else limits.max
 
 
-def _extreme_kernel(xp: ArrayModule, name: str, default: float | None, rows: bool) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        fill = default
-        if fill is None:
-            if xp is np and not segments.gapless and bool(xp.equal(segments.lengths, 0).any()):
-                raise ArrowValueError(f"segment_{name}: a sequence is empty")
-            fill = _neutral(name, x.dtype)
-        if rows:
-            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
-        if not x.shape[0]:
-            return put(xp.full(x.shape[1:], fill, x.dtype), out)
-        result: Array = getattr(x, name)(axis=0, out=out)
-        return result
-
-    return run
-
-
 def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
     # An empty sequence has no ties and no element to pass a gradient to: 1 avoids a division by zero.
@@ -84,13 +62,22 @@ def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: floa
     return (multiply(ties, segment_broadcast(share, x)),)
 
 
-_segment_max = _segmented(
-    "segment_max",
-    lambda xp, default, rows=False: _extreme_kernel(xp, "max", default, rows),
-    _extreme_vjp,
-    arithmetic,
-    collapses=True,
-)
+def _extreme(name: str) -> Primitive:
+    def kernel(xp: ArrayModule, default: float | None) -> Run:
+        def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
+            fill = default
+            if fill is None:
+                if xp is np and not segments.gapless and bool(xp.equal(segments.lengths, 0).any()):
+                    raise ArrowValueError(f"segment_{name}: a sequence is empty")
+                fill = _neutral(name, x.dtype)
+            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
+
+        return run
+
+    return _segmented(f"segment_{name}", kernel, _extreme_vjp, arithmetic, collapses=True)
+
+
+_segment_max, _segment_min = _extreme("max"), _extreme("min")
 
 
 def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
@@ -110,15 +97,6 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     return bind(_segment_max, x, default=number("segment_max", "the default", default, optional=True))
 
 
-_segment_min = _segmented(
-    "segment_min",
-    lambda xp, default, rows=False: _extreme_kernel(xp, "min", default, rows),
-    _extreme_vjp,
-    arithmetic,
-    collapses=True,
-)
-
-
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     """Minimum over the elements of a sequence, for each place of the tensor; see `segment_max`.
 
@@ -136,21 +114,16 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     return bind(_segment_min, x, default=number("segment_min", "the default", default, optional=True))
 
 
-def _count_kernel(xp: ArrayModule, dtype: str, rows: bool = False) -> Run:
+def _count_kernel(xp: ArrayModule, dtype: str) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        lengths = segments.lengths if rows else segments.lengths.reshape(())
+        lengths = segments.lengths
         return put(lengths.astype(dtype) if out is None else lengths, out)
 
     return run
 
 
 _segment_count = declare(
-    "segment_count",
-    lambda x, dtype: Tensor((), dtype),
-    _count_kernel,
-    lift=lift_rows,
-    segmented=True,
-    collapses=True,
+    "segment_count", lambda x, dtype: Tensor((), dtype), _count_kernel, segmented=True, collapses=True
 )
 
 
@@ -176,14 +149,8 @@ def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
     return result if default == 0 else add(result, multiply(1 - minimum(count, 1), default))
 
 
-def _softmax_kernel(xp: ArrayModule, rows: bool = False) -> Run:
+def _softmax_kernel(xp: ArrayModule) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        if not rows:
-            if not x.shape[0]:
-                return put(x, out)
-            out = xp.subtract(x, x.max(axis=0), out=out)
-            xp.exp(out, out=out)
-            return xp.divide(out, sum_rows(out), out=out)
         top = reduce_segments(xp, "maximum", x, segments, 0)
         out = xp.subtract(x, take(xp, top, segments.ids, 0, None), out=out)
         xp.exp(out, out=out)
@@ -244,18 +211,16 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     return bind(_segment_broadcast, x, like=like, domain=like.rows)
 
 
-def _position_kernel(xp: ArrayModule, rows: bool = False) -> Run:
+def _position_kernel(xp: ArrayModule) -> Run:
     def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        place = xp.arange(segments.total, dtype="int64")
-        if rows:
-            place = place - take(xp, segments.offsets, segments.ids, 0, None)
+        place = xp.arange(segments.total, dtype="int64") - take(xp, segments.offsets, segments.ids, 0, None)
         return put(place.astype("int64"), out)
 
     return run
 
 
 _segment_position = declare(
-    "segment_position", lambda x: Tensor((), "int64"), _position_kernel, lift=lift_rows, segmented=True
+    "segment_position", lambda x: Tensor((), "int64"), _position_kernel, segmented=True
 )
 
 

@@ -166,7 +166,7 @@ class _Check:
                 example = [
                     array[a:b] if number < sequences else array[i] for number, array in enumerate(rows)
                 ]
-                wanted[target] = alone(*example, segments=single)
+                wanted[target] = np.reshape(alone(*example, segments=single), wanted[target].shape)
             on_host = Segments.of(np, np.array(bounds))
             offsets = self.device.to_device(np.array(bounds))
             ids = self.device.to_device(host_array(on_host.ids))
