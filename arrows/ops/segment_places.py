@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, HostArray, take
+from arrows.ops.arrays import Array, ArrayModule, HostArray, put, take
 from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, where
 from arrows.ops.errors import IndexOutOfRange, ShapeError
@@ -83,16 +83,12 @@ def _take_kernel(xp: ArrayModule, default: float | None, rows: tuple[bool, bool]
         inside = xp.logical_and(xp.less_equal(0, place), xp.less(place, lengths))
         if xp is np and default is None:
             check_places(np.asarray(place), np.asarray(lengths), any(rows))
-        if out is None:
-            out = xp.empty((*(lengths.shape if any(rows) else ()), *x.shape[1:]), x.dtype)
-        target = out if any(rows) else out.reshape((1, *out.shape))
         fill = 0 if default is None else default
         if not segments.total:
-            target[...] = fill
-            return out
+            return put(xp.full((segments.count, *x.shape[1:]), fill, x.dtype), out)
         values = take(xp, x, xp.where(inside, segments.offsets[:-1] + place, 0), 0, None)
-        target[...] = xp.where(inside.reshape((-1, *(1,) * (x.ndim - 1))), values, fill)
-        return out
+        values = xp.where(inside.reshape((-1, *(1,) * (x.ndim - 1))), values, fill)
+        return put(values.astype(x.dtype, copy=False), out)
 
     return run
 
