@@ -8,6 +8,7 @@ somebody reads as a Python object carries that demand until its type is known.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.typesys import types as T
@@ -30,6 +31,7 @@ ANY_LABELS: T.Labels = (object(),)
 """The labels of a tuple that somebody reads, whatever its labels: it takes those of what flows in."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Cause:
     """Who says what a type is.
 
@@ -40,17 +42,13 @@ class Cause:
         edge: the edge of the expression where it reads, if that is not the one to its input.
     """
 
-    __slots__ = ("edge", "occurrence", "reads", "says")
-
-    def __init__(
-        self, occurrence: object, reads: bool = False, says: T.Type | None = None, edge: object = None
-    ) -> None:
-        self.occurrence = occurrence
-        self.reads = reads
-        self.says = says
-        self.edge = edge
+    occurrence: object
+    reads: bool = False
+    says: T.Type | None = None
+    edge: object = None
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Var:
     """A type that may not be known yet.
 
@@ -69,31 +67,18 @@ class Var:
         type: the type, once it has no open part and somebody asked for it.
     """
 
-    __slots__ = (
-        "args", "cause", "con", "ground", "labels", "link", "lost", "reader", "relabelled", "shape", "type",
-        "waiting",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        con: Constructor | None = None,
-        args: Sequence[Var] = (),
-        cause: Cause | None = None,
-        labels: T.Labels | None = None,
-        lost: frozenset[T.Labels] = frozenset(),
-    ) -> None:
-        self.con = con
-        self.args = args
-        self.cause = cause
-        self.labels = labels
-        self.lost = lost
-        self.link: Var | None = None
-        self.shape: Var | None = None
-        self.reader: Cause | None = None
-        self.waiting: Sequence[Running | Join] = ()
-        self.relabelled: Sequence[Callable[[], None]] = ()
-        self.ground = 0
-        self.type: T.Type | None = None
+    con: Constructor | None = None
+    args: Sequence[Var] = ()
+    cause: Cause | None = None
+    labels: T.Labels | None = None
+    lost: frozenset[T.Labels] = frozenset()
+    link: Var | None = None
+    shape: Var | None = None
+    reader: Cause | None = None
+    waiting: Sequence[Running | Join] = ()
+    relabelled: Sequence[Callable[[], None]] = ()
+    ground: int = 0
+    type: T.Type | None = None
 
 
 class Clash(Exception):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from arrows.typesys import types as T
@@ -57,6 +58,7 @@ class TooWide(ArrowTypeError):
         self.width = width
 
 
+@dataclass(slots=True, eq=False)
 class Running:
     """A rule that has begun.
 
@@ -65,11 +67,8 @@ class Running:
         context: for whom it runs, for messages; nothing here looks inside.
     """
 
-    __slots__ = ("context", "rule")
-
-    def __init__(self, rule: Rule, context: object) -> None:
-        self.rule = rule
-        self.context = context
+    rule: Rule
+    context: object
 
     def go_on(self, solver: Solver) -> None:
         """Runs the rule until it waits for a variable that is open, or ends."""
@@ -83,22 +82,20 @@ class Running:
                 return
 
 
+@dataclass(slots=True, eq=False)
 class Join:
     """Values of the type `source` become values of the type `target`, which others may become as well.
 
     Attributes:
         source, target: the variables.
         context: the edge of the expression, for messages; nothing here looks inside.
-        whole: the join that this one is for a part of; itself if there is none.
+        whole: the join that this one is for a part of, if any.
     """
 
-    __slots__ = ("context", "source", "target", "whole")
-
-    def __init__(self, source: Var, target: Var, context: object, whole: Join | None = None) -> None:
-        self.source = source
-        self.target = target
-        self.context = context
-        self.whole = whole or self
+    source: Var
+    target: Var
+    context: object
+    whole: Join | None = None
 
     def go_on(self, solver: Solver) -> None:
         """Passes on what is known of one side to the other."""
@@ -358,7 +355,7 @@ class Solver:
             elif a.con != b.con or not may_be_equal(a, b):
                 raise Clash(a, b)
         except Clash as clash:
-            whole = join.whole
+            whole = join.whole or join
             raise Clash(
                 find(whole.source), find(whole.target), infinite=clash.infinite, reader=clash.reader
             ) from None
@@ -367,7 +364,7 @@ class Solver:
         if a.con == SEQUENCE:
             self.unify(a.args[1], b.args[1])
         for x, y in zip(parts_of(a), parts_of(b), strict=True):
-            self.ready.append(Join(x, y, join.context, join.whole))
+            self.ready.append(Join(x, y, join.context, join.whole or join))
 
     def _copy(self, known: Var, other: Var) -> None:
         """Gives an open variable the constructor of another, with parts of its own."""
