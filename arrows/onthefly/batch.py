@@ -265,7 +265,8 @@ class LazyBatch(Context):
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
-        key: list[Any] = [id(block), *self.net.place(_frame(2))]
+        code, line = self.net.place(_frame(2))
+        key: list[Any] = [id(block), code, line]
         ids: list[int] = []
         sequences: Sequences = []
         for x in arguments:

@@ -79,7 +79,7 @@ class Wirer:
         sources = flat[(start[nodes] + 1).repeat(lengths) + inner]
         source_nodes = sources >> OUTPUT_BITS
         sites, table = flat[start[nodes]], call_sites.table
-        ports = self._ports(nodes, sites, inner, lengths)
+        ports, counts = self._ports(nodes, sites, inner, lengths)
         places = table.first_place[sites].repeat(lengths) + ports
         call_sites.observe(places, flat[start[source_nodes]], sources & OUTPUT)
 
@@ -92,9 +92,6 @@ class Wirer:
         carried_sites = np.zeros(len(carried), np.int64)
         for kind in dict.fromkeys(kinds.tolist()):
             carried_sites[kinds == kind] = call_sites.carried_site(kind)
-        counts = []
-        if recording.lengths:
-            counts = [length for node in nodes.tolist() for length in recording.lengths.get(node, ())]
         return NodeSelection(
             nodes=nodes,
             sites=sites,
@@ -174,8 +171,11 @@ class Wirer:
                 waiting += rows
         return np.array(sorted(found), np.int64)
 
-    def _ports(self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray) -> HostArray:
-        """For each source, the number of the port that reads it, counted within the site.
+    def _ports(
+        self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray
+    ) -> tuple[HostArray, list[int]]:
+        """For each source, the number of the port that reads it, counted within the site; the lengths of
+        sequences.
 
         Args:
             nodes, sites: the nodes, and their sites.
@@ -184,18 +184,20 @@ class Wirer:
         """
         recording = self._recording
         if not recording.lengths:
-            return inner
+            return inner, []
         ports, ends = inner.copy(), np.cumsum(lengths)
+        all_lengths: list[int] = []
         for place in np.flatnonzero(np.isin(nodes, list(recording.lengths))).tolist():
             site = self._call_sites.sites[sites[place]]
             assert isinstance(site, ApplySite)
             single = sum(port.domain is None for port in site.ports)
             spans = [port.domain for port in site.ports if port.domain is not None]
+            all_lengths += recording.lengths[int(nodes[place])]
             counts = dict(zip(site.domains, recording.lengths[int(nodes[place])], strict=True))
             numbers = [np.arange(single)]
             numbers += [np.full(counts[domain], single + number) for number, domain in enumerate(spans)]
             ports[ends[place] - lengths[place] : ends[place]] = np.concatenate(numbers)
-        return ports
+        return ports, all_lengths
 
     def _depths(self, selection: NodeSelection, plan: Plan, first: int) -> HostArray:
         """The depth of each node within its component; nodes that have run do not count.
