@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from arrows import ops
@@ -91,13 +92,8 @@ class _Filters(FC[Any, Any]):
             raise ShapeError(
                 f"the input of Conv1d must be a sequence of vectors of floats, not of {element}", hint=hint
             )
-        flat = super().parameters(T.Tensor((input.size,), input.dtype))
-        return tuple(
-            Parameter(spec.name, (*input.shape, self.size), spec.dtype, spec.initializer)
-            if spec.name == "weight"
-            else spec
-            for spec in flat
-        )
+        weight, *bias = super().parameters(T.Tensor((input.size,), input.dtype))
+        return replace(weight, shape=(*input.shape, self.size)), *bias
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
         (x,) = args

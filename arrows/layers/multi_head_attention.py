@@ -61,17 +61,15 @@ class MultiHeadAttention(DeclaredLayer[Sequence[Any], Sequence[Any]]):
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = _element(input)
         (n,) = x.shape
-        into, out = (
+        weights = (
             Parameter("in_proj_weight", (3 * n, n), x.dtype, initializers.glorot_uniform),
             Parameter("out_proj_weight", (n, n), x.dtype, _within_root),
         )
-        if not self.bias:
-            return into, out
         biases = (
-            Parameter(f"{part}_proj_bias", (size,), x.dtype, initializers.zeros)
-            for part, size in (("in", 3 * n), ("out", n))
+            Parameter("in_proj_bias", (3 * n,), x.dtype, initializers.zeros),
+            Parameter("out_proj_bias", (n,), x.dtype, initializers.zeros),
         )
-        return into, out, *biases
+        return (*weights, *biases) if self.bias else weights
 
     def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
         (x,) = args
