@@ -56,12 +56,19 @@ def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: s
 def _taken(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
     """A number of the element at a computed place; beyond the ends the default, or 0."""
     x, place = equation.operands
-    offsets, default = _offsets(writer, x), dict(equation.attributes)["default"]
-    where = scope.name("const long long", f"(long long){writer.value(scope, place, row, RowPlace('', 0, 1))}")
+    default = dict(equation.attributes)["default"]
+    where = f"(long long){writer.value(scope, place, row, RowPlace('', 0, 1))}"
+    element = scope.name("const long long", f"{_offsets(writer, x)}[{row}] + {where}")
     fill = number(0 if default is None else float(str(default)), x.type.dtype)
-    value = scope.name(c_type(equation.result), fill)
-    element = scope.name("const long long", f"{offsets}[{row}] + {where}")
-    inside = scope.inner(f"if ({where} >= 0 && {element} < {offsets}[{row} + 1])")
+    return _inside(writer, scope, x, element, row, at, fill)
+
+
+def _inside(
+    writer: KernelWriter, scope: CodeBlock, x: Var, element: str, row: str, at: RowPlace, fill: str
+) -> str:
+    """A number of an element if it is one of the row's, else what fills."""
+    offsets, value = _offsets(writer, x), scope.name(c_type(x), fill)
+    inside = scope.inner(f"if ({element} >= {offsets}[{row}] && {element} < {offsets}[{row} + 1])")
     inside.lines.append(f"{value} = {writer.value(inside, x, element, at)};")
     scope.close(inside)
     return value
@@ -79,15 +86,9 @@ def write_shift(
         at: the number's place.
         write: ``write(scope, place, value, row)`` writes a number of the result, of row ``r`` or another.
     """
-    (x,) = equation.operands
-    offsets, rows = _offsets(writer, x), writer.word(Argument("segment rows", x.rows), "const int*")
-    place = column(at, x.type.size)
+    (x,), place = equation.operands, column(at, equation.result.type.size)
     source = scope.name("const long long", f"r - ({dict(equation.attributes)['by']}LL)")
-    moved = scope.name(c_type(x), "0")
-    inside = scope.inner(f"if ({source} >= {offsets}[{rows}[r]] && {source} < {offsets}[{rows}[r] + 1])")
-    inside.lines.append(f"{moved} = {writer.value(inside, x, source, place)};")
-    scope.close(inside)
-    write(scope, place, moved)
+    write(scope, place, _inside(writer, scope, x, source, writer.row_of(scope, "r", x.rows), place, "0"))
 
 
 def write_softmax(
