@@ -108,9 +108,8 @@ class Executor:
             for operation in plan.operations
             if isinstance(operation, ApplyOperation)
         }
-        if device.has_kernels:  # all in one unit
-            sources = [source for code in self.codes.values() for source in code.code.sources]
-            device.compile([*sources, WRITE_RANGES])
+        if sources := [source for code in self.codes.values() for source in code.code.sources]:
+            device.compile([*sources, WRITE_RANGES])  # all in one unit
         accumulates = {o: code.accumulates for o, code in self.codes.items()}
         self.parameter_gradients = GradientMemory(accumulates, device)
         self._program_constants = {

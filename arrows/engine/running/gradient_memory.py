@@ -150,10 +150,10 @@ class BatchGradients:
 
     def add(self, operation: int, deferred: RunDeferred) -> None:
         """Adds the parts of an operation, by its region ``deferred``."""
-        parts, adds = self._parts[operation], self._device.has_kernels
+        parts = self._parts[operation]
         ranges = [part.range(self._arrays) for part in parts]
         targets = [target if part.in_place else None for part, target in zip(parts, ranges, strict=True)]
-        added = [target if part.adds and adds else None for part, target in zip(parts, ranges, strict=True)]
+        added = [target if part.adds else None for part, target in zip(parts, ranges, strict=True)]
         for part, target, value in zip(parts, ranges, deferred(targets, added), strict=True):
             if isinstance(value, RowSparse):
                 self._rows.setdefault(part.key, []).append(value)
