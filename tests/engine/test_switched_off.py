@@ -81,12 +81,10 @@ def test_with_what_only_large_matrices_get(monkeypatch: Patch, record_property: 
     compare(record_property, "with products in blocks", (6, 300), SETTINGS)
 
 
-@pytest.mark.parametrize("rounds", [1, 2])
-def test_with_what_only_wide_rows_get(rounds: int, monkeypatch: Patch, record_property: Any) -> None:
+def test_with_what_only_wide_rows_get(monkeypatch: Patch, record_property: Any) -> None:
     """What runs early is computed for distinct rows alone, in small sets too, even if all are distinct."""
     monkeypatch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
     monkeypatch.setattr(distinct, "_WORTH", 0)
-    monkeypatch.setattr(distinct, "_ROUNDS", rounds)
     compare(record_property, "early for distinct rows", (6, 300), SETTINGS)
 
 

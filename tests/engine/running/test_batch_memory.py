@@ -48,16 +48,6 @@ def dense(gradient: Any) -> Any:
     return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
 
 
-@devices
-def test_a_batch_needs_no_more_memory_than_the_same_batch_took(device: str) -> None:
-    model, batch = ar.compile(block(), loss="loss", device=device), examples()
-    model.value_and_grad(batch)
-    held = model.executors.arena.bytes
-    executor = model.executors.get(training=True, gradients=True)
-    planned = executor.merge(model.prepare(batch)[:].wired, DropoutSeed(0, 0, np.arange(len(batch))), None)
-    assert executor.arena.bytes_with(planned.buffers()) == held
-
-
 def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
     """What a batch would take: of an empty arena, and beside it."""
     executor = model.executors.get(training=gradients, gradients=gradients)
@@ -141,19 +131,6 @@ def test_random_models_in_parts(device: str, data: st.DataObject) -> None:
             assert close(ar.to_numpy(loss), ar.to_numpy(expected), 1e-4)
             for name, gradient in ar.to_numpy(wanted).items():
                 assert close(dense(ar.to_numpy(grads)[name]), dense(gradient), 1e-3), name
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake"])
-@pytest.mark.parametrize("schedule", ["strata", "depth", "agenda"])
-@pytest.mark.parametrize("gradients", [False, True])
-def test_the_estimate_is_what_the_arena_holds(device: str, schedule: str, gradients: bool) -> None:
-    """But for what an operation computes within a step."""
-    model = ar.compile(block(), loss="loss", device=device, schedule=schedule)
-    batch = examples(40)
-    size, _ = needs(model, batch, gradients=gradients)
-    (model.value_and_grad if gradients else model)(batch)
-    held = model.executors.arena.bytes
-    assert 0.85 * held <= size <= 1.02 * held
 
 
 def test_an_example_that_alone_is_too_large_is_named() -> None:

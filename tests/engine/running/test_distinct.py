@@ -66,11 +66,7 @@ def recurrent() -> Any:
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
-@pytest.mark.parametrize("rounds", [1, 2, 16])
-def test_a_cell_on_words(
-    device: str, rounds: int, sizes: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(distinct, "_ROUNDS", rounds)
+def test_a_cell_on_words(device: str, sizes: list[tuple[int, int]]) -> None:
     model = ar.compile(sentences(recurrent()), device=device, float_type="float64")
     agrees(model, SENTENCES)
     assert sizes == [(4, 12), (4, 12)]  # trained, and run; the 5 that two sentences begin with is one
