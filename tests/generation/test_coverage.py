@@ -68,7 +68,6 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "weights of classes": lambda b: isinstance(b, ar.SoftmaxCrossEntropy) and b.weight is not None,
     "a weight of the rare": lambda b: isinstance(b, ar.SigmoidCrossEntropy) and b.pos_weight != 1,
     "smoothed truth values": lambda b: isinstance(b, ar.SigmoidCrossEntropy) and b.label_smoothing > 0,
-    "weights of a hinge": lambda b: isinstance(b, ar.Hinge) and b.weight is not None,
     "a default beyond the ends": lambda b: isinstance(b, ar.Shift) and b.default is not None,
     "features of edges": lambda b: b.kind == "MessagePassing" and "features=True" in b.spelling.arguments,
     "the scores of a table": lambda b: b.label.endswith(".attend"),
