@@ -92,9 +92,13 @@ def outer(a: Operand, b: Operand) -> TensorLike:
     return bind(_outer, a, b)
 
 
+def _numbers(name: str, a: Tensor, b: Tensor) -> str:
+    """The element type of two tensors of numbers."""
+    return same_dtype(name, arithmetic(name, a), b)
+
+
 def _matmul_rule(a: Tensor, b: Tensor) -> Tensor:
-    dtype = same_dtype("matmul", a, b)
-    arithmetic("matmul", a)
+    dtype = _numbers("matmul", a, b)
     for kind in (a, b):
         if kind.ndim not in (1, 2):
             raise ShapeError(f"matmul takes one, two or three axes, got {kind}")
@@ -206,8 +210,7 @@ def _matmul_sum_rows(
 
 
 def _outer_rule(a: Tensor, b: Tensor) -> Tensor:
-    dtype = same_dtype("outer", a, b)
-    arithmetic("outer", a)
+    dtype = _numbers("outer", a, b)
     if a.ndim != 1 or b.ndim != 1:
         raise ShapeError(f"outer takes two vectors, got {a} and {b}")
     return Tensor((*a.shape, *b.shape), dtype)
@@ -224,8 +227,7 @@ def _outer_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
 
 
 def _each_rule(a: Tensor, b: Tensor) -> Tensor:
-    dtype = same_dtype("matmul", a, b)
-    arithmetic("matmul", a)
+    dtype = _numbers("matmul", a, b)
     for axis, left, right in ((0, a.shape[0], b.shape[0]), (1, a.shape[2], b.shape[1])):
         if left != right:
             raise ShapeError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Hashable
-from typing import Any
 
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, message
 from arrows.typesys.quoting import quoted
@@ -28,7 +27,7 @@ def parse_type(text: str) -> Type:
     """Parses a type in the notation in which types are printed.
 
     The notation is `Input`, `Void`, `float32`, `float32[300]`, `Sequence(T)`, `Broadcast(T)`, `(T, U)`,
-    `(left: T, right: U)`, `(T,)`; the short-hands `[3]` and `[3, int32]` are allowed too.
+    `(left: T, right: U)`, `(T,)`; the short-hands `[3]` and `[3, "int32"]` are allowed too.
 
     Raises:
         ArrowTypeError: the text is not a type, or it nests deeper than Python reads, about 100 brackets.
@@ -65,9 +64,10 @@ def _type(node: ast.expr) -> Type:
         case ast.Name(word) if word in DTYPES:
             return Tensor((), word)
         case ast.Subscript(ast.Name(word), sizes) if word in DTYPES:
-            return Tensor(tuple(map(_size, sizes.elts if isinstance(sizes, ast.Tuple) else [sizes])), word)
-        case ast.List(sizes):
-            return as_type(list(map(_size, sizes)))
+            shape = ast.literal_eval(sizes)
+            return Tensor(shape if isinstance(shape, tuple) else (shape,), word)
+        case ast.List():
+            return as_type(ast.literal_eval(node))
         case ast.Call(ast.Name("Sequence"), [element], []):
             return Sequence(_type(element))
         case ast.Call(ast.Name("Broadcast"), [element], []):
@@ -92,12 +92,3 @@ def _tuple(items: list[ast.expr]) -> Type:
     if labels and len(labels) < len(types):
         raise ArrowTypeError("some items of a tuple have labels, and others have none")
     return Tuple(types, tuple(labels) if labels else None)
-
-
-def _size(node: ast.expr) -> Any:
-    match node:
-        case ast.Constant(value):
-            return value
-        case ast.Name(word):
-            return word
-    raise ArrowTypeError(f"{ast.unparse(node)} is not a size")
