@@ -84,7 +84,7 @@ class EagerEvaluation(FunctionContext):
         self._tape: list[tuple[str, Sequence[Value], Sequence[Value], Pull]] = []
         self._parameters: dict[tuple[object, str], Value] = {}
         self._frozen: set[Value] = set()
-        self._key, self._draws = 0, 0
+        self._key = 0
 
     def value(self, array: npt.ArrayLike, rows: int = ROW, type: Tensor | None = None) -> Value:
         """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
@@ -133,11 +133,6 @@ class EagerEvaluation(FunctionContext):
     def draw_key(self) -> Value:
         """The key of random numbers, uint64."""
         return self.value(np.asarray(self._key, np.uint64))
-
-    def next_draw(self) -> int:
-        """The number of the function's next draw."""
-        self._draws += 1
-        return self._draws - 1
 
     def join(self, values: Sequence[Value], rows: int, type: Tensor) -> Value:
         """Joins the elements of a sequence, each of this type, into one value at the level `rows` >= 0."""

@@ -29,6 +29,7 @@ class FunctionContext(Context):
     def __init__(self, float_type: str | None) -> None:
         self.float_type = float_type
         self._tokens: list[Token[Context | None]] = []
+        self._draws = 0
 
     def __enter__(self) -> Self:
         self._tokens.append(current_context.set(self))
@@ -65,6 +66,11 @@ class FunctionContext(Context):
     ) -> TensorLike:
         """Records or computes an operation whose operands are checked and of equal ranks and levels."""
         raise NotImplementedError
+
+    def next_draw(self) -> int:
+        """The number of the function's next draw, so that equal draws are no equal equations."""
+        self._draws += 1
+        return self._draws - 1
 
     def refuse_mixture(self, primitive: Primitive) -> None:
         raise ShapeError(

@@ -78,7 +78,6 @@ class TraceRecorder(FunctionContext):
         self.constants: list[tuple[HostArray, Var]] = []
         self.equations: list[Equation] = []
         self.dropout_key: Var | None = None
-        self._draws = 0
         self._count = 0
         self._tracers: dict[Hashable, Tracer] = {}
         self._parameter_uses: dict[Hashable, tuple[Parameter, SourceLine]] = {}
@@ -136,26 +135,17 @@ class TraceRecorder(FunctionContext):
             )
         return tracer
 
-    def dropout_key_input(self) -> Tracer:
-        """The input with the dropout key, a number for each node; the same tracer each time."""
+    def draw_key(self) -> Tracer:
+        """The input with the key of dropout and random numbers, one for each node; the same each time."""
         if self.dropout_key is None:
             self.dropout_key = self._new(T.Tensor((), "uint64"), ROW).var
         return Tracer(self, self.dropout_key)
 
     def dropout(self, x: TensorLike, rate: float) -> TensorLike:
         """Records dropout; each dropout of one function gets its own key, so that their masks differ."""
-        key: TensorLike = self.dropout_key_input()
+        key: TensorLike = self.draw_key()
         number = sum(equation.primitive.name == "dropout" for equation in self.equations)
         return dropout_by_key(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
-
-    def draw_key(self) -> Tracer:
-        """The key of random numbers, which is that of dropout."""
-        return self.dropout_key_input()
-
-    def next_draw(self) -> int:
-        """The number of the next draw, so that equal draws are no equal equations."""
-        self._draws += 1
-        return self._draws - 1
 
     def bind(
         self, primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Hashable

@@ -52,7 +52,7 @@ def build(
     for array, var in trace.constants:
         new[var] = recorder.constant(array)
     if trace.dropout_key is not None and (training or trace.draws):
-        new[trace.dropout_key] = recorder.dropout_key_input()
+        new[trace.dropout_key] = recorder.draw_key()
         loads.append(LoadKeys(new[trace.dropout_key].var))
     for number, equation in enumerate(trace.equations):
         use = index_of(equation) if number in check else None
