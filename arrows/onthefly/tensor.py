@@ -25,7 +25,9 @@ OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
 
 
-def _operator(name: str, ordinary: Callable[[Any, Operand], TensorLike]) -> Any:
+def _operator(
+    name: str, ordinary: Callable[[Any, Operand], TensorLike]
+) -> Callable[[Any, Operand], TensorLike]:
     """An operator that records a call at once where two tensors meet at a call site that is known."""
     primitive, frame_of = get(name), sys._getframe
 

@@ -71,7 +71,7 @@ class Wirer:
         recording, call_sites = self._recording, self._call_sites
         flat, start = recording.columns()
         self.has_run = grown(self.has_run, len(start))
-        nodes = self._needed(np.unique(np.array(ids) >> OUTPUT_BITS))
+        nodes = self._needed(np.unique(np.array(ids, np.int64) >> OUTPUT_BITS))
         if not len(nodes):
             return None
         lengths = start[nodes + 1] - start[nodes] - 1
@@ -143,6 +143,8 @@ class Wirer:
     def _needed(self, wanted: HostArray) -> HostArray:
         """The nodes that some nodes need, themselves included, and that have not run, ascending."""
         recording = self._recording
+        if not len(wanted):
+            return wanted
         if self._all_before is not None and not recording.rows:
             # While a program reads only what needs all: each node is wanted, or read by another one.
             first, top = self._all_before, int(wanted[-1]) + 1

@@ -323,3 +323,21 @@ def test_what_a_value_does_not_need_does_not_run() -> None:
             for refused in waiting:
                 with pytest.raises(ar.ArrowValueError, match="index"):
                     refused.numpy()
+
+
+def test_the_schedule_of_nothing_is_empty() -> None:
+    with ar.OnTheFly().batch() as g:
+        x = g.tensor(1.0) * 2.0
+        assert g.timeline().steps == () and g.numpy(()) == () and g.run_all([]) == []
+        assert float(x) == 2
+        assert g.timeline(x).steps == ()
+
+
+def test_a_parameter_by_itself_and_scores_of_what_is_allowed() -> None:
+    bias = ar.Constant([0.0, 1.0, 0.0], trainable=True, name="bias")
+    with ar.OnTheFly().batch() as g:
+        scores = g.tensor([1.0, 2.0, 3.0]) + g(bias, None)
+        allowed = ops.log_softmax(ops.where(np.array([True, False, True]), scores, -np.inf))
+        np.testing.assert_allclose(np.exp(allowed.numpy()), [0.11920292, 0, 0.88079708], rtol=1e-5)
+        _, gradients = g.value_and_grad(ops.pick(allowed, 2))
+    np.testing.assert_allclose(gradients["bias/value"], [-0.11920292, 0, 0.11920292], rtol=1e-5)

@@ -101,8 +101,9 @@ def test_the_collector_is_as_before_after_an_interrupt_at_any_line() -> None:
 def test_the_collector_is_rare_until_the_last_batch_is_over() -> None:
     net, before = ar.OnTheFly(), gc.get_threshold()
     try:
-        for found in (before, (7, 5, 3), (0, 10, 10), (5_000_000, 9, 9)):
-            gc.set_threshold(*found)
+        for thresholds in (before, (7, 5, 3), (0, 10, 10), (5_000_000, 9, 9)):
+            gc.set_threshold(*thresholds)
+            found = gc.get_threshold()
             with net.batch():
                 with net.batch():
                     pass
