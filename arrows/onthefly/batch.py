@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from arrows.engine.running import Gradient
 from arrows.engine.scheduling import Timeline
 from arrows.engine.values import make_tuple
 from arrows.inference import Typed
-from arrows.onthefly.call_sites import CallSite, constants_in
+from arrows.onthefly.call_sites import CallSite, constants_in, refused
 from arrows.onthefly.collector import pause_collector, resume_collector
 from arrows.onthefly.equal_blocks import content_of
 from arrows.onthefly.gradients import Differentiation
@@ -51,6 +51,12 @@ _DRAWS: dict[str, core.AnyBlock] = {
     "uniform": core.Function(ops.uniform_like, name="uniform"),
 }
 """The functions that stand for a draw."""
+
+
+@lru_cache(maxsize=1024)
+def _dropout(rate: float) -> core.AnyBlock:
+    """The function that stands for dropout."""
+    return core.Function(lambda x: ops.dropout(x, rate), name="dropout")
 
 
 @answers("a batch on the fly", "batch")
@@ -300,7 +306,7 @@ class LazyBatch(Context):
         if content is not None and (site := self.calls.get((content.key, *call[1:]))) is not None:
             return site
         self.check_open(f"call {block.label}")
-        site = self.net.call_sites.add_call(block, call[3:], SourceLine.here())
+        site = self.net.call_sites.add_call(block, call[3:])
         for key in self.net.keep(block, content, site.owners):
             self.calls[key, *call[1:]] = site
         self.net.growth.note_block(block)
@@ -443,11 +449,8 @@ class LazyBatch(Context):
             return bind(primitive, *every, like=None, **attributes)
 
         signature = [x for x in operands if x.__class__ is int]
-        try:
-            block: core.AnyBlock = core.Function(compute, name=primitive.name)
-            return self.net.call_sites.add_call(block, signature, SourceLine.here())
-        except ArrowTypeError as error:
-            raise _refused(primitive, error) from None
+        block: core.AnyBlock = core.Function(compute, name=primitive.name)
+        return self.net.call_sites.add_call(block, signature, f"compute {primitive.name}")
 
     def _operand(
         self, primitive: Primitive, operands: tuple[Any, ...], x: Any, place: tuple[int, ...]
@@ -468,17 +471,14 @@ class LazyBatch(Context):
         try:
             array = constant(value, beside[0].type)
         except ShapeError as error:
-            raise _refused(primitive, error) from None
+            raise refused(f"compute {primitive.name}", SourceLine.here(), error) from None
         if isinstance(value, np.ndarray):
             alike = [x.dtype for x in beside if np.dtype(x.dtype).kind == array.dtype.kind]
             return self.tensor(value, alike[0] if alike else None)
         return self.read_as(T.Tensor(array.shape, array.dtype.name), array)
 
     def dropout(self, x: TensorLike, rate: float) -> TensorLike:
-        dropouts = self.net.dropouts
-        if rate not in dropouts:
-            dropouts[rate] = core.Function(lambda x: ops.dropout(x, rate), name="dropout")
-        result: TensorLike = self.call_block(dropouts[rate], (x,))
+        result: TensorLike = self.call_block(_dropout(rate), (x,))
         return result
 
     def draw(self, name: str, like: TensorLike | None) -> TensorLike | None:
@@ -609,10 +609,3 @@ class LazyBatch(Context):
                 )
             )
         return self.value_id(loss)
-
-
-def _refused(primitive: Primitive, error: ShapeError | ArrowTypeError) -> ArrowTypeError:
-    """The error for operands that do not fit."""
-    details = error.details
-    attempt = f"cannot compute {primitive.name} at {SourceLine.here()}"
-    return ArrowTypeError(message(attempt, reason=details.reason or str(error), hint=details.hint))

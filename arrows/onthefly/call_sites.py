@@ -176,24 +176,24 @@ class CallSites:
     # ------------------------------------------------------------------------------------------------------
     # calls
 
-    def add_call(self, block: core.AnyBlock, signature: Sequence[Any], line: SourceLine) -> CallSite:
-        """Adds a call of a function or a layer.
+    def add_call(self, block: core.AnyBlock, signature: Sequence[Any], attempt: str = "") -> CallSite:
+        """Adds a call of a function or a layer on the user's innermost line.
 
         Args:
             block: what is called.
             signature: the kinds of its operands.
-            line: the line of the call.
+            attempt: what messages say was attempted; by default, to call the block.
 
         Raises:
             ArrowTypeError: the block does not take these operands.
         """
-        input = type_of_signature(self, signature)
+        input, line = type_of_signature(self, signature), SourceLine.here()
         try:
             typed = infer(block, input, float_type=self.float_type)
             with self.params.lock.mutex:
                 return self.add_typed(typed, constants_in(signature), line)
         except (ArrowTypeError, ArrowValueError) as error:
-            raise refused(block, input, line, error) from None
+            raise refused(attempt or f"call {block.label} on {input}", line, error) from None
 
     def add_typed(self, typed: Typed, constants: Sequence[tuple[int, int]], line: SourceLine) -> CallSite:
         """Adds a call whose types have been inferred; `constants` are leaves of its input, with numbers."""
@@ -296,15 +296,11 @@ class CallSites:
         return observed_sites(list(self.sites), list(self.constants), reads, reaching)
 
 
-def refused(block: core.AnyBlock, input: T.Type, line: SourceLine, error: Exception) -> ArrowTypeError:
-    """The error for a call that does not fit: it names block, input and line, and gives the reason."""
-    details = error.details if isinstance(error, (ArrowTypeError, ArrowValueError)) else None
-    reason, hint = str(error), ""
-    if details is not None and details.reason:
-        reason, hint = details.reason, details.hint
-    return ArrowTypeError(
-        message(f"cannot call {block.label} on {input} at {line}", reason=reason, hint=hint)
-    )
+def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueError) -> ArrowTypeError:
+    """The error for a call that does not fit: what was attempted on which line, and the reason."""
+    details = error.details
+    text = message(f"cannot {attempt} at {line}", reason=details.reason or str(error), hint=details.hint)
+    return ArrowTypeError(text)
 
 
 def type_of_signature(sites: CallSites, signature: Sequence[Any]) -> T.Type:

@@ -5,8 +5,8 @@ itself alone, since another one has parameters of its own.  A function is equal 
 what it can read is equal as well: what it closes over, its defaults, and the globals that its code names.
 
 * A function of tensors is traced once, so what it reads is compared by content.  Where the content cannot be
-  told, as that of an object of the user's class, of the class, or of a module that is passed on, its block is
-  equal to itself alone.
+  told, as that of an object of the user's class, of the class, or of a module, its block is equal to itself
+  alone.
 * A function of Python objects, such as an `InputTransform`'s, runs on every example, and what it reads may
   change in between: its block is equal to itself alone.
 """
@@ -192,31 +192,11 @@ class _Reader:
             closed = [cell.cell_contents for cell in function.__closure__ or ()]
         except ValueError as empty:
             raise _Unknown from empty
-        named = {}
-        for path in _paths_in(code):
-            if path[0] in function.__globals__:
-                reached, value = _follow(path, function.__globals__[path[0]])
-                named[reached] = value
+        found = function.__globals__
+        named = {name: found[name] for name in _names_in(code) if name in found}
         reads = [*closed, *defaults, function.__kwdefaults__, function.__dict__ or None]
         self.held.append(code)
         self._add((FunctionType, id(code), len(defaults), *named), [*reads, *named.values()], live=False)
-
-
-def _follow(path: tuple[str, ...], value: Any) -> tuple[tuple[str, ...], Any]:
-    """What a path of names reaches, out of modules: the part of the path up to it, and the value.
-
-    Raises:
-        _Unknown: it ends at a module, from which other code may read anything.
-    """
-    for place, name in enumerate(path[1:], 1):
-        if not isinstance(value, ModuleType) or _is_constant(value):
-            return path[:place], value
-        if name not in vars(value):
-            raise _Unknown
-        value = vars(value)[name]
-    if isinstance(value, ModuleType) and not _is_constant(value):
-        raise _Unknown
-    return path, value
 
 
 def _is_ours(x: object) -> bool:
@@ -236,28 +216,23 @@ def _is_constant(x: object) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _paths_in(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """The global variables that a function and those inside of it name, each with the attributes after it.
+def _names_in(code: CodeType) -> tuple[str, ...]:
+    """The global variables that a function and those inside of it name.
 
-    >>> _paths_in((lambda x: settings.sizes.hidden * scale(x.T)).__code__)
-    (('settings', 'sizes', 'hidden'), ('scale',))
+    >>> _names_in((lambda x: settings.sizes.hidden * scale(x.T)).__code__)
+    ('settings', 'scale')
 
     Raises:
         _Unknown: it can read anything.
     """
-    paths: dict[tuple[str, ...], None] = {}
+    names: dict[str, None] = {}
     todo = [code]
     while todo:
         code = todo.pop()
-        path: tuple[str, ...] = ()
         for instruction in dis.get_instructions(code):
             if instruction.opname == "IMPORT_NAME" or instruction.argval in _READ_ANYTHING:
                 raise _Unknown
-            if path and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                path = (*path, instruction.argval)
-            elif instruction.opname != "EXTENDED_ARG":
-                if path:
-                    paths[path] = None
-                path = (instruction.argval,) if instruction.opname in _LOADS_OF_GLOBALS else ()
+            if instruction.opname in _LOADS_OF_GLOBALS:
+                names[instruction.argval] = None
         todo += [each for each in code.co_consts if isinstance(each, CodeType)]
-    return tuple(paths)
+    return tuple(names)

@@ -177,7 +177,6 @@ class OnTheFly:
         self.calls: dict[tuple[Any, ...], CallSite] = {}
         self._numbers: dict[tuple[int, ...], Any] = {}
         self.growth = Growth()
-        self.dropouts: dict[float, core.AnyBlock] = {}
         self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: list[object] = []
