@@ -189,6 +189,10 @@ class LazyConstant(LazyTensor):
     def __init__(self, batch: LazyBatch, number: int) -> None:
         super().__init__(batch, -1, -1 - number)
 
+    # Not those of a `LazyTensor`, which record the ids of both operands.
+    __add__, __sub__, __mul__ = TensorLike.__add__, TensorLike.__sub__, TensorLike.__mul__
+    __truediv__, __matmul__ = TensorLike.__truediv__, TensorLike.__matmul__
+
     @property
     def type(self) -> T.Tensor:
         return self.context.net.call_sites.constant_type(self.kind)
