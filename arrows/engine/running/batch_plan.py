@@ -15,7 +15,14 @@ from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program.slab_memory import SlabMemory
 from arrows.engine.running.distinct import DistinctRows, find_distinct
 from arrows.engine.running.gradient_flow import NO_FLOW, FlowPlanner, OperationFlow
-from arrows.engine.running.index import PlannedSegments, RowIndex, plan_index, plan_segments, sort_indices
+from arrows.engine.running.index import (
+    BatchLayout,
+    PlannedSegments,
+    RowIndex,
+    plan_index,
+    plan_segments,
+    sort_indices,
+)
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import ROW
@@ -158,26 +165,17 @@ def plan_batch(
         for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
     ]
     gradients = {s: slabs[s]._replace(name=("gradients", s)) for s in sorted(receiving)}
+    batch = BatchLayout(plan, read, slabs, gradients, upload)
     flows: Mapping[int, OperationFlow] = {}
     waiting: Mapping[int, Buffer] = {}
     if receiving:
-        planner = FlowPlanner(plan, read, present, gradients, upload)
+        planner = FlowPlanner(batch, present)
         flows, waiting = planner.flows, planner.waiting
     operations = {}
     for o, code in present.items():
         sent = None if o not in keys else upload.add_values(keys[o])
-        operations[o] = _plan_operation(
-            plan,
-            read,
-            code,
-            distinct[o],
-            flows.get(o, NO_FLOW),
-            sent,
-            slabs,
-            gradients,
-            memory.operations[o],
-            upload,
-        )
+        flow, kept = flows.get(o, NO_FLOW), memory.operations[o]
+        operations[o] = _plan_operation(batch, code, distinct[o], flow, sent, kept)
     terms = [] if seeds is None else _loss_terms(plan, merged, seeds)
     return PlannedBatch(
         merged=merged,
@@ -231,19 +229,16 @@ def _send_weights(
 
 
 def _plan_operation(
-    plan: Plan,
-    merged: Merged,
+    batch: BatchLayout,
     code: OperationCode,
     distinct: DistinctRows | None,
     flow: OperationFlow,
     keys: Sent | None,
-    slabs: Sequence[Buffer],
-    gradients: Mapping[int, Buffer],
     kept: int,
-    upload: Upload,
 ) -> PlannedOperation:
     """Plans one operation; ``kept`` is the number of the memory for what it keeps."""
     o, program = code.operation.index, code.program
+    plan, merged, upload = batch.plan, batch.merged, batch.upload
     rows = merged.operations[o]
     parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
     domains = code.operation.domains
@@ -257,9 +252,9 @@ def _plan_operation(
     for number, (owner, output) in enumerate(plan.result_places[o]):
         first, slab = merged.operations[owner].first_rows[output], plan.operations[owner].slabs[output]
         stop = first + merged.operations[owner].count
-        memory["result", number] = BufferRows(slabs[slab], first, stop)
-        if slab in gradients:
-            memory["gradient", number] = BufferRows(gradients[slab], first, stop)
+        memory["result", number] = BufferRows(batch.slabs[slab], first, stop)
+        if slab in batch.gradients:
+            memory["gradient", number] = BufferRows(batch.gradients[slab], first, stop)
     for group, waiting in zip(code.scatter_groups, flow.waiting, strict=False):
         start = waiting.first
         for number, operands in zip(group.scatters, group.operands, strict=True):
@@ -274,8 +269,10 @@ def _plan_operation(
         if gather.result.rows != ROW:
             bounds = rows.offsets[gather.result.rows][bounds]
         read, slab = rows.side_by_side(gather.operands), program.operands[gather.operands[0]].slab
-        indices = sort_indices(plan, merged, slab, read, upload) if number in code.indexed else None
-        index = plan_index(program, number, slabs[slab], read, bounds, upload, memory=kept, indices=indices)
+        indices = sort_indices(batch, slab, read) if number in code.indexed else None
+        index = plan_index(
+            program, number, batch.slabs[slab], read, bounds, upload, memory=kept, indices=indices
+        )
         if index.rows is not None:
             memory["gathered", number] = index.rows
         gathers.append(index)

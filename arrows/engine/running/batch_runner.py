@@ -325,7 +325,7 @@ class BatchRunner:
         if limit is None:
             return 1
         # The gradients of parameters are the engine's, and once more the caller's or the sum of the parts.
-        fixed = executor.fixed_bytes + kept + executor.parameter_gradients.dense_bytes
+        fixed = 2 * executor.parameter_gradients.dense_bytes + kept
         sent = planned.upload.bytes + bytes_beside(executor, planned)
         if arena.bytes_with(planned.buffers()) + sent + fixed <= limit:
             return 1

@@ -21,7 +21,7 @@ from arrows.engine.planning import (
     moving_slabs,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, ProgramTick, make_code, make_program
+from arrows.engine.program import Clock, make_code, make_program
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import computed_indices
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, plan_batch
@@ -74,6 +74,7 @@ class Executor:
     Attributes:
         codes: by operation that computes.
         receiving: the slabs that gradients come into.
+        shares: whether equal nodes are computed once.
         parameter_gradients: where the gradients of parameters are kept.
     """
 
@@ -98,7 +99,7 @@ class Executor:
         self.memory = separate_memory(plan) if keep_values else shared_memory(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         # So are nodes whose results depend on chance.
-        self._share = not inputs and not plan.lowered.draws and not (choices.training and plan.has_dropout)
+        self.shares = not inputs and not plan.lowered.draws and not (choices.training and plan.has_dropout)
         # The CPU's kernels check all indices.
         self._computed_indices = {} if device.xp is np else computed_indices(plan)
         self._constants: dict[int, Array] = {}
@@ -137,13 +138,11 @@ class Executor:
                 kernels=KERNELS if self.device.has_kernels else None,
                 check_indices=check,
             )
-            tick = self._tick(operation.index)
+            clock = self.clock
+            tick = None if clock is None else partial(clock.tick_instruction, operation.index)
             code = make_code(program, self.device, precision=choices.precision, tick=tick)
             codes[key] = OperationCode.of(operation, code)
         return codes[key]
-
-    def _tick(self, operation: int) -> ProgramTick | None:
-        return None if self.clock is None else partial(self.clock.tick_instruction, operation)
 
     @property
     def kept(self) -> list[Array]:
@@ -154,11 +153,6 @@ class Executor:
             *(array for arrays in computed for array in arrays),
             *self.parameter_gradients.kept,
         ]
-
-    @property
-    def fixed_bytes(self) -> int:
-        """What every batch takes beside the arena: gradients of parameters."""
-        return self.parameter_gradients.dense_bytes
 
     def refresh(self) -> None:
         """Forgets what was computed of parameters, which may have changed since: once a call of the model."""
@@ -180,9 +174,10 @@ class Executor:
         """
         if self.clock is not None:
             self.clock.tick("prepare")
-        merged = merge(self.plan, batch, share=self._share)
+        merged = merge(self.plan, batch, share=self.shares)
+        draws = self.plan.lowered.draws
         keys = {
-            o: dropout_keys(batch, merged, o, seed, self._draws(code))
+            o: dropout_keys(batch, merged, o, seed, draws if code.operation.trace.draws else {})
             for o, code in self.codes.items()
             if code.has_keys
         }
@@ -191,9 +186,6 @@ class Executor:
             self.clock.count(merged)
             self.clock.tick("merge")
         return planned
-
-    def _draws(self, code: OperationCode) -> Mapping[int, int]:
-        return self.plan.lowered.draws if code.operation.trace.draws else {}
 
     def plan_batch(
         self,

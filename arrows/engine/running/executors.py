@@ -84,12 +84,10 @@ class Executors:
             counts: those to show where there is no batch.
         """
         differentiated = self.weights.missing is None
-        codes = self.get(training=differentiated, gradients=differentiated).codes
+        executor = self.get(training=differentiated, gradients=differentiated)
         if batch is not None:
-            # As the executor does.
-            share = not self.plan.lowered.draws and not (differentiated and self.plan.has_dropout)
-            counts = (row_counts(merge(self.plan, batch, share=share)),)
-        programs = {number: code.code.program for number, code in codes.items()}
+            counts = (row_counts(merge(self.plan, batch, share=executor.shares)),)
+        programs = {number: code.program for number, code in executor.codes.items()}
         listed = Programs(programs, partial(layer_name, self.params), counts)
         return listed if name is None else listed.named(name)
 

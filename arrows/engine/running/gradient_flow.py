@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arrows.engine.device import Buffer, BufferRows, Sent, Upload
-from arrows.engine.planning import ElementOperation, Plan, StreamOperation
+from arrows.engine.device import Buffer, BufferRows, Sent
+from arrows.engine.planning import ElementOperation, StreamOperation
 from arrows.engine.reading import lengths_of, stable_order
-from arrows.engine.running.index import RowPulls, RowSums, plan_pulls, plan_sums
+from arrows.engine.running.index import BatchLayout, RowPulls, RowSums, plan_pulls, plan_sums
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
-from arrows.engine.scheduling import Merged, OperationRows
+from arrows.engine.scheduling import OperationRows
 from arrows.ops.arrays import HostArray
 
 _NOT_COMPUTED = -1
@@ -59,27 +59,18 @@ class FlowPlanner:
     """Plans how the gradients of a batch flow.
 
     Args:
-        plan: the model's plan.
-        merged: the batch; of operands whose repeated rows are computed once, with the distinct rows alone.
+        batch: the batch.
         codes: of the operations that have nodes in it.
-        gradients: where the gradients of the rows of each slab lie, if they come in.
-        upload: takes the index arrays.
 
     Attributes:
         flows: for each operation its part.
         waiting: on a device with kernels, for each slab where gradients wait until its rows pull them.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        merged: Merged,
-        codes: Mapping[int, OperationCode],
-        gradients: Mapping[int, Buffer],
-        upload: Upload,
-    ) -> None:
+    def __init__(self, batch: BatchLayout, codes: Mapping[int, OperationCode]) -> None:
         self.flows = {o: OperationFlow() for o in codes}
-        self._plan, self._merged, self._gradients, self._upload = plan, merged, gradients, upload
+        self._plan, self._merged, self._upload = batch.plan, batch.merged, batch.upload
+        self._gradients = batch.gradients
         self._components: dict[int, HostArray] = {}  # by slab: for each row, the component that computed it
         self._pulled: dict[int, list[tuple[HostArray, HostArray]]] = {}  # by slab: places, who takes them
         self.waiting: dict[int, Buffer] = {}

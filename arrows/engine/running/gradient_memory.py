@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
 from typing import TypeAlias
@@ -125,51 +125,46 @@ class GradientMemory:
         return self._arrays[key]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class BatchGradients:
     """The gradients of one batch, while its operations write them.
 
-    Args:
+    Attributes:
         device: the device.
         parts: those of each operation.
         arrays: of the parameters whose gradients are dense.
         blanks: what is to be written before the first part is.
+        rows: by parameter, what has been added of row-sparse parts.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        parts: Mapping[int, Sequence[_Part]],
-        arrays: Mapping[ParameterKey, Array],
-        blanks: Sequence[ArrayWrite],
-    ) -> None:
-        self.blanks = blanks
-        self._device = device
-        self._parts = parts
-        self._arrays = arrays
-        self._rows: dict[ParameterKey, list[RowSparse]] = {}
+    device: Device
+    parts: Mapping[int, Sequence[_Part]]
+    arrays: Mapping[ParameterKey, Array]
+    blanks: Sequence[ArrayWrite]
+    rows: dict[ParameterKey, list[RowSparse]] = field(default_factory=dict)
 
     def add(self, operation: int, deferred: RunDeferred) -> None:
         """Adds the parts of an operation, by its region ``deferred``."""
-        parts = self._parts[operation]
-        ranges = [part.range(self._arrays) for part in parts]
+        parts = self.parts[operation]
+        ranges = [part.range(self.arrays) for part in parts]
         targets = [target if part.in_place else None for part, target in zip(parts, ranges, strict=True)]
         added = [target if part.adds else None for part, target in zip(parts, ranges, strict=True)]
         for part, target, value in zip(parts, ranges, deferred(targets, added), strict=True):
             if isinstance(value, RowSparse):
-                self._rows.setdefault(part.key, []).append(value)
+                self.rows.setdefault(part.key, []).append(value)
             elif value is not None and target is not None and not part.in_place:
                 target += value
 
     def total(self) -> dict[ParameterKey, Gradient]:
         """The gradients, once all operations have added theirs."""
         sparse: dict[ParameterKey, Gradient] = {}
-        for key, (first, *others) in self._rows.items():
-            if key in self._arrays:
+        for key, (first, *others) in self.rows.items():
+            if key in self.arrays:
                 for rows in (first, *others):
-                    _add_rows(self._device, rows, self._arrays[key])
+                    _add_rows(self.device, rows, self.arrays[key])
             else:
-                sparse[key] = reduce(lambda total, rows: total.add(rows, self._device.xp), others, first)
-        return {**sparse, **self._arrays}
+                sparse[key] = reduce(lambda total, rows: total.add(rows, self.device.xp), others, first)
+        return {**sparse, **self.arrays}
 
 
 def _parts(key: ParameterKey, regions: Sequence[tuple[int, Region | None]]) -> list[_Part]:

@@ -11,7 +11,7 @@ All is planned on the host; `bind` takes the arrays when the upload has been sen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -100,18 +100,34 @@ def plan_index(
     return RowIndex(slab, first, index, rows, indices)
 
 
-def sort_indices(
-    plan: Plan, merged: Merged, slab: int, rows: HostArray, upload: Upload
-) -> DistinctIndices | None:
+@dataclass(frozen=True, eq=False, slots=True)
+class BatchLayout:
+    """A batch that is being planned, and where its rows lie.
+
+    Attributes:
+        plan: the model's plan.
+        merged: the batch; of operands whose repeated rows are computed once, with the distinct rows alone.
+        slabs: the memory of each slab.
+        gradients: of each slab that gradients come into.
+        upload: takes index arrays.
+    """
+
+    plan: Plan
+    merged: Merged
+    slabs: Sequence[Buffer]
+    gradients: Mapping[int, Buffer]
+    upload: Upload
+
+
+def sort_indices(batch: BatchLayout, slab: int, rows: HostArray) -> DistinctIndices | None:
     """Sorts indices that examples hold, so that the device need not; None if it computes some of them.
 
     Args:
-        plan: the model's plan.
-        merged: the batch.
+        batch: the batch.
         slab: where the indices lie.
         rows: those that are gathered.
-        upload: takes the arrays.
     """
+    plan, merged, upload = batch.plan, batch.merged, batch.upload
     values = np.zeros(merged.slab_rows[slab], plan.slabs[slab].type.dtype)
     for row, number in enumerate(plan.slabs[slab].constants):
         values[row] = plan.lowered.constants[number]

@@ -79,7 +79,7 @@ def in_words(size: float) -> str:
 
 
 def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
-    """The bytes that a batch takes beside the arena, what it sends and `Executor.fixed_bytes`.
+    """The bytes that a batch takes beside the arena, what it sends and the gradients of parameters.
 
     These are copies of what is handed out, before and after it is joined with that of other parts; rows of
     gradients, as they come, sorted and added up; inputs and index arrays of the host, where it computes; and
