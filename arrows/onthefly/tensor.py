@@ -33,7 +33,7 @@ def _operator(
 
     def operator(self: LazyTensor, other: Operand) -> TensorLike:
         batch = self.context
-        if other.__class__ is LazyTensor and other.context is batch:
+        if self.__class__ is other.__class__ is LazyTensor and other.context is batch:
             frame = frame_of(1)
             signature = primitive, id(frame.f_code), frame.f_lasti, self.kind, other.kind
             site = batch.calls.get(signature)

@@ -204,6 +204,22 @@ def test_a_constant_beside_a_sequence_is_read_like_a_tensor(device: str) -> None
                     assert close([x.numpy() for x in each], rows + number, 1e-6)
 
 
+@pytest.mark.parametrize("operator", [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b])
+def test_one_place_meets_constants_and_tensors_on_either_side(operator: Any) -> None:
+    """Also where its call site is known from earlier batches."""
+    net, random = ar.OnTheFly(float_type="float64"), np.random.default_rng(0)
+    for _ in range(3):
+        with net.batch() as g:
+            results, wanted = [], []
+            for _ in range(12):
+                values = random.standard_normal((2, 3))
+                kinds = random.permutation([g.tensor, g.constant, g.tensor])[:2]
+                a, b = (make(value) for make, value in zip(kinds, values, strict=True))
+                results.append(operator(g.zeros([3]), operator(a, b)))
+                wanted.append(operator(np.zeros(3), operator(*values)))
+            assert close(g.numpy(results), wanted, 1e-12)
+
+
 def test_layers_that_are_gone():
     """Another layer in the place of one that is gone is another layer."""
     net = ar.OnTheFly()
