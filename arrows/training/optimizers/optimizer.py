@@ -293,7 +293,9 @@ class Optimizer:
         for name, value in grads.items():
             if isinstance(value, Ragged):
                 continue
-            gradient: Any = np.asarray(value) if isinstance(value, np.generic) else value
+            gradient: Any = value
+            if isinstance(gradient, np.generic):
+                gradient = np.asarray(gradient)
             parameter = self._checked(device, name, model.params.get(name), gradient)
             if separate.get(name) != 0:  # a schedule that reaches 0 does not freeze
                 if isinstance(gradient, RowSparse):
