@@ -225,25 +225,16 @@ def fix(definition: Any = _LATER, *, input_type: object = None, output_type: obj
             hint="one parameter, `me`: the reference to the block itself; "
             "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
         )
-    if len(parameters) > 1:
-        return _several(definition, parameters, input_type, output_type)
-    token = Token(name, _declared(input_type), _declared(output_type), alone=True)
-    block: Reference[Any, Any] = Reference(token, name=name)
-    body = definition(block)
-    token.define(as_block(body, f"the definition of {name} that its function returned"))
-    return block
-
-
-def _several(
-    definition: Callable[..., Any], names: list[str], input_type: object, output_type: object
-) -> tuple[AnyBlock, ...]:
-    """Makes several blocks that refer to one another."""
-    count = len(names)
-    types = zip(
-        _for_each(names, "input_type", input_type), _for_each(names, "output_type", output_type), strict=True
-    )
+    if len(parameters) == 1:
+        token = Token(name, _declared(input_type), _declared(output_type), alone=True)
+        block: Reference[Any, Any] = Reference(token, name=name)
+        token.define(as_block(definition(block), f"the definition of {name} that its function returned"))
+        return block
+    count, named = len(parameters), f"the recursive blocks {', '.join(parameters)}"
+    inputs = _for_each(named, count, "input_type", input_type)
+    outputs = _for_each(named, count, "output_type", output_type)
     blocks: tuple[Reference[Any, Any], ...] = tuple(
-        Reference(Token(name, *declared)) for name, declared in zip(names, types, strict=True)
+        Reference(Token(*words)) for words in zip(parameters, inputs, outputs, strict=True)
     )
     bodies = definition(*blocks)
     if not isinstance(bodies, tuple) or len(bodies) != count:
@@ -251,13 +242,13 @@ def _several(
         if isinstance(bodies, tuple):
             got = f"a tuple of {len(bodies)}"
         raise wrong_argument(
-            f"the recursive blocks {', '.join(names)}",
+            named,
             f"the function has {count} parameters, so it must return a tuple of {count} blocks, "
             f"one for each; it returned {got}",
-            hint=f"return the definitions of {', '.join(names)}, in this order",
+            hint=f"return the definitions of {', '.join(parameters)}, in this order",
         )
-    definitions = [as_block(b, f"the definition of {n}") for n, b in zip(names, bodies, strict=True)]
-    for block, body in zip(blocks, definitions, strict=True):
+    bodies = tuple(as_block(b, f"the definition of {n}") for n, b in zip(parameters, bodies, strict=True))
+    for block, body in zip(blocks, bodies, strict=True):
         block.token.define(body)
     return blocks
 
@@ -266,14 +257,13 @@ def _declared(type: object) -> T.Type | None:
     return None if type is None else T.as_type(type)
 
 
-def _for_each(names: list[str], argument: str, types: object) -> list[T.Type | None]:
+def _for_each(named: str, count: int, argument: str, types: object) -> list[T.Type | None]:
     """The declared types of several blocks, one for each."""
-    if types is None:
-        return [None] * len(names)
-    if not isinstance(types, tuple) or len(types) != len(names):
+    types = (None,) * count if types is None else types
+    if not isinstance(types, tuple) or len(types) != count:
         raise wrong_argument(
-            f"the recursive blocks {', '.join(names)}",
-            f"{argument}= takes a tuple with a type for each of the {len(names)} blocks, got {types!r}",
+            named,
+            f"{argument}= takes a tuple with a type for each of the {count} blocks, got {types!r}",
             hint=f"{argument}=([4], None): None leaves a type to inference",
         )
     return [_declared(type) for type in types]
