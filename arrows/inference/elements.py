@@ -136,14 +136,6 @@ def _container_of_item(inference: Inference, occurrence: Occurrence) -> Default:
     return decide
 
 
-def check_item(inference: Inference, occurrence: Occurrence) -> None:
-    """Refuses a key that the tuple has lost, because the places that give the tuple differ in their keys."""
-    form, t = occurrence.form, inference.solver.ground(occurrence.input)
-    assert isinstance(form, Item)
-    if isinstance(t, T.Tuple) and not isinstance(form.key, slice) and form.place(t) is None:
-        raise refused(occurrence, _no_item(inference, occurrence, t))
-
-
 def check_keys(inference: Inference) -> None:
     """Refuses keys that tuples have lost: what was taken by them may be why other types do not fit.
 

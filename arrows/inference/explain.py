@@ -5,7 +5,6 @@ The file of each family of forms explains what concerns these forms alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from arrows.combinators import (
@@ -88,21 +87,6 @@ def failure(inference: Inference, context: object, error: Exception) -> ArrowTyp
     if isinstance(occurrence.form, Reference) and occurrence.knot is None:
         return ArrowTypeError(*error.args)
     return refused(occurrence, error, guess(inference, occurrence))
-
-
-def first_cause(failures: Sequence[tuple[object, Exception]]) -> tuple[object, Exception]:
-    """Returns the failure to report: the first, unless its cause is known to be another.
-
-    The key function of a choice makes the input of its cases a Python object. If tensors come instead, a case
-    that takes them fails as well as the choice itself.
-    """
-    context, error = failures[0]
-    choice = origin_of(context.input) if isinstance(context, Occurrence) else None
-    if choice is not None and isinstance(choice.form, Choice):
-        for other, clash in failures:
-            if isinstance(other, Contradiction) and other.occurrence is choice:
-                return other, clash
-    return context, error
 
 
 # Where two types meet

@@ -313,7 +313,7 @@ class Inference:
             if solver.failures:
                 check_parameters(self.occurrences)
                 check_keys(self)
-                raise explain.failure(self, *explain.first_cause(solver.failures))
+                raise explain.failure(self, *solver.failures[0])
             if solver.decide_backward() or solver.decide():
                 continue
             if not self.layers_share_types and settle_place(self):
@@ -381,6 +381,7 @@ class Inference:
             types.append((input, output))
         if (knot := endless_recursion(self.occurrences)) is not None:
             raise without_end(knot)
+        check_keys(self)
         for occurrence in self.occurrences:
             if (check := CHECKS.get(core_form(occurrence.form))) is not None:
                 check(self, occurrence)
