@@ -112,12 +112,10 @@ def _where(inference: Inference, context: object, clash: Clash) -> tuple[Edge | 
         _set_inputs(reader.occurrence, own)
         return edge, Clash(left, own)
     if isinstance(context, Occurrence):  # what flows in here is not what flows in at other places
-        edge, right = _edge_to(context), clash.right
+        edge = _edge_to(context)
         if edge is not None:
-            if context.first is not None and (use := _edge_to(context.first)) is not None:
-                right = _copy_of(right, use)  # a layer in several places: its first use fixed the type
-            _set_inputs(context, right)
-        return edge, Clash(clash.left, right)
+            _set_inputs(context, clash.right)
+        return edge, clash
     assert isinstance(context, Contradiction)
     occurrence, own = context.occurrence, context.own
     if context.reads:
@@ -152,13 +150,6 @@ def _edge_to(occurrence: Occurrence) -> Edge | None:
     while inner is not None and inner.edge is None:
         inner = inner.outer
     return None if inner is None else inner.edge
-
-
-def _copy_of(v: Var, edge: Edge) -> Var:
-    """The same type, which the use at another edge has fixed."""
-    v = find(v)
-    cause = Cause(v.cause.occurrence if v.cause is not None else None, edge=edge)
-    return Var(v.con, v.args, cause, v.labels, v.lost)
 
 
 def _set_inputs(occurrence: Occurrence, own: Var) -> None:
@@ -277,7 +268,7 @@ def _own(context: object, clash: Clash) -> ArrowTypeError:
         f"cannot use {name_of(occurrence)} here",
         occurrence,
         f"its own type is {notation(own)}, and {notation(wanted)} is expected here"
-        f"{fixed(wanted, occurrence, 'right')}",
+        f"{fixed(wanted, occurrence)}",
         repair(wanted, own, occurrence) if ground(wanted) is not None else "",
     )
 

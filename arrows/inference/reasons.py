@@ -32,8 +32,8 @@ def difference(left: Var, right: Var, a: Occurrence | None, b: Occurrence | None
     left, right, where = _first_difference(left, right)
     start = " of ".join(reversed(where)) + ": " if where else ""
     verb, l_word, r_word = _contrast(left, right)
-    l_by = fixed(left, a, "first" if results else "left")
-    r_by = fixed(right, b, "second" if results else "right")
+    l_by = fixed(left, a)
+    r_by = fixed(right, b)
     sides = ("in the first", "in the second") if results else ("on the left", "on the right")
     join = "\nand " if l_by or r_by else " and "
     return f"{start}{verb}{l_word} {sides[0]}{l_by}{',' if l_by else ''}{join}{r_word} {sides[1]}{r_by}"
@@ -92,12 +92,8 @@ def _word(v: Var) -> str:
     return words.get(kind, "something still open")
 
 
-def fixed(v: Var, shown: Occurrence | None, side: str) -> str:
+def fixed(v: Var, shown: Occurrence | None) -> str:
     """Says which block fixed a type, if that is not the block shown on this side."""
-    cause = find(v).cause
-    if cause is not None and side == "right" and isinstance(cause.edge, Edge) and not cause.reads:
-        by = origin_words(v, shown, cause.edge.site)
-        return f", fixed by its use at {cause.edge.site}" + (f", through {by}" if by else "")
     words = origin_words(v, shown)
     return f", fixed by {words}" if words else ""
 
@@ -108,14 +104,13 @@ def origin_of(v: Var) -> Occurrence | None:
     return cause.occurrence if cause is not None and isinstance(cause.occurrence, Occurrence) else None
 
 
-def origin_words(v: Var, shown: Occurrence | None, site: SourceLine | None = None) -> str:
+def origin_words(v: Var, shown: Occurrence | None) -> str:
     """Names the block that fixed a type and its place, unless the error shows it already."""
     origin = origin_of(v)
     if origin is None or origin is shown or (shown is not None and origin.form is shown.form):
         return ""
-    where = f" at {origin.form.site}" if origin.form.site != site else ""
     words = brief(origin.form, 2)  # kind and arguments, even if it has a name
-    return (words if len(words) <= NAME else brief(origin.form, 0)) + where
+    return (words if len(words) <= NAME else brief(origin.form, 0)) + f" at {origin.form.site}"
 
 
 # Whole errors
