@@ -145,17 +145,6 @@ class NoCases(NotYetABlock, Generic[A, K]):
             hint="ar.OneOf(key).case(True, f).case(False, g)",
         )
 
-    def __call__(self, *args: object) -> NoReturn:
-        self.refuse("a block on a wire")
-
-    def eval(self, x: object = None) -> NoReturn:
-        """Refuses: a `OneOf` without cases has no value."""
-        self.refuse("a block to evaluate")
-
-    def __repr__(self) -> str:
-        key = self._key.label if isinstance(self._key, Block) else function_name(self._key)
-        return f"OneOf({key}), without cases"
-
 
 @overload
 def OneOf(key: Block[A, Any], *, name: str | None = None) -> NoCases[A, Any]: ...

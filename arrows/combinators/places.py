@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -264,11 +264,8 @@ class At(Apply[Any, B]):
 
     default: int | float | None
 
-    def __init__(self, *place: Never, default: object = None, name: str | None = None) -> None:
+    def __init__(self, *, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
-        if place:
-            reason = f"a place is computed, and stands in the input, not {place[0]!r}"
-            raise wrong_argument("an At", reason, hint=f"where it is known: ar.GetItem({place[0]!r})")
         if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
             raise wrong_argument("an At", f"the default must be a number, not {default!r}")
         self.default = default

@@ -65,9 +65,6 @@ class Token:
         # Leaves out the definition, which leads back here: pickles of blocks hold the definitions themselves.
         return Token, (self.name, self.input, self.output, self.site, self.declared, self.alone)
 
-    def __repr__(self) -> str:
-        return f"<token {self.name}>"
-
 
 _WRITING = threading.Lock()
 _LATER = object()  # the definition of a `fix` that is called with types alone, as a decorator

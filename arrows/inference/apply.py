@@ -127,19 +127,6 @@ def finish_apply(inference: Inference, occurrence: Occurrence) -> None:
         occurrence.trace = occurrence.first.trace
 
 
-def settle_place(inference: Inference) -> bool:
-    """Gives a place of a layer that stays open the input type of another; returns whether there was one."""
-    for places in inference.layers.values():
-        traced = next((place for place in places if place.trace is not None), None)
-        if traced is None:
-            continue
-        for place in places:
-            if find(place.input).con is None and find(place.output).con is None:
-                inference.solver.unify(place.input, traced.input)
-                return True
-    return False
-
-
 def _parameters_differ(
     owner: object, a: Occurrence, b: Occurrence, what: str, words: tuple[str, str]
 ) -> ArrowTypeError:

@@ -12,10 +12,8 @@ from arrows.combinators import (
     Choice,
     Constant,
     Fan,
-    Fold,
     Graph,
     Item,
-    Map,
     Pipe,
     Read,
     Reference,
@@ -76,7 +74,7 @@ def failure(inference: Inference, context: object, error: Exception) -> ArrowTyp
             return _infinite(occurrence)
         edge, clash = _where(inference, context, error)
         if edge is None:
-            return _own(context, clash)
+            return _own(occurrence, clash)
         told = edge.explain(edge, clash)
         speaker = spokesman(edge.owner)
         between = None if speaker is edge.owner else misfit_between(speaker, edge, clash, told)
@@ -256,20 +254,14 @@ def _items_origin(fan: Occurrence, v: Var, occurrence: Occurrence) -> str:
     return "\nthe item types were fixed: " + ", ".join(fixed_by) if fixed_by else ""
 
 
-def _own(context: object, clash: Clash) -> ArrowTypeError:
+def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
     """Makes the error for a block whose own type does not fit its place."""
-    assert isinstance(context, (Contradiction, Occurrence))
-    if isinstance(context, Occurrence):
-        occurrence, own, wanted = context, clash.left, clash.right
-    else:
-        occurrence, own = context.occurrence, context.own
-        wanted = find(occurrence.input if context.reads else occurrence.output)
     return problem(
         f"cannot use {name_of(occurrence)} here",
         occurrence,
-        f"its own type is {notation(own)}, and {notation(wanted)} is expected here"
-        f"{fixed(wanted, occurrence)}",
-        repair(wanted, own, occurrence) if ground(wanted) is not None else "",
+        f"one side says {notation(clash.left)}{fixed(clash.left, occurrence)}, "
+        f"the other {notation(clash.right)}{fixed(clash.right, occurrence)}",
+        repair(clash.left, clash.right, occurrence),
     )
 
 
@@ -301,8 +293,6 @@ def still_open(inference: Inference) -> ArrowTypeError:
         side, hint = "output", "give the missing case: ar.Optional(some, ar.Zeros(type))"
     elif isinstance(form, Reference):
         hint = ending_hint(occurrences)
-    elif isinstance(form, (Map, Fold)):
-        hint = f"put a block that reads the data before {form.kind}"
     partly = notation(culprit.input if side == "input" else culprit.output)
     return problem(
         f"cannot infer the {side} of {name_of(culprit)}",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import InferredZeros, Layer, Loop, NoDefault, Reduce
+from arrows.combinators import InferredZeros, Layer, Loop
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
 from arrows.inference.rules import Misfit, explain_element, is_no_object, items, until_end
@@ -100,12 +100,11 @@ def _container_and_start(inference: Inference, fold: Occurrence, container: Var,
 
 def _elements(inference: Inference, fold: Occurrence, container: Var, element: Var) -> Rule:
     """`Loop` and `Reduce`: passes the elements of the container to the step."""
-    explain = _explain_reduced_element if isinstance(fold.form, Reduce) else explain_element
     endless = (
         f"an endless sequence has no last element, so {fold.form.kind} would never end",
         "zip it with a sequence, and go over the result",
     )
-    return until_end(inference, container, element, Edge(fold, 0, explain), endless=endless)
+    return until_end(inference, container, element, Edge(fold, 0, explain_element), endless=endless)
 
 
 def _output(inference: Inference, state: Var, output: Var) -> Rule:
@@ -186,16 +185,6 @@ def _explain_fold_state(edge: Edge, clash: Clash) -> ArrowTypeError:
 def _explain_reduced(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the combining block or of the default cannot be that of the `Reduce`."""
     return _other_than_elements(edge.owner, find(edge.owner.output), edge.part)
-
-
-def _explain_reduced_element(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why an element cannot pass to the block that combines it with its neighbour."""
-    if kind_of(edge.owner.input) == "tuple":
-        return explain_element(edge, clash)
-    # The type of the result was known before that of the elements, so one of the parts fixed it.
-    combine, default = edge.owner.parts
-    no_default = find(default.output).con is None or isinstance(default.form, NoDefault)
-    return _other_than_elements(edge.owner, clash.left, combine if no_default else default)
 
 
 def _other_than_elements(reduce: Occurrence, element: Var, part: Occurrence) -> ArrowTypeError:

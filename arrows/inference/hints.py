@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from arrows.combinators import (
     AndFan,
     Apply,
-    Choice,
     Fan,
     Fold,
     Function,
@@ -22,12 +21,11 @@ from arrows.combinators import (
     Layer,
     Loop,
     Map,
-    Metric,
     Pipe,
     Scan,
 )
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import SELECT, first_of, name_of, origin_of
+from arrows.inference.reasons import first_of, name_of, origin_of
 from arrows.inference.traces import Traces
 from arrows.typesys import types as T
 from arrows.typesys.terms import Var, ground, labels_of
@@ -69,11 +67,6 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> G
         return (
             f"the step of a Fold gets (state, element), and {name} takes (element, state)",
             f"for a network use ar.RNN({name}); in a Fold, swap the two: {swapped}",
-        )
-    if owner is not None and isinstance(owner.form, Scan) and first_of(owner.parts[0]) is occurrence:
-        return (
-            f"the step of {owner.form.kind} gets (element, state), and {name} takes (state, element)",
-            f"swap the two: (ar.GetItem(1) & ar.GetItem(0)) >> {name}",
         )
     return (
         f"{name} takes this pair the other way round: {t.items[1]} first, {t.items[0]} second",
@@ -173,18 +166,6 @@ def network_result(v: Var) -> Guess:
     return f"the state of {kind} is the pair (h, c)", "take h with ar.GetItem(0)"
 
 
-def _after_metric(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    origin = origin_of(occurrence.input)
-    before = origin.form if origin is not None else None
-    if isinstance(t, T.Void) and isinstance(before, Metric) and not isinstance(occurrence.form, Metric):
-        name = before.metric
-        return (
-            "a Metric records what it gets and gives nothing back (Void)",
-            f"let the Metric end a branch of its own: in an @ar.arrow, ar.Metric({name!r})(wire)",
-        )
-    return NOTHING
-
-
 def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
     """Guesses that a recurrent cell over a sequence lacks the network around it."""
     state = getattr(occurrence.form, "state", None)
@@ -247,21 +228,6 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> 
     )
 
 
-def _key_function(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    """Guesses that the key of a choice should be a plain function: `Function` computes on tensors."""
-    if not isinstance(occurrence.form, Function) or not isinstance(t, T.Input):
-        return NOTHING
-    owner = _owner(occurrence)
-    if owner is None or not isinstance(owner.form, Choice) or owner.form.key is not None:
-        return NOTHING
-    if first_of(owner.parts[0]) is not occurrence:
-        return NOTHING
-    return (
-        "a case is chosen before any tensor is computed, and a Function computes on tensors",
-        f"give the function itself as the key, or a block that ends in ar.InputTransform(f); {SELECT}",
-    )
-
-
 _READERS: list[tuple[T.Type, str]] = [
     (T.Tensor((3,)), "ar.Vector(n)"),
     (T.Tensor((), "int32"), 'ar.Scalar("int32")'),
@@ -273,10 +239,8 @@ _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Traces], Guess], ...] = 
     _record_in_tuple,
     _network_result,
     _argument_count,
-    _after_metric,
     _cell_over_sequence,
     _fan_for_chain,
-    _key_function,
     _unread_object,
 )
 """The guesses in order; the first that is sure answers."""

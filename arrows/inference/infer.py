@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 
 from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
 from arrows.inference import explain
-from arrows.inference.apply import check_parameters, settle_place
+from arrows.inference.apply import check_parameters
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
 from arrows.inference.elements import check_keys
 from arrows.inference.forms import CHECKS, RULES
@@ -315,8 +315,6 @@ class Inference:
                 check_keys(self)
                 raise explain.failure(self, *solver.failures[0])
             if solver.decide_backward() or solver.decide():
-                continue
-            if not self.layers_share_types and settle_place(self):
                 continue
             if find(root.input).con is None:
                 self._decide(root.input, Cause(ASSUMED))

@@ -145,7 +145,7 @@ def meet(
         reason, hint = explain_moved(*moved)
     else:
         reason = difference(left, right, a, b, results)
-        hint = _computed_choice(left, right, a, b) or _one_object(left, right) or hint
+        hint = _one_object(left, right) or hint
         hint = hint or repair(left, right, b, a)
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
 
@@ -212,24 +212,6 @@ def explain_input(role: str) -> Callable[[Edge, Clash], ArrowTypeError]:
 SELECT = "to choose by computed numbers, compute both and select in a Function: ar.ops.where(condition, f, g)"
 
 
-def _computed_choice(left: Var, right: Var, before: Occurrence | None, choice: Occurrence | None) -> str:
-    """Hints at what to do for a choice whose key function is given tensors; empty if this is not so."""
-    x, y = leaf_of(left), leaf_of(right)
-    form = choice.form if choice is not None else None
-    if not isinstance(form, Choice) or form.key is None or not isinstance(y, T.Input):
-        return ""
-    if not (isinstance(x, T.Tensor) or (kind_of(left) and not _holds_object(left))):
-        return ""
-    name = name_of(choice) if choice is not None else ""
-    early = f"the key of {name} is a function of a Python object: it runs before any tensor is computed"
-    if before is not None and isinstance(before.form, Read):
-        return (
-            f"{early}; so that the key gets the object, and the cases what is read of it: "
-            f"ar.OneOf(key, cases, pre_block={name_of(before)})"
-        )
-    return f"{early}; {SELECT}"
-
-
 def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = None) -> str:
     x, y = leaf_of(left), leaf_of(right)
     name = name_of(b) if b is not None else "it"
@@ -247,10 +229,9 @@ def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = N
             if b is not None and isinstance(b.form, Choice):
                 hint += "; the key may be such a block: ar.OneOf(ar.GetItem(0) >> ar.InputTransform(f), ...)"
             return hint
-        return (
-            f"{name} takes a Python object, and a tensor cannot be turned back into one; "
-            "a function of tensors is ar.Function(f)"
-        )
+        chooses = b is not None and isinstance(b.form, Choice)
+        start = f"{name} takes a Python object, and a tensor cannot be turned back into one; "
+        return start + (SELECT if chooses else "a function of tensors is ar.Function(f)")
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if x.dtype != y.dtype and x.shape == y.shape:
             return f"convert it: ar.Function(lambda x: ar.ops.cast(x, {y.dtype!r}))"

@@ -70,9 +70,6 @@ class Path:
             words = [*words[:4], f"... {len(words) - 10} more ...", *words[-6:]]
         return " > ".join(words)
 
-    def __repr__(self) -> str:
-        return f"<path {self}>"
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Typed:
@@ -167,9 +164,6 @@ class Knot:
     def output(self) -> T.Type:
         """The type of its result."""
         return self.fix.output
-
-    def __repr__(self) -> str:
-        return f"<knot {self.name}: {self.input} -> {self.output}>"
 
 
 # The typed tree as it is printed: the parts that the author wrote, each with its role

@@ -13,7 +13,6 @@ from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.operators import WithoutValue
 from arrows.combinators.base.wires import Wire
-from arrows.ops import TensorLike
 
 
 class NotYetABlock(WithoutValue, ABC):
@@ -65,8 +64,6 @@ def are_pairs(x: Sequence[object]) -> bool:
 
 
 def _name(x: object) -> str:
-    if isinstance(x, TensorLike):
-        return f"a tensor ({x.type})"
     if isinstance(x, type):
         return f"the class {x.__name__}"
     if callable(x) and hasattr(x, "__name__"):
@@ -75,8 +72,6 @@ def _name(x: object) -> str:
 
 
 def _class_in_words(x: object) -> str:
-    if isinstance(x, TensorLike):
-        return "a tensor"
     if isinstance(x, type):
         return f"a class{' of blocks' if issubclass(x, Block) else ''}, not a block"
     if callable(x) and not _has_block(x):
@@ -91,8 +86,6 @@ def _has_block(x: object) -> bool:
 
 
 def _hint(x: object) -> str:
-    if isinstance(x, TensorLike):
-        return "inside of a Function a layer is called: f(x)"
     if isinstance(x, Wire):
         return "make the block first, then call it on the wire, as ar.Map(f)(wire)"
     if isinstance(x, type) and issubclass(x, Block):

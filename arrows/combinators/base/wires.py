@@ -132,12 +132,7 @@ class Wire(WithoutValue, Generic[B_co]):
             if name.startswith("_") or name in Wire.__slots__:  # what Python, NumPy and the like ask for
                 raise AttributeError(name)
             wire = self.describe()
-            hint = f"read a field with {wire}[{name!r}]"
-            if hasattr(dict, name):
-                hint = f"read a field with {wire}['name']; for anything else: ar.InputTransform(f)({wire})"
-            elif hasattr(np.ndarray, name):
-                call = "()" if callable(getattr(np.ndarray, name)) else ""
-                hint += f"; to compute something, use a block: ar.Function(lambda x: x.{name}{call})({wire})"
+            hint = f"read a field with {wire}[{name!r}]; for all else use a block: ar.Function(f)({wire})"
             raise WireAttributeError(
                 message(
                     f"cannot take the attribute {name!r} of a wire at {SourceLine.here()}",
