@@ -1,20 +1,75 @@
-"""Element-wise arithmetic and functions.  Shapes broadcast as in NumPy; element types do not mix."""
+"""Element-wise arithmetic, functions, rounding and remainders.
+
+Shapes broadcast as in NumPy; element types do not mix.
+"""
 
 from __future__ import annotations
 
 from math import inf, pi
 from math import log as math_log
+from typing import TypeAlias, cast
 
-from arrows.ops.arrays import ArrayModule, ufunc
+import numpy as np
+
+from arrows.ops.arrays import Array, ArrayModule, put, ufunc
 from arrows.ops.bind import bind
-from arrows.ops.erf_kernel import erf_kernel
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, HasRows, SumRun, Types, declare
-from arrows.ops.shape_rules import arithmetic, elementwise, floating
+from arrows.ops.function_context import constant
+from arrows.ops.primitive import Gradients, HasRows, Primitive, Run, SumRun, Types, declare
+from arrows.ops.shape_rules import arithmetic, checked, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
+
+Ratio: TypeAlias = tuple[tuple[float, ...], float, tuple[float, ...], float]
+"""Coefficients of a quotient of polynomials, from the highest power down: those of the numerator, its
+constant term, those of the denominator, its constant term."""
+
+_SMALL: Ratio = (
+    (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2),
+    3.20937758913846947e3,
+    (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3),
+    2.84423683343917062e3,
+)
+"""For |x| up to 0.46875: erf(x) / x, in the square of x."""
+
+_LARGE: Ratio = (
+    (
+        2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e1,
+        2.98635138197400131e2, 8.81952221241769090e2, 1.71204761263407058e3, 2.05107837782607147e3,
+    ),
+    1.23033935479799725e3,
+    (
+        1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2, 1.62138957456669019e3,
+        3.29079923573345963e3, 4.36261909014324716e3, 3.43936767414372164e3,
+    ),
+    1.23033935480374942e3,
+)  # fmt: skip
+"""For larger |x|: (1 - erf(|x|)) * exp(x * x), in |x|.  Cody uses another quotient past 4, where 1 - erf is
+below 2e-8 and the error of this one far less."""
+
+
+def _ratio(table: Ratio, z: Array) -> Array:
+    above, last_above, below, last_below = table
+    top, bottom = above[0] * z, below[0] * z
+    for a, b in zip(above[1:], below[1:], strict=True):
+        top, bottom = (top + a) * z, (bottom + b) * z
+    return (top + last_above) / (bottom + last_below)
+
+
+def erf_kernel(xp: ArrayModule) -> Run:
+    def run(x: Array, out: Array | None = None) -> Array:
+        z = x.astype("float32") if x.dtype.name == "float16" else x
+        size = xp.minimum(xp.abs(z), 6)
+        small = xp.minimum(size, 0.46875)
+        inner = small * _ratio(_SMALL, small * small)
+        outer = 1 - xp.exp(-size * size) * _ratio(_LARGE, size)
+        result = xp.copysign(xp.where(xp.less_equal(size, 0.46875), inner, outer), z)
+        return put(result if result.dtype == x.dtype else result.astype(x.dtype), out)
+
+    return run
+
 
 _add = elementwise(
     "add", lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), c="{0} + {1}", additive=True
@@ -319,3 +374,106 @@ def erf(x: Operand) -> TensorLike:
     [0.0, 0.842701]
     """
     return bind(_erf, x)
+
+
+def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
+    """What a primitive gives; integers are whole already."""
+    x = x if isinstance(x, TensorLike) else constant(x)
+    integral = np.dtype(x.dtype).kind in "iu"
+    return cast("TensorLike", x) if integral else bind(primitive, x)
+
+
+_floor = elementwise("floor", check=floating, c="floor{f}({0})")
+
+
+def floor(x: Operand) -> TensorLike:
+    """The greatest whole number that is not above x, in the same element type; no gradient passes.
+
+    Integers stay as they are.
+
+    >>> import numpy as np
+    >>> floor(np.array([1.7, -1.2])).tolist()
+    [1.0, -2.0]
+    """
+    return _rounded(_floor, x)
+
+
+_round = elementwise("round", check=floating, c="rint{f}({0})", kernel=ufunc("rint"))
+
+
+def round(x: Operand) -> TensorLike:
+    """The nearest whole number, in the same element type; halves go to the even one, as in NumPy and PyTorch.
+
+    No gradient passes.  Integers stay as they are.  To pass one as if nothing had been rounded (a
+    straight-through estimator), write `x + stop_gradient(round(x) - x)`.
+
+    >>> import numpy as np
+    >>> round(np.array([0.5, 1.5, -1.2])).tolist()
+    [0.0, 2.0, -1.0]
+    """
+    return _rounded(_round, x)
+
+
+def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
+    # (a - a % b) / b is whole but for its rounding.
+    quotients = multiply(g, round((a - result) / b))
+    return sum_to(g, a.shape), negative(sum_to(quotients, b.shape))
+
+
+_mod = elementwise("mod", _mod_vjp, kernel=ufunc("remainder"))
+
+
+def mod(a: Operand, b: Operand) -> TensorLike:
+    """The remainder of a division that rounds down, `a % b`: it has the sign of b, as in Python and NumPy.
+
+    The gradient of a is that of the result; that of b is multiplied by `-floor(a / b)`.
+
+    Args:
+        a: numbers.
+        b: numbers of the same element type; division by zero gives NaN, and 0 for integers.
+
+    >>> import numpy as np
+    >>> mod(np.array([7, -7]), 3).tolist(), mod(np.array([5.5, -5.5]), -2.0).tolist()
+    ([1, 2], [-0.5, -1.5])
+    """
+    return bind(_mod, a, b)
+
+
+_floor_divide = elementwise("floor_divide")
+
+
+def floor_divide(a: Operand, b: Operand) -> TensorLike:
+    """The quotient rounded down, `a // b`, so that `a` is `a // b * b + a % b`; no gradient passes.
+
+    Args:
+        a: numbers.
+        b: numbers of the same element type; division by zero gives an infinity or NaN, and 0 for integers.
+
+    >>> import numpy as np
+    >>> floor_divide(np.array([7, -7]), 3).tolist(), floor_divide(np.array([5.5, -5.5]), 2.0).tolist()
+    ([2, -3], [2.0, -3.0])
+    """
+    return bind(_floor_divide, a, b)
+
+
+def _unchanged(x: Array, out: Array | None = None) -> Array:
+    return put(x, out)
+
+
+_stop_gradient = declare(
+    "stop_gradient", checked("stop_gradient", floating), lambda xp: _unchanged, view=True
+)
+
+
+def stop_gradient(x: Operand) -> TensorLike:
+    """x itself, through which no gradient passes: `detach` in PyTorch.
+
+    >>> import arrows as ar
+    >>> model = ar.compile(ar.Scalar(name="x") >> ar.Function(lambda x: x * ar.ops.stop_gradient(x)))
+    >>> value, grads = model.value_and_grad([3.0], inputs=["x"])
+    >>> float(value), grads["x"].tolist()
+    (9.0, [[3.0]])
+    """
+    if isinstance(x, TensorLike) and not x.type.floating:
+        return x
+    return bind(_stop_gradient, x)

@@ -12,7 +12,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.lookup import check_index
 from arrows.ops.primitive import Primitive, Run, lift_each
-from arrows.ops.segment_places import check_places
+from arrows.ops.segment_ops import check_places
 
 
 def _kernel(xp: ArrayModule, name: str, size: int, rows: tuple[bool, ...] = (False, False)) -> Run:
