@@ -29,7 +29,7 @@ from arrows.engine.program.instructions import (
     is_join,
     is_view,
 )
-from arrows.engine.program.program import REGIONS, Memory, Operand, Place, Program, RangeOf
+from arrows.engine.program.program import REGIONS, Operand, Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, Tracer, TraceRecorder, Var
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -61,10 +61,6 @@ class ProgramError(AssertionError):
     >>> str(ProgramError("after split: step: %2 is read before it is made"))
     'after split: step: %2 is read before it is made'
     """
-
-
-class _Violation(Exception):
-    """Says which rule a program breaks."""
 
 
 def verify_program(program: Program, after: str = "") -> None:
@@ -102,17 +98,17 @@ def verify_program(program: Program, after: str = "") -> None:
                 checker.check(region, instruction)
             instruction = None
             checker.finish()
-        except _Violation as violation:
+        except ProgramError as error:
             places = [f"after {after}"] if after else []
             if instruction is not None:
                 lines = format_instruction(instruction, program.format_value, LayerNames().of)
                 places += [region, "; ".join(line.strip() for line in lines)]
-            raise ProgramError(": ".join([*places, str(violation)])) from None
+            raise ProgramError(": ".join([*places, str(error)])) from None
 
 
 def _demand(holds: bool, rule: str) -> None:
     if not holds:
-        raise _Violation(rule)
+        raise ProgramError(rule)
 
 
 def _expect(var: Var, type: T.Tensor, level: int, what: str) -> None:
@@ -126,7 +122,7 @@ def _check_equation(equation: Equation) -> None:
     operands = tuple((var.type, var.rows) for var in equation.operands)
     result = _result_of(equation.primitive, operands, equation.attributes)
     if isinstance(result, str):
-        raise _Violation(result)
+        raise ProgramError(result)
     _expect(equation.result, *result, equation.primitive.name)
 
 
@@ -216,11 +212,21 @@ class _Structure:
                     _check_equation(summed)
                     summed = summed.result
                 elif sparse:
-                    raise _Violation("the sum of a value is not row-sparse")
+                    raise ProgramError("the sum of a value is not row-sparse")
                 _demand(summed.rows != INVARIANT, "what is summed has no rows")
                 _expect(result, summed.type, INVARIANT, "the sum")
-            case RowMap():
-                self._map(instruction)
+            case RowMap(equations, results):
+                for each in equations:
+                    fits = is_elementwise(each) or is_view(each) or is_join(each) or self.program.kernels
+                    _demand(bool(fits), f"{each.primitive.name} is not element-wise")
+                    self.check(region, each)
+                inside = {each.result for each in equations}
+                _demand(len({var.rows for var in inside}) == 1, "one loop runs over rows of one level")
+                right = bool(results) and inside.issuperset(results)
+                _demand(right, "its results are not among its equations'")
+                for var in inside.difference(results):
+                    del self.home[var]
+                return
             case Equation():
                 _check_equation(instruction)
         for var in instruction.writes:
@@ -291,26 +297,10 @@ class _Structure:
         sizes = tuple(stop - start for start, stop in region)
         _expect(var, T.Tensor(sizes, spec.dtype), INVARIANT, "the region")
 
-    def _map(self, instruction: RowMap) -> None:
-        inside: list[Var] = []
-        for equation in instruction.equations:
-            in_loop = is_elementwise(equation) or is_view(equation) or is_join(equation)
-            _demand(
-                in_loop or self.program.kernels is not None, f"{equation.primitive.name} is not element-wise"
-            )
-            for var in equation.operands:
-                _demand(var in inside or var in self.home, f"%{var.id} is read before it is made")
-            _check_equation(equation)
-            new = equation.result not in inside and equation.result.id not in self.values
-            _demand(new, f"%{equation.result.id} is made already")
-            inside.append(equation.result)
-        _demand(len({var.rows for var in inside}) == 1, "one loop runs over rows of one level")
-        results = set(instruction.results)
-        _demand(bool(results) and results <= set(inside), "its results are not among its equations'")
-
 
 _Owner: TypeAlias = Var | Store | Scatter
 _Root: TypeAlias = tuple[Place, str]
+_Room: TypeAlias = tuple[T.Tensor, int]
 _Lies: TypeAlias = tuple[_Root, HostArray]
 """A memory, with the region whose scratch it is; and where in a row of it each number of a value lies."""
 
@@ -323,6 +313,7 @@ class _Memory:
 
     Attributes:
         views: what each shows, and where that lies.
+        rooms: the type and the level of what lies in each memory.
         written: by memory, for each place of a row the number of who has written there last.
         writers: their names, by number.
         valid: for each value, those whose writing leaves it as it is: its own, and that of a join around it.
@@ -334,13 +325,20 @@ class _Memory:
         self.home = {var: name for name, instruction in program for var in instruction.writes}
         self.made_by = {var: instruction for _, instruction in program for var in instruction.writes}
         self.views: dict[Var, tuple[Var, _Lies | None]] = {}
-        self.held: dict[Memory, tuple[T.Tensor, int]] = {}
+        self.rooms: dict[_Root, _Room] = {
+            (Place("scratch", number), region): (T.Tensor(slot.shape, slot.dtype), slot.level)
+            for region, slots in program.scratch.items()
+            for number, slot in enumerate(slots)
+        }
+        for number, result in enumerate(program.results):
+            self.rooms[Place("result", number), ""] = result
         self.written: dict[_Root, HostArray] = {}
         self.writers: list[str] = []
         self.valid: dict[_Owner, set[int]] = {}
         self.targets: dict[Store | Scatter, _Lies] = {}
         for number, (_, scatter) in enumerate(program.scatters):
             self.targets[scatter] = self._row(Place("scatter", number), "", scatter.operand)
+            self.rooms[Place("scatter", number), ""] = scatter.operand.type, scatter.operand.rows
         for store in program.region("step"):
             if isinstance(store, Store):
                 self.targets[store] = self._row(Place("result", store.number), "", store.operand)
@@ -396,8 +394,13 @@ class _Memory:
             return
         _demand(needs or loads is not None, f"%{var.id} needs no memory")
         memory = self.memory[var]
-        expected = self._type_of(memory, region, var)
-        (root, home), _ = self._place(var)
+        (root, home), places = self._place(var)
+        if isinstance(memory, RangeOf):
+            room: _Room | None = (T.Tensor(places.shape, memory.whole.type.dtype), memory.whole.rows)
+        elif root.kind in ("scratch", "result", "scatter"):
+            room = self.rooms.get((root, home))
+        else:
+            room = self.rooms.setdefault((root, home), (var.type, var.rows))
         if root.kind == "scratch":
             right = home == region and (loads is None or self.program.kernels is not None)
         elif loads is not None:
@@ -407,25 +410,8 @@ class _Memory:
             # What is made of distinct rows is not there row by row.
             right = right and ((root.kind, region) != ("result", "early") or self.program.distinct is None)
         _demand(right, f"%{var.id} must not lie in {root}" + (f" of {home}" if home else ""))
-        _demand(expected is not None, f"there is no {memory}")
-        _demand(expected == (var.type, var.rows), f"%{var.id} does not fit {memory}")
-
-    def _type_of(self, memory: Memory, region: str, var: Var) -> tuple[T.Tensor, int] | None:
-        """The type and the level of what lies in a memory; None where there is no such memory."""
-        program = self.program
-        match memory:
-            case Place("scratch", number):
-                slots = program.scratch.get(region, ())[number : number + 1]
-                return (T.Tensor(slots[0].shape, slots[0].dtype), slots[0].level) if slots else None
-            case Place("result", number):
-                return program.results[number] if number < len(program.results) else None
-            case Place("scatter", number):
-                scatters = program.scatters[number : number + 1]
-                return (scatters[0][1].operand.type, scatters[0][1].operand.rows) if scatters else None
-            case RangeOf(around):
-                return T.Tensor(self._place(var)[1].shape, around.type.dtype), around.rows
-            case _:
-                return self.held.setdefault(memory, (var.type, var.rows))
+        _demand(room is not None, f"there is no {memory}")
+        _demand(room == (var.type, var.rows), f"%{var.id} does not fit {memory}")
 
     # Where values lie
 
@@ -462,7 +448,7 @@ class _Memory:
         written = self.written[place[0]][place[1]]
         lost = written[~np.isin(written, list(self.valid[owner]))]
         if lost.size:
-            raise _Violation(rule.format(self.writers[lost.flat[0]]))
+            raise ProgramError(rule.format(self.writers[lost.flat[0]]))
 
     def _read(self, region: str, var: Var) -> _Lies | None:
         """Checks that a value that is read is there still; returns where it lies, if in memory."""

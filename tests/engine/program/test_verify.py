@@ -189,7 +189,7 @@ square(%24) => matmul(%24, %45)
     matmul is not element-wise
 
 %31: float32[4] row = square(%24) => %31: float32[4] = square(%1)
-    one loop runs over rows of one level
+    %31 has no rows, and is made in step_back
 
 # Views stay in their region
 %21 << %60: float32[4] row = index(%20, key=((0, 4, 1),))
@@ -281,6 +281,12 @@ ELEMENTS = """
 
 %1: uint64 => %1: int64
     %1 is not of the type of the dropout key
+
+%2 << map
+%2 << %4: float32[3] elements 0 = tanh(%0)
+%2 << %5: uint64 row = add(%1, %1)
+%2 << -> %4, %5
+    one loop runs over rows of one level
 
 dropout(%2, %1, rate=0.5) => add(%2, %0)
     the operands of add differ in rank or level

@@ -169,27 +169,6 @@ late
     ),
     Case(
         differentiated,
-        "a piece of a matrix",
-        """\
-operand 0: float32[3] row of slab 0
-result 0: float32[4] row
-once
-  %0: float32[5, 4] = parameter FC_1/weight
-  %1: float32[3, 4] = index(%0, key=((0, 3, 1),))
-step
-  %2: float32[3] row = gather 0
-  %3: float32[4] row = matmul(%2, %1)
-  result 0 = %3""",
-        """\
-step_back
-+ %4: float32[4] row = gradient 0
-+ %7: float32[3, 4] row = outer(%2, %4)
-deferred
-+ %8: float32[3, 4] = sum %7
-+ gradient of FC_1/weight[0:3, 0:4] += %8""",
-    ),
-    Case(
-        differentiated,
         "slices lie side by side, with zeros between",
         """\
 operand 0: float32[6] row of slab 0, differentiated
