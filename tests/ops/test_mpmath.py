@@ -13,7 +13,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
-from arrows.engine.program.emitters import kernels
+from arrows.engine.program.emitters import calls
 
 Array = np.ndarray[Any, Any]
 Function = Callable[[Any], Any]
@@ -143,7 +143,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
         found.append(source)
         return jit.compiled(source, dtype)
 
-    monkeypatch.setattr(kernels, "compiled", noted)
+    monkeypatch.setattr(calls, "compiled", noted)
     return found
 
 

@@ -57,7 +57,7 @@ class _LaunchWriter(RegionWriter):
     ) -> None:
         super().__init__(program, region, device.xp, tick)
         self._in_c: list[CKernel] = []
-        self.kernels.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
+        self.calls.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
         self.values.bound("launches", "bind_launches(arrays)")
 
     def code(self) -> RegionCode:
@@ -142,8 +142,8 @@ class _LaunchWriter(RegionWriter):
         return f"launches.sum_by_row({operands}, {self._targets(instruction)}, lambda: {otherwise})"
 
     def _constant(self, value: object) -> str:
-        name = f"planned{len(self.kernels.namespace)}"
-        self.kernels.namespace[name] = value
+        name = f"planned{len(self.calls.namespace)}"
+        self.calls.namespace[name] = value
         return name
 
     # ---------------------------------------------------------------------------- calls of the array module

@@ -17,7 +17,7 @@ import numpy as np
 
 from arrows.engine.program.emitters.arguments import CKernel
 from arrows.engine.program.emitters.arrays import Frame, StepRefused
-from arrows.engine.program.emitters.kernels import Kernels
+from arrows.engine.program.emitters.calls import Calls
 from arrows.engine.program.emitters.once import OnceCode, emit_once
 from arrows.engine.program.emitters.values import Values, shape_code, suffix, written_view
 from arrows.engine.program.in_range import in_range
@@ -81,7 +81,7 @@ class RegionWriter:
     def __init__(self, program: Program, region: str, xp: ArrayModule, tick: Tick | None) -> None:
         self.program, self.region, self.xp, self.tick = program, region, xp, tick
         self.whole = region == "deferred"
-        self.kernels, self.values = Kernels(xp), Values(program, region)
+        self.calls, self.values = Calls(xp), Values(program, region)
         self.body = self.values.body
         self.gathers = program.gather_numbers
         self.scatters = {id(instruction): number for number, (_, instruction) in enumerate(program.scatters)}
@@ -103,7 +103,7 @@ class RegionWriter:
         lines += ["    " + line for line in run]
         lines.append("    return run")
         source = "\n".join(lines) + "\n"
-        namespace: dict[str, Any] = dict(self.kernels.namespace)
+        namespace: dict[str, Any] = dict(self.calls.namespace)
         namespace |= {"StepRefused": StepRefused, "refusals": (IndexOutOfRange, ArrowValueError)}
         namespace["tick"] = self.tick
         exec(compile(source, f"<arrows {self.region} of {self.program.name}>", "exec"), namespace)
@@ -184,7 +184,7 @@ class RegionWriter:
                 self._sum_rows(instruction)
             case RowMap(_, results):
                 arguments = [self.values.name(var) for var in (*instruction.reads, *results)]
-                self.body.append(self.kernels.loops(instruction, arguments))
+                self.body.append(self.calls.loops(instruction, arguments))
             case Equation() if is_view(instruction):
                 self._view(instruction)
             case Equation(operands=operands) if is_join(instruction) and any(
@@ -197,16 +197,16 @@ class RegionWriter:
                 raise AssertionError(instruction)
 
     def _compute(self, equation: Equation) -> None:
-        bare = equation.result.rows != INVARIANT and isinstance(self.kernels.kernel(equation), np.ufunc)
+        bare = equation.result.rows != INVARIANT and isinstance(self.calls.kernel(equation), np.ufunc)
         operands = [self.values.number(v) if bare else self.values.name(v) for v in equation.operands]
         if equation.primitive.segmented:
             self.values.levels.add(max(var.rows for var in (*equation.operands, equation.result)))
         if equation.primitive is in_range:
             self.values.bound("to_numpy", "arrays.device.to_numpy")
         if equation.result in self.program.memory:
-            self.body.append(self.kernels.call(equation, operands, self.values.name(equation.result)))
+            self.body.append(self.calls.call(equation, operands, self.values.name(equation.result)))
         else:
-            self.values.assign(equation.result, self.kernels.call(equation, operands))
+            self.values.assign(equation.result, self.calls.call(equation, operands))
 
     def _copy(self, var: Var, kind: str, number: int, level: int) -> None:
         """Copies a value to where it goes."""
@@ -305,7 +305,7 @@ class RegionWriter:
                 operands.append(self.values.memory("sums", number))
             else:
                 operands.append(self.values.name(var))
-        summed = self.kernels.sum_rows(instruction, operands, self.target_of(instruction))
+        summed = self.calls.sum_rows(instruction, operands, self.target_of(instruction))
         self.values.assign(instruction.result, self.summed(instruction, summed))
 
     def summed(self, instruction: SumRows, otherwise: str) -> str:

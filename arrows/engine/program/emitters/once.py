@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.kernels import Kernels
+from arrows.engine.program.emitters.calls import Calls
 from arrows.engine.program.instructions import LoadConstant, LoadParameter
 from arrows.engine.program.program import Program
 from arrows.ops import Equation
@@ -29,7 +29,7 @@ class OnceCode:
 
 def emit_once(program: Program, device: Device) -> OnceCode:
     """Writes the region ``once``."""
-    kernels = Kernels(device.xp)
+    calls = Calls(device.xp)
     constants: list[HostArray] = []
     parameters = 0
     lines = ["def compute(constants, parameters):"]
@@ -43,12 +43,12 @@ def emit_once(program: Program, device: Device) -> OnceCode:
                 value = f"parameters[{parameters}]"
                 parameters += 1
             case Equation(operands=operands):
-                value = kernels.call(instruction, [f"v{operand.id}" for operand in operands])
+                value = calls.call(instruction, [f"v{operand.id}" for operand in operands])
             case _:
                 raise AssertionError(instruction)
         lines.append(f"    v{var.id} = {value}")
     values = "".join(f"v{var.id}, " for instruction in program.region("once") for var in instruction.writes)
     lines.append(f"    return ({values})")
-    namespace: dict[str, Any] = {**kernels.namespace, "to_numpy": device.to_numpy}
+    namespace: dict[str, Any] = {**calls.namespace, "to_numpy": device.to_numpy}
     exec(compile("\n".join(lines), f"<arrows once of {program.name}>", "exec"), namespace)
     return OnceCode(namespace["compute"], tuple(constants))

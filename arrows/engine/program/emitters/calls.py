@@ -1,4 +1,4 @@
-"""The kernels that a generated function calls, and how a call of one is written."""
+"""The functions that a generated function calls, and how a call of one is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arrows.ops.primitive import Run, SumRun
 from arrows.ops.sums import sum_rows
 
 
-class Kernels:
+class Calls:
     """What a generated function calls, by name.
 
     Args:
