@@ -33,7 +33,7 @@ EXPORTS = "the import and to __all__"
 
 # Public in the file that defines them, and for the package alone.
 INNER_OPS = {
-    *("lookup", "matmul_each", "pad_slice", "place", "scatter_row", "sum_to"),
+    *("lookup", "sum_to"),
     *("bind", "dropout_by_key", "parameter", "spread_key"),
 }
 INNER_BLOCKS = re.compile("Attend|Cases.*|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*|Scope.*")

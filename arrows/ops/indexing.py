@@ -13,7 +13,7 @@ from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Gradients, Run, declare, lift_each, lift_rows
+from arrows.ops.primitive import Gradients, Primitive, Run, declare, lift_each, lift_rows
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -70,7 +70,7 @@ _index = declare(
     "index",
     _index_rule,
     _index_kernel,
-    lambda g, result, x, key: (pad_slice(g, key, x.shape),),
+    lambda g, result, x, key: (bind(_pad_slice, g, key=key, shape=x.shape),),
     lift=lift_rows,
     additive=True,
     view=True,
@@ -130,7 +130,8 @@ def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: b
     return run
 
 
-_pad_slice = declare(
+# Zeros of a shape, with x at `key`: the transpose of `index`.
+_pad_slice: Primitive = declare(
     "pad_slice",
     lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
     _pad_slice_kernel,
@@ -138,20 +139,6 @@ _pad_slice = declare(
     lift=lift_rows,
     additive=True,
 )
-
-
-def pad_slice(x: Operand, key: Key, shape: tuple[int, ...]) -> TensorLike:
-    """Zeros of a shape, with x at `key`: the transpose of `index`.
-
-    Args:
-        x: a tensor of the shape that `index(zeros, key)` has.
-        key: integers and (start, stop, step) triples for the leading axes.
-        shape: of the result.
-
-    >>> pad_slice(np.array([5.0]), ((1, 2, 1),), (3,)).tolist()
-    [0.0, 5.0, 0.0]
-    """
-    return bind(_pad_slice, x, key=key, shape=shape)
 
 
 def _concat_rule(*types: Tensor, axis: int) -> Tensor:

@@ -45,7 +45,7 @@ def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
     """The product where an operand has three axes: one product of matrices, unless both have three."""
     left, right = shape_of(a), shape_of(b)
     if len(left) == len(right):
-        return matmul_each(a, b)
+        return bind(_matmul_each, a, b)
     if len(left) == 3 and len(right) in (1, 2) and left[2] == right[0]:
         flat = bind(_matmul, reshape(a, (left[0] * left[1], left[2])), b)
         return reshape(flat, (*left[:2], *right[1:]))
@@ -55,16 +55,6 @@ def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
         wide = reshape(flat, (*left[:-1], n, p))
         return wide if len(left) == 1 else transpose(wide, (1, 0, 2))
     raise ShapeError(f"matmul: {list(left)} @ {list(right)} do not fit")
-
-
-def matmul_each(a: Operand, b: Operand) -> TensorLike:
-    """[n, m, k] @ [n, k, p] -> [n, m, p].
-
-    >>> import numpy as np
-    >>> matmul_each(np.ones((2, 1, 3)), np.ones((2, 3, 1))).tolist()
-    [[[3.0]], [[3.0]]]
-    """
-    return bind(_matmul_each, a, b)
 
 
 def dot(a: Operand, b: Operand) -> TensorLike:
@@ -238,7 +228,7 @@ def _each_rule(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _each_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
-    return matmul_each(g, transpose(b, (0, 2, 1))), matmul_each(transpose(a, (0, 2, 1)), g)
+    return matmul(g, transpose(b, (0, 2, 1))), matmul(transpose(a, (0, 2, 1)), g)
 
 
 def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:

@@ -19,6 +19,7 @@ from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import (
     HasRows,
+    Primitive,
     Run,
     SumRun,
     Types,
@@ -67,7 +68,7 @@ _lookup = declare(
     "lookup",
     _lookup_rule,
     _lookup_kernel,
-    lambda g, result, table, index: (scatter_row(g, index, table.shape[0]), None),
+    lambda g, result, table, index: (bind(_scatter_row, g, index, size=table.shape[0]), None),
     lift=lift_each,
 )
 
@@ -137,7 +138,7 @@ _pick = declare(
     "pick",
     _pick_rule,
     _pick_kernel,
-    lambda g, result, x, index: (place(g, index, x.shape[-1]), None),
+    lambda g, result, x, index: (bind(_place, g, index, size=x.shape[-1]), None),
     lift=lift_each,
 )
 
@@ -171,22 +172,14 @@ def _place_kernel(xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, 
     return run
 
 
-_place = declare(
+# Zeros with x at an integer index along a new last axis: the transpose of `pick`.
+_place: Primitive = declare(
     "place",
     _place_rule,
     _place_kernel,
     lambda g, result, x, index, size: (pick(g, index), None),
     lift=lift_each,
 )
-
-
-def place(x: Operand, index: Operand, size: int) -> TensorLike:
-    """Zeros with x at an integer index along a new last axis: the transpose of `pick`.
-
-    >>> place(np.array([5.0, 6.0]), np.array([1, 0]), 3).tolist()
-    [[0.0, 5.0, 0.0], [6.0, 0.0, 0.0]]
-    """
-    return bind(_place, x, _indices(index), size=size)
 
 
 def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
@@ -232,7 +225,8 @@ def _scatter_sum_rows(
     return run
 
 
-_scatter_row = declare(
+# Zeros [size, ...], plus x at the rows that the indices name: the transpose of `lookup`.
+_scatter_row: Primitive = declare(
     "scatter_row",
     _scatter_rule,
     _scatter_kernel,
@@ -240,15 +234,6 @@ _scatter_row = declare(
     lift=lift_each,
     sum_rows=_scatter_sum_rows,
 )
-
-
-def scatter_row(x: Operand, index: Operand, size: int) -> TensorLike:
-    """Zeros [size, ...], plus x at the rows that the indices name: the transpose of `lookup`.
-
-    >>> scatter_row(np.array([[5.0], [6.0]]), np.array([1, 1]), 3).tolist()
-    [[0.0], [11.0], [0.0]]
-    """
-    return bind(_scatter_row, x, _indices(index), size=size)
 
 
 def _one_hot_rule(index: Tensor, size: int, dtype: str) -> Tensor:
