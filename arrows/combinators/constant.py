@@ -9,6 +9,7 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.base.arguments import set_name, shortened, wrong_argument
 from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.default_result import numbers_of
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import static
@@ -188,19 +189,13 @@ def _array(value: object, dtype: str | None) -> HostArray:
             f"a masked element has no value, and {shortened(value)} has masked elements",
             hint="fill it first: ar.Constant(x.filled(0))",
         )
-    try:
-        array = np.array(value)
-    except (TypeError, ValueError) as error:
-        array = np.array(None)
-        cause: Exception | None = error
-    else:
-        cause = None
-    if array.dtype.kind not in "biuf":
+    array = numbers_of(value)
+    if array is None or array.dtype.kind not in "biuf":
         raise wrong_argument(
             "a Constant",
             f"expected a number, nested lists of numbers of one shape, or an array, got {shortened(value)}",
             hint="for a Python object that never changes: ar.InputTransform(lambda x: value)",
-        ) from cause
+        )
     if dtype is None:
         if isinstance(value, (np.ndarray, np.generic)):
             return array

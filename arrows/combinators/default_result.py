@@ -36,11 +36,8 @@ def _frozen(x: object, value: object, kind: str) -> DefaultResult:
         return tuple(_frozen(item, value, kind) for item in x)
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return x
-    try:
-        array = np.array(x)
-    except (TypeError, ValueError):
-        array = np.array(None)
-    if array.dtype.kind not in "iuf" or masked_elements(x):
+    array = numbers_of(x)
+    if array is None or array.dtype.kind not in "iuf" or masked_elements(x):
         raise wrong_argument(
             f"{'an' if kind[0] in 'AEIO' else 'a'} {kind}",
             f"a default must be a number, an array, or a tuple of these, not {value!r}",
@@ -50,6 +47,14 @@ def _frozen(x: object, value: object, kind: str) -> DefaultResult:
         return number
     array.flags.writeable = False
     return array
+
+
+def numbers_of(x: object) -> HostArray | None:
+    """The array that NumPy makes of an object; None if it makes none, as of lists of different lengths."""
+    try:
+        return np.array(x)
+    except (TypeError, ValueError):
+        return None
 
 
 def unfit(default: DefaultResult, element: T.Type) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.apply import Apply, Tensors, spread_items
-from arrows.combinators.base.arguments import type_refusal
+from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import A, B
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
@@ -139,14 +139,8 @@ def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:
     """Checks the result of a layer's `parameters`; the layer may be a user's."""
     if isinstance(specs, (tuple, list)) and all(isinstance(spec, Parameter) for spec in specs):
         return tuple(specs)
-    got = f"a {type(specs).__name__}"
-    if isinstance(specs, (tuple, list)):
-        odd = next(spec for spec in specs if not isinstance(spec, Parameter))
-        got = f"a {type(specs).__name__} with {odd!r}"
-    elif isinstance(specs, Parameter) or specs is None:
-        got = "one alone" if specs is not None else "None"
     raise ShapeError(
-        f"{layer}.parameters must return a tuple of ar.Parameter, and returned {got}",
+        f"{layer}.parameters must return a tuple of ar.Parameter, and returned {shortened(specs)}",
         hint="return (ar.Parameter(name, shape, dtype, initializer),)",
     )
 
