@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -157,20 +158,21 @@ class Wirer:
             if needed[first:].all():
                 return np.arange(first, top)
         self._all_before = None
-        ready = bytearray(self.has_run)
-        waiting = [node for node in wanted.tolist() if not ready[node]]
-        found = []
+        ready, all_nodes = bytearray(self.has_run), recording.nodes
+        found: list[int] = []
+        waiting = wanted.tolist()
         while waiting:
             node = waiting.pop()
             if ready[node]:
                 continue
             ready[node] = True
             found.append(node)
-            waiting += [id >> OUTPUT_BITS for id in recording.nodes[node][1:]]
-            if node in recording.row_of:
-                waiting.append(recording.row_of[node])
-            for rows in recording.rows.get(node, ()):
-                waiting += rows
+            for id in all_nodes[node][1:]:
+                if not ready[id >> OUTPUT_BITS]:
+                    waiting.append(id >> OUTPUT_BITS)
+            if recording.rows:
+                waiting += (recording.row_of[node],) if node in recording.row_of else ()
+                waiting += chain.from_iterable(recording.rows.get(node, ()))
         return np.array(sorted(found), np.int64)
 
     def _ports(
