@@ -56,7 +56,8 @@ class PlannedOperation:
             ``early`` and ``late``, of all rows in ``deferred``.
         first_steps: for each component, the first step.
         gathers: by their number in the program.
-        segments: by region and sequence, its bounds.
+        segments: for each sequence, its bounds at each step.
+        whole_segments: its bounds for all rows, if ``deferred`` runs.
         distinct: how repeated rows are computed once, if they are.
         flow: how its gradients flow.
         keys: the dropout keys of all rows, if the program reads them.
@@ -68,7 +69,8 @@ class PlannedOperation:
     bounds: Mapping[str, list[int]]
     first_steps: list[int]
     gathers: tuple[RowIndex, ...]
-    segments: Mapping[str, Mapping[int, PlannedSegments]]
+    segments: Mapping[int, PlannedSegments]
+    whole_segments: Mapping[int, PlannedSegments]
     distinct: DistinctRows | None
     flow: OperationFlow
     keys: Sent | None
@@ -288,7 +290,8 @@ def _plan_operation(
         },
         first_steps=rows.parts[:-1].tolist(),
         gathers=tuple(gathers),
-        segments={"step": steps, "step_back": steps, "deferred": whole},
+        segments=steps,
+        whole_segments=whole,
         distinct=distinct,
         flow=flow,
         keys=keys,

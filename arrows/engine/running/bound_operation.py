@@ -85,14 +85,14 @@ def bind(
     if not device.has_kernels:
         for waiting in flow.waiting:
             arena.rows(waiting)[-1] = 0
+    steps = whole = {domain: each.bind() for domain, each in planned.segments.items()}
+    if planned.whole_segments is not planned.segments:
+        whole = {domain: each.bind() for domain, each in planned.whole_segments.items()}
     frame = Frame(
         device=device,
         once=once,
         bounds=planned.bounds,
-        segments={
-            region: {domain: each.bind() for domain, each in by_domain.items()}
-            for region, by_domain in planned.segments.items()
-        },
+        segments={"step": steps, "step_back": steps, "deferred": whole},
         gathers=[gather.bind(arena) for gather in planned.gathers],
         memory=memory,
         keys=None if planned.keys is None else planned.keys.array,
