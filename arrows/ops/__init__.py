@@ -151,17 +151,7 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 def _is_operation(thing: object) -> bool:
     """Whether a name is for users: a function of a file that is not for other rooms, and for `extend`."""
     room, _, file = getattr(thing, "__module__", "").rpartition(".")
-    inner = (
-        "bind",
-        "context",
-        "errors",
-        "evaluate",
-        "miscalls",
-        "primitive",
-        "random_guard",
-        "trace",
-        "tracing",
-    )
+    inner = ("bind", "context", "miscalls", "primitive", "tracing")
     return isfunction(thing) and room == __name__ and file not in inner and thing is not lookup
 
 

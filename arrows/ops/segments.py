@@ -54,7 +54,7 @@ class Segments:
             total: the last offset; read from a NumPy array if not given.
 
         Raises:
-            ArrowValueError: the offsets lie on a device and `total` is missing, or do not rise from 0.
+            ArrowValueError: the offsets do not rise from 0.
         """
         count = len(offsets) - 1
         if on_host(offsets):
@@ -65,10 +65,7 @@ class Segments:
             longest = int(lengths.max(initial=0))
             gapless = not count or int(lengths.min()) > 0
             return cls(xp.asarray(offsets), xp.asarray(ids), count, len(ids), longest, gapless)
-        if total is None:
-            raise ArrowValueError(
-                "give the total with offsets that lie on a device: reading it would wait for the device"
-            )
+        assert total is not None, "to read it would wait for the device"
         row_ids = xp.searchsorted(offsets[1:], xp.arange(total), side="right")
         return cls(offsets, row_ids, count, total, longest=total)
 
