@@ -54,8 +54,6 @@ _MOST_EQUATIONS = 120
 # The compiler's time grows faster than the source: 3 seconds for 400 lines, 12 for 800, minutes for 2,000.
 # A longer loop is left to NumPy.
 _MOST_LINES = 400
-# A kernel of more equations takes its compiler long, and a thread more registers than it has.
-_MOST_IN_C = 200
 _MOST_REDUCTIONS = 8  # for each of which what it reads is computed anew
 MOST_VALUES = 120
 """So many values a kernel reads and makes at most: each takes up to 4 words of 8 bytes."""
@@ -106,7 +104,7 @@ def _is_compiled(instruction: Instruction) -> bool:
 
 def _one_kernel(kernels: Kernels, equations: Sequence[Equation]) -> bool:
     """Whether equations of one level may be a kernel."""
-    few = len(equations) <= _MOST_IN_C and len(values_of(equations)) <= MOST_VALUES
+    few = len(values_of(equations)) <= MOST_VALUES
     return few and sum(map(kernels.reduce, equations)) <= _MOST_REDUCTIONS
 
 
