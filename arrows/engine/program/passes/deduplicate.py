@@ -34,27 +34,22 @@ def deduplicate(program: Program) -> Program:
         of the operation's rows besides.
     """
     early = program.region("early")
-    gathers = [instruction for instruction in early if isinstance(instruction, Gather)]
-    if (
-        len(gathers) != 1
-        or len(gathers[0].operands) != 1
-        or any(isinstance(instruction, LoadKeys) for instruction in early)
-    ):
-        return program
-    (gather,) = gathers
-    (number,) = gather.operands
+    match [each for each in early if isinstance(each, (Gather, LoadKeys))]:
+        case [Gather(operands=(number,)) as gather]:
+            pass
+        case _:
+            return program
     if any(number in other.operands for _, other in program.gathers if other is not gather):
         return program
     made_early = {var for instruction in early for var in instruction.writes} - {gather.result}
+    later: set[Var] = set()
     for name, instruction in program:
-        reads_plainly = name not in ("once", "early") and not isinstance(instruction, SumRows)
-        if reads_plainly and gather.result in instruction.reads:
-            return program
-        if isinstance(instruction, Store) and instruction.operand in made_early:
-            return program
-    later = {
-        var for name, instruction in program if name not in ("once", "early") for var in instruction.reads
-    }
+        if name not in ("once", "early"):
+            if gather.result in instruction.reads and not isinstance(instruction, SumRows):
+                return program
+            if isinstance(instruction, Store) and instruction.operand in made_early:
+                return program
+            later.update(instruction.reads)
     spread = tuple(var for instruction in early for var in instruction.writes if var in made_early & later)
     sums = _summed(program, gather, number)
     if sums is None:
