@@ -250,19 +250,16 @@ class Inference:
 
     def takes_object(self, occurrence: Occurrence) -> None:
         """Says that an occurrence reads its input as a Python object."""
-        cause = Cause(occurrence, reads=True, says=INPUT)
+        self.reads_object(occurrence.input, occurrence)
+
+    def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge | None = None) -> None:
+        """Says that an occurrence reads `v` as a Python object, which comes over `edge` if that is given."""
+        cause = Cause(occurrence, reads=True, says=INPUT, edge=edge)
         try:
-            self.solver.be_object(occurrence.input, cause)
+            self.solver.be_object(v, cause)
         except Clash as clash:
             own = Contradiction(occurrence, Var(INPUT, cause=cause), reads=True)
-            self.solver.failures.append((own, clash))
-
-    def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge) -> None:
-        """Says that an occurrence reads `v`, which comes over `edge`, as a Python object."""
-        try:
-            self.solver.be_object(v, Cause(occurrence, reads=True, says=INPUT, edge=edge))
-        except Clash as clash:
-            self.solver.failures.append((edge, clash))
+            self.solver.failures.append((edge or own, clash))
 
     def tuple_of(self, items: list[Var]) -> Var:
         """Returns the tuple of some values: the same variable for the same values."""
