@@ -112,7 +112,7 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     reference.knot = inference.knots[id(token)] = reference
     path = reference.path
     path.word = f"{path.word} > {token.name}" if path.word else token.name
-    component = inference.component(token.definition)
+    group = inference.group_of(token, token.definition)
     input = Var()  # what the entrance and the references have in common
     if token.input is not None:
         declared = inference.floats(token.input)
@@ -123,12 +123,10 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
-    group = inference.groups.setdefault(component, [])
-    if group:
+    if len(group) > 1:
         inference.inner.add(id(reference))
     else:
-        inference.todo.append(component)
-    group.append(token)
+        inference.todo.append(group)
 
 
 def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:

@@ -109,7 +109,7 @@ class Inference:
         occurrences: all occurrences, each before its parts.
         repeats: whether any occurrence stands at several places.
         knots: for the token of each recursive block that is being walked, its occurrence.
-        todo: the occurrences to walk, and the components to leave in between.
+        todo: the occurrences to walk, and the groups to leave in between.
         groups: the tokens of the recursive blocks that are being walked, by component.
         inner: the identities of knots that nothing outside of their component enters.
         layers: for the identity of each layer, its occurrences.
@@ -134,7 +134,7 @@ class Inference:
         self.repeats = False
         self.solver = Solver()
         self.occurrences: list[Occurrence] = []
-        self.todo: list[Occurrence | int] = []
+        self.todo: list[Occurrence | list[Token]] = []
         self.knots: dict[int, Occurrence] = {}
         self.groups: dict[int, list[Token]] = {}
         self.inner: set[int] = set()
@@ -168,8 +168,8 @@ class Inference:
             root.edge = Edge(root, 0, explain.explain_assumed_input)
         while todo:
             occurrence = todo.pop()
-            if isinstance(occurrence, int):  # here the walk leaves a component
-                for token in self.groups.pop(occurrence):
+            if isinstance(occurrence, list):  # here the walk leaves a group, the one that it entered last
+                for token in self.groups.popitem()[1]:
                     del self.knots[id(token)]
                 continue
             if occurrence.entered:
@@ -274,11 +274,16 @@ class Inference:
             self._effects = blocks_with(self.root, lambda block: block.effect or id(block) in self.apart)
         return id(form) in self._effects
 
-    def component(self, definition: AnyBlock) -> int:
-        """The component of a recursive block: definitions that refer to one another have one."""
-        if not self._components:  # computed late: most expressions have no recursion
+    def group_of(self, token: Token, definition: AnyBlock) -> list[Token]:
+        """The tokens being walked whose definitions lead back to this one; it is one of them from now on."""
+        # Most expressions have one recursion at a time, whose component nobody need know.
+        if self.groups and not self._components:
             self._components = components(self.root)
-        return self._components[id(definition)]
+            (alone,) = self.groups.values()
+            self.groups = {self._components[id(alone[0].definition)]: alone}
+        group = self.groups.setdefault(self._components.get(id(definition), 0), [])
+        group.append(token)
+        return group
 
     def random_blocks(self) -> set[int]:
         """Returns the identities of the blocks that draw random numbers."""
