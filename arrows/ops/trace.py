@@ -53,10 +53,15 @@ class Equation:
         """What it makes: its result."""
         return (self.result,)
 
-    def __str__(self) -> str:
+    @property
+    def call(self) -> str:
+        """The right side as text: ``add(%0, %1)``."""
         arguments = [f"%{operand.id}" for operand in self.operands]
         arguments += [f"{name}={value!r}" for name, value in self.attributes]
-        return f"{self.result} = {self.primitive.name}({', '.join(arguments)})"
+        return f"{self.primitive.name}({', '.join(arguments)})"
+
+    def __str__(self) -> str:
+        return f"{self.result} = {self.call}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,12 +61,12 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
         case Gather():
             return [f"{var(instruction.result)} = gather {_numbers(instruction.operands)}"]
         case RowMap():
-            lines = [f"  {var(each.result)} = {_call(each)}" for each in instruction.equations]
+            lines = [f"  {var(each.result)} = {each.call}" for each in instruction.equations]
             return ["map", *lines, f"-> {names(instruction.results)}"]
         case Equation():
-            return [f"{var(instruction.result)} = {_call(instruction)}"]
+            return [f"{var(instruction.result)} = {instruction.call}"]
         case SumRows(result, summed, sparse):
-            of = names((summed,)) if isinstance(summed, Var) else _call(summed)
+            of = names((summed,)) if isinstance(summed, Var) else summed.call
             return [f"{var(result)} = {'sum sparse' if sparse else 'sum'} {of}"]
         case Store():
             return [f"result {instruction.number} = {names(instruction.reads)}"]
@@ -84,12 +84,6 @@ def format_instruction(instruction: Instruction, var: VarFormat, owner: OwnerNam
 
 def _numbers(operands: tuple[int, ...]) -> str:
     return ", ".join(map(str, operands))
-
-
-def _call(equation: Equation) -> str:
-    attributes = [f"{name}={value!r}" for name, value in equation.attributes]
-    operands = [f"%{var.id}" for var in equation.operands]
-    return f"{equation.primitive.name}({', '.join([*operands, *attributes])})"
 
 
 def _constant(load: LoadConstant) -> str:
