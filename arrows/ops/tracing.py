@@ -25,7 +25,9 @@ from arrows.typesys import types as T
 from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.errors import is_inside
 
-_MOST_AGAIN = 16  # traces that look for a difference: a function may make little of its draws, as a coin does
+# So often a function is traced again to see a difference, for it may make little of its draws, as a coin
+# does: where a global generator has moved, and where its code only has a name of one.
+_MOVED, _NAMED = 16, 4
 
 
 class Tracer(TensorLike):
@@ -224,8 +226,8 @@ def trace(function: Callable[..., Any], input: T.Type, *, float_type: str | None
         input = T.with_float(input, float_type)
     before = global_states()
     traced = _traced(function, input, float_type)
-    may_draw = global_states() != before or names_a_source(function)
-    for _ in range(_MOST_AGAIN if may_draw else 0):
+    times = _MOVED if global_states() != before else _NAMED if names_a_source(function) else 0
+    for _ in range(times):
         if _numbers(_traced(function, input, float_type)) != _numbers(traced):
             raise ShapeError(
                 f"{where_defined(function)} gives other numbers when it is traced again: those of the first "
