@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -119,8 +119,8 @@ class ExampleReader:
         return hinted
 
     def _fit(self, *examples: Any) -> bool:
-        """Whether objects are examples; of many, or long ones, nobody asks."""
-        if not 0 < len(examples) <= CHUNK or any(len(x) > CHUNK for x in examples if isinstance(x, Sized)):
+        """Whether there are objects, and all are examples; of large or strange ones nobody asks."""
+        if not examples or not _is_small(examples):
             return False
         try:
             for example in examples:
@@ -160,3 +160,18 @@ def joined_chunks(chunks: Sequence[Chunk]) -> Wirings:
         all_hashes.append(hashes if hashes is not None else unique_hashes(nodes, count))
         nodes += count
     return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
+
+
+def _is_small(value: object) -> bool:
+    """Whether an object holds little, of the kinds that people write: to look at it closely takes no time."""
+    todo, seen = [value], 0
+    while todo:
+        x, seen = todo.pop(), seen + 1
+        short = isinstance(x, np.ndarray) and x.size <= CHUNK
+        if isinstance(x, (list, tuple, dict)) and len(x) <= CHUNK:
+            todo += x.values() if isinstance(x, dict) else x
+        elif not (x is None or short or isinstance(x, (int, float, str, np.generic))):
+            return False
+        if seen > 10 * CHUNK:
+            return False
+    return True
