@@ -115,6 +115,8 @@ def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
 def _at_once(value: object, shape: tuple[int, ...], tensor: T.Tensor) -> HostArray | None:
     """Converts the whole value by one call of NumPy; None where that does not check every element."""
     try:
+        if isinstance(value, (list, tuple, range)) and shape[:1] != (len(value),):  # it may be far too long
+            return None
         array = np.array(value)
     except Exception:  # noqa: BLE001 (ragged lists, a user's __array__: `_one_by_one` says what is wrong)
         return None
