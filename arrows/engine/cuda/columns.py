@@ -96,7 +96,7 @@ class RegionColumns:
                 if kind == "slab" and gather.first is None:
                     return self._at("gathered", number, instruction.result)
                 if kind == "slab":
-                    return WordColumn(address(gather.slab))
+                    return WordColumn(address(arrays.memory["slab", number]))
                 if gather.first is None:
                     return WordColumn(0)
                 assert gather.index is not None

@@ -190,8 +190,9 @@ class _LaunchWriter(RegionWriter):
         end = suffix(var.rows)
         a, z = f"a{end}", f"z{end}"
         self.values.levels.add(var.rows)
-        for part in ("slab", "index", "first"):
+        for part in ("index", "first"):
             self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
+        self.values.memory("slab", number)
         self.values.bound("take", "arrays.device.take")
         taken = f"take(slab{number}, index{number}[{width} * {a}:{width} * {z}])"
         if width > 1:

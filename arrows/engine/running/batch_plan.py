@@ -12,13 +12,13 @@ import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
+from arrows.engine.program.emitters.arrays import RowIndex
 from arrows.engine.program.slab_memory import SlabMemory
 from arrows.engine.running.distinct import DistinctRows, find_distinct
 from arrows.engine.running.gradient_flow import NO_FLOW, FlowPlanner, OperationFlow
 from arrows.engine.running.index import (
     BatchLayout,
     PlannedSegments,
-    RowIndex,
     plan_index,
     plan_segments,
     sort_indices,
@@ -272,11 +272,12 @@ def _plan_operation(
             bounds = rows.offsets[gather.result.rows][bounds]
         read, slab = rows.side_by_side(gather.operands), program.operands[gather.operands[0]].slab
         indices = sort_indices(batch, slab, read) if number in code.indexed else None
-        index = plan_index(
+        memory["slab", number] = batch.slabs[slab]
+        index, read_rows = plan_index(
             program, number, batch.slabs[slab], read, bounds, upload, memory=kept, indices=indices
         )
-        if index.rows is not None:
-            memory["gathered", number] = index.rows
+        if read_rows is not None:
+            memory["gathered", number] = read_rows
         gathers.append(index)
     return PlannedOperation(
         code=code,

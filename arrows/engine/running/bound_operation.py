@@ -93,7 +93,7 @@ def bind(
         once=once,
         bounds=planned.bounds,
         segments={"step": steps, "step_back": steps, "deferred": whole},
-        gathers=[gather.bind(arena) for gather in planned.gathers],
+        gathers=planned.gathers,
         memory=memory,
         keys=None if planned.keys is None else planned.keys.array,
         pulls=[

@@ -21,37 +21,12 @@ from arrows.engine.cuda import segment_sum_kernel
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Launch, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program import Program
-from arrows.engine.program.emitters.arrays import DistinctIndices, GatherArrays, SegmentBounds
+from arrows.engine.program.emitters.arrays import DistinctIndices, RowIndex, SegmentBounds
 from arrows.engine.program.program import Place
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.scheduling import Merged
 from arrows.ops import Segments
 from arrows.ops.arrays import Array, HostArray
-
-
-@dataclass(frozen=True, slots=True)
-class RowIndex:
-    """The rows that one gather of a program reads.
-
-    Attributes:
-        slab: where they lie.
-        first: for each step, the first row if its rows are a range, else -1; None where all are one range.
-        index: the index array; None where every step reads a range.
-        rows: that range; or what the rows are copied to: all of them, if later regions read them, else those
-            of the longest step; None where nothing is copied, as kernels load what they read.
-        indices: the gathered numbers, if the host knows them and a gradient is summed by them.
-    """
-
-    slab: Buffer
-    first: list[int] | None
-    index: Sent | None
-    rows: Buffer | BufferRows | None
-    indices: DistinctIndices | None
-
-    def bind(self, arena: Arena) -> GatherArrays:
-        """How a batch reads the rows of the slab."""
-        index = None if self.index is None else self.index.array
-        return GatherArrays(arena.array(*self.slab), index, self.first, self.indices)
 
 
 def plan_index(
@@ -64,7 +39,7 @@ def plan_index(
     *,
     memory: int,
     indices: DistinctIndices | None,
-) -> RowIndex:
+) -> tuple[RowIndex, Buffer | BufferRows | None]:
     """Plans what a gather reads.
 
     Args:
@@ -76,13 +51,19 @@ def plan_index(
         upload: takes the index array.
         memory: the number of the memory for what the operation keeps.
         indices: see `RowIndex`.
+
+    Returns:
+        Which rows are read.  And the range of the slab that they are, or what they are copied to: all of
+        them, if later regions read them, else those of the longest step; None where nothing is copied, as
+        kernels load what they read.
     """
     _, gather = program.gathers[number]
     width, type, count = len(gather.operands), gather.result.type, int(bounds[-1])
     whole = range_of(port_rows)
     if whole >= 0:
         shape = None if width == 1 else (count, *type.shape)
-        return RowIndex(slab, None, None, BufferRows(slab, whole, whole + count * width, shape), indices)
+        rows_of_slab = BufferRows(slab, whole, whole + count * width, shape)
+        return RowIndex(None, None, indices), rows_of_slab
     if program.kernels or len(bounds) == 2:
         # A kernel reads by index, whatever the rows of a step are.
         first, longest = [-1] * (len(bounds) - 1), count
@@ -97,7 +78,7 @@ def plan_index(
     elif index is not None and not program.kernels:
         # Nobody reads the rows after the step, so operations share these.
         rows = Buffer(("gather", number), (longest, *type.shape), type.dtype)
-    return RowIndex(slab, first, index, rows, indices)
+    return RowIndex(first, index, indices), rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -29,21 +29,24 @@ class DistinctIndices:
 
 
 @dataclass(frozen=True, slots=True)
-class GatherArrays:
-    """How one gather of a batch gets its rows, which ``memory["gathered", number]`` of its `Frame` takes.
+class RowIndex:
+    """Which rows of its slab one gather of a batch reads.
 
     Attributes:
-        slab: the rows.
-        index: the numbers of the rows, for all steps; None where every step reads a range.
         first: for each step, the first row if its rows are a range, else -1; None where the rows of all steps
-            are one range, which is in the frame's memory: there is nothing to copy.
+            are one range: there is nothing to copy.
+        sent: the numbers of the rows, for all steps; None where every step reads a range.
         indices: the gathered numbers, if a table's gradient is summed by them and the host knows them.
     """
 
-    slab: Array
-    index: Array | None
     first: Sequence[int] | None
-    indices: DistinctIndices | None = None
+    sent: Sent | None
+    indices: DistinctIndices | None
+
+    @property
+    def index(self) -> Array | None:
+        """The numbers of the rows on the device."""
+        return None if self.sent is None else self.sent.array
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,10 @@ class Frame:
         gathers: by number of the gather in the program.
         memory: arrays by kind and number.  For all rows: each ``result``, and its ``gradient``, if one comes
             in; what is ``kept`` and ``saved``; where each ``scatter`` waits.  By region, its scratch arrays,
-            for the longest step.  ``gathered`` rows: all of them, if later regions read them or they are a
-            range of the slab, else memory for one step; none where kernels read the slab.  ``spread``: what
-            ``early`` makes of distinct rows, and ``sums``, by distinct row, as `Distinct` lists them.
+            for the longest step.  By gather, its ``slab``, and the ``gathered`` rows: all of them, if later
+            regions read them or they are a range of the slab, else memory for one step; none where kernels
+            read the slab.  ``spread``: what ``early`` makes of distinct rows, and ``sums``, by distinct row,
+            as `Distinct` lists them.
         keys: the dropout keys of all rows.
         pulls: called with the number of a step before it runs backwards: they add to its rows of gradients
             what the readers of these rows have left.
@@ -88,7 +92,7 @@ class Frame:
     once: Sequence[Array]
     bounds: Mapping[str, Sequence[int]]
     segments: Mapping[str, Mapping[int, Sequence[SegmentBounds]]]
-    gathers: Sequence[GatherArrays]
+    gathers: Sequence[RowIndex]
     memory: Mapping[tuple[str, int], Array]
     keys: Array | None
     pulls: Sequence[Callable[[int], None]]

@@ -224,8 +224,9 @@ class RegionWriter:
         a, z, n = f"a{end}", f"z{end}", f"n{end}"
         self.values.levels.add(var.rows)
         held = var in self.program.memory
-        for part in ("slab", "index", "first"):
+        for part in ("index", "first"):
             self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
+        self.values.memory("slab", number)
         if width > 1:
             row_range = f"slab{number}[f:f + {width} * {n}].reshape({shape_code(n, var.type.shape)})"
             index = f"index{number}[{width} * {a}:{width} * {z}]"
