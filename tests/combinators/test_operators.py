@@ -107,7 +107,7 @@ def test_one_operand_a_wire(symbol: str) -> None:
         (lambda f, g: f[0], "block >> ar.GetItem(0)"),
         (lambda f, g: f and g, "both results: f & g; one by value: ar.OneOf(key, {...})"),
         (lambda f, g: len(f), "of each example's sequence: f >> ar.Length()"),
-        (lambda f, g: 3 in f, "elsewhere: block >> ar.GetItem(0)"),
+        (lambda f, g: 3 in f, "ar.OneOf(lambda x: 3 in x, ...)"),
     ],
 )
 def test_the_hint_writes_what_was_meant(attempt: Any, hint: str) -> None:

@@ -277,6 +277,13 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
             hint="of each example's sequence: f >> ar.Length()",
         )
 
+    def __contains__(self, item: object) -> NoReturn:
+        raise type_refusal(
+            f"test what is in {self.label}",
+            "a block has no items; its result may have some",
+            hint=f"choose by what an example contains with ar.OneOf(lambda x: {item!r} in x, ...)",
+        )
+
     def __iter__(self) -> NoReturn:
         raise type_refusal(
             f"iterate over {self.label}",
