@@ -14,8 +14,8 @@ import pytest
 import arrows as ar
 import arrows.torch as friend
 from arrows.data import format_tree, generate
-from arrows.engine.device.fake import FakeArray
 from arrows.engine.planning import SCHEDULES
+from arrows.testing.fake import FakeArray
 from arrows.training import SGD
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -4,7 +4,8 @@
 `check_primitive` checks that the parts of a primitive agree: on NumPy, or with `device="fake"` on the strict
 fake device.  `verify_program` checks that what passes have made of an operation can be executed:
 `checked_passes` has it do so after each pass, and `without_passes` leaves some out, with the same numbers.
-Nothing else in the package imports this room.
+`fake.py` has the devices of the tests, which are imported when they are asked for; nothing else in the
+package imports this room.
 """
 
 from arrows.engine.program.pipeline import checked_passes as checked_passes

@@ -12,7 +12,7 @@ import pytest
 
 import arrows as ar
 from arrows.data import format_tree, generate
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 from arrows.typesys.errors import ArrowValueError
 from benchmarks import command, gpu_page, infer, onthefly, pair, passes, scaling, timing
 from benchmarks.baselines import pytorch

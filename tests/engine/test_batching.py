@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine import reference
 from arrows.engine.device import Device
-from arrows.engine.device.fake import FakeKernelsDevice
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.reference.evaluation import ReferenceResult
 from arrows.engine.scheduling import merge
 from arrows.engine.values import collate
+from arrows.testing.fake import FakeKernelsDevice
+from arrows.testing.host_kernels import host_compiler
 from arrows.typesys import types as T
 from tests.compare import close, meets_kink
 from tests.engine.scheduling.specification import verify

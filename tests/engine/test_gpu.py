@@ -15,9 +15,9 @@ import pytest
 import arrows as ar
 from arrows.data import generate
 from arrows.engine.device import Device
-from arrows.engine.device.fake import FakeKernelsDevice
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.models import sentiment, tagger, tagger_vocabularies
+from arrows.testing.fake import FakeKernelsDevice
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from benchmarks.datasets import numbered_sentences
 from benchmarks.networks import bilstm_tagger

@@ -9,7 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 from tests.agree import agree
 
 WIDTH = 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.host_kernels import host_compiler, rounded
+from arrows.testing.host_kernels import host_compiler, rounded
 
 BITS = {"tf32": 11, "bfloat16": 8, "float16": 11}
 

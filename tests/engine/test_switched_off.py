@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
 from arrows.engine.program.pipeline import OPTIONAL, without_passes
@@ -17,6 +16,7 @@ from arrows.engine.reading import structural_hash
 from arrows.engine.running import distinct, executor
 from arrows.engine.scheduling import node_table
 from arrows.ops import sums
+from arrows.testing.host_kernels import host_compiler
 from tests.engine.test_batching import SETTINGS, compare
 from tests.profile import sampled
 

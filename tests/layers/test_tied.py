@@ -15,8 +15,8 @@ import arrows as ar
 from arrows import ops
 from arrows.drawing import CHARACTERS, lay_out, scene_of, to_text
 from arrows.engine import reference
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.ops import RowSparse, trace
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T

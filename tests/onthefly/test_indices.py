@@ -11,7 +11,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 
 DEVICES = ["cpu", "fake", *(["fake-kernels"] if host_compiler() is not None else [])]
 WAYS: dict[str, Callable[[Any, Any, list[int]], Any]] = {

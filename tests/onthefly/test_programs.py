@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine import planning
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.device.jit import available
 from arrows.engine.program import make_code
 from arrows.onthefly import LazyBatch
+from arrows.testing.host_kernels import host_compiler
 from tests.compare import close, dense
 from tests.onthefly.eager import Eager
 from tests.onthefly.programs import EXAMPLES, Program, pool, programs

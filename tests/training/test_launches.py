@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.fake import Counts, FakeKernelsDevice
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.program.pipeline import without_passes
 from arrows.models import sentiment
+from arrows.testing.fake import Counts, FakeKernelsDevice
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adagrad, Adam
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")

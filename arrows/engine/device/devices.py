@@ -13,7 +13,7 @@ from arrows.engine.device.device import Device, NumpyDevice
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 
-FAKES = "arrows.engine.device.fake"
+FAKES = "arrows.testing.fake"
 """The module of the tests' devices."""
 
 # Modules that are imported when one of their devices is asked for.

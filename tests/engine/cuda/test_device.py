@@ -11,7 +11,7 @@ import pytest
 import arrows as ar
 from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
 from arrows.engine.device.devices import shared_device
-from arrows.engine.device.host_kernels import host_compiler, rounded
+from arrows.testing.host_kernels import host_compiler, rounded
 from arrows.training import Adam
 from tests.engine.device import pretend_cupy
 from tests.networks import networks

@@ -21,8 +21,6 @@ from arrows.engine.cuda import device as cuda
 from arrows.engine.cuda.kernels import c_kernel
 from arrows.engine.cuda.products import step_product, summed_product
 from arrows.engine.cuda.reductions import WARP
-from arrows.engine.device import host_kernels
-from arrows.engine.device.host_kernels import HostLibrary, host_compiler
 from arrows.engine.device.kernel import PRELUDE
 from arrows.engine.program import Program
 from arrows.engine.program.instructions import (
@@ -36,6 +34,8 @@ from arrows.engine.program.instructions import (
 )
 from arrows.ops import Equation
 from arrows.ops.extend import Primitive, bind, register, unregister
+from arrows.testing import host_kernels
+from arrows.testing.host_kernels import HostLibrary, host_compiler
 from arrows.typesys import types as T
 from tests.ops.table import CASES
 from tests.profile import at_night

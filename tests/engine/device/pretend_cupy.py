@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from arrows.engine.device.devices import shared_device
-from arrows.engine.device.fake import FakeArray, xp
-from arrows.engine.device.host_kernels import HostLibrary, rounded
+from arrows.testing.fake import FakeArray, xp
+from arrows.testing.host_kernels import HostLibrary, rounded
 from tests.engine.device.cupy_signatures import check_call, checked
 
 GPUS = 2

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.device import host_kernels, kernel_source
-from arrows.engine.device.fake import FakeKernelsDevice
+from arrows.engine.device import kernel_source
+from arrows.testing import host_kernels
+from arrows.testing.fake import FakeKernelsDevice
 from arrows.training import Adam
 
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

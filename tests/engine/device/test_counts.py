@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import ProductLayout, get_device, kernel_source
-from arrows.engine.device.fake import Counts
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.fake import Counts
+from arrows.testing.host_kernels import host_compiler
 
 FAKE = get_device("fake")
 XP: Any = FAKE.xp

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import get_device
-from arrows.engine.device.fake import FakeArray, xp
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.fake import FakeArray, xp
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from tests.engine.device import cupy_signatures
 from tests.engine.device.cupy_signatures import (

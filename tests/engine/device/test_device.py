@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrows.engine.device import Device, get_device, host_array
-from arrows.engine.device.fake import FakeArray
+from arrows.testing.fake import FakeArray
 
 DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import get_device
-from arrows.engine.device.fake import FakeDeviceError, xp
+from arrows.testing.fake import FakeDeviceError, xp
 
 HOST = np.arange(6.0).reshape(2, 3)
 

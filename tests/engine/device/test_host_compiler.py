@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arrows.engine.device import host_kernels
+from arrows.testing import host_kernels
 
 pytestmark = pytest.mark.skipif(host_kernels.host_compiler() is None, reason="the host has no C compiler")
 SOURCE = "void count(long long* a) { for (int i = 0; i < 4; ++i) a[i] = i * FACTOR; }"

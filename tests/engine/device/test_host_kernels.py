@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import KernelSource, get_device, kernel_source
-from arrows.engine.device.fake import FakeKernelsDevice
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.fake import FakeKernelsDevice
+from arrows.testing.host_kernels import host_compiler
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.fake import FakeKernelsDevice
-from arrows.engine.device.host_kernels import HostKernel, host_compiler
 from arrows.engine.planning import SCHEDULES
+from arrows.testing.fake import FakeKernelsDevice
+from arrows.testing.host_kernels import HostKernel, host_compiler
 from arrows.training import Adam, train
 from benchmarks.networks import bilstm_tagger
 

@@ -11,9 +11,9 @@ import pytest
 import arrows as ar
 from arrows.engine.cuda import segment_sum_kernel
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
-from arrows.engine.device.fake import FakeKernelsDevice
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.device.writes import WRITE_RANGES
+from arrows.testing.fake import FakeKernelsDevice
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from arrows.training.optimizers.kernel_steps import ADD_SQUARES, count_source, merge_source
 from benchmarks.networks import attention_tagger

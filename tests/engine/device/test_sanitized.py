@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 from tests.engine.device.sanitized import FAULTS, SANITIZERS
 from tests.profile import NIGHTLY
 

@@ -10,7 +10,7 @@ import pytest
 
 from arrows.engine.device import Device, Upload, get_device
 from arrows.engine.device.devices import shared_device
-from arrows.engine.device.fake import Counts
+from arrows.testing.fake import Counts
 from tests.engine.device import pretend_cupy
 
 ARRAYS: list[Any] = [

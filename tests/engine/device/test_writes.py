@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import ArrayWrite, get_device, write_arrays
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 
 KERNELS = pytest.param(
     "fake-kernels",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.fake import FakeArray
 from arrows.engine.planning import SCHEDULES
+from arrows.testing.fake import FakeArray
 from tests.profile import sampled
 
 everywhere = pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device.host_kernels import host_compiler
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adagrad
 from tests.profile import NIGHTLY
 

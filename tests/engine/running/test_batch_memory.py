@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import Arena, Device, get_device
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.running import BatchMemoryError, parse_memory
 from arrows.engine.running.batch_runner import BatchRunner
 from arrows.engine.running.memory import bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
+from arrows.testing.host_kernels import host_compiler
 from tests.compare import close
 from tests.engine.test_batching import plain
 from tests.generate import cases

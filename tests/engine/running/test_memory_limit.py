@@ -14,9 +14,9 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.data import generate
-from arrows.engine.device.fake import FakeArray
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.models import sentiment
+from arrows.testing.fake import FakeArray
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from tests.profile import sampled
 

@@ -9,8 +9,8 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.ops import RowSparse
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")

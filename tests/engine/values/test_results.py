@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import get_device
-from arrows.engine.device.fake import FakeArray
 from arrows.engine.values import Labelled, Ragged, collate, to_numpy, unflatten
 from arrows.ops import RowSparse
+from arrows.testing.fake import FakeArray
 from arrows.typesys import types as T
 
 VECTOR, INDEX = T.Tensor((2,)), T.Tensor((), "int32")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrows.engine.device.fake import FakeArray
 from arrows.engine.values import LeafError, convert, convert_many
+from arrows.testing.fake import FakeArray
 from arrows.typesys.types import Tensor, as_type
 
 TAKEN: list[tuple[Any, str, list[Any], Any]] = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import Device, get_device
-from arrows.engine.device.fake import FakeKernelsDevice
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.ops import RowSparse
+from arrows.testing.fake import FakeKernelsDevice
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
 from tests.training.optimizers.test_optimizers import Model
 

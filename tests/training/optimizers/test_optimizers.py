@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import Device, get_device
-from arrows.engine.device.host_kernels import host_compiler
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
+from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.training import parameters as blocks
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError

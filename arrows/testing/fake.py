@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.engine.device.device import Device
-from arrows.engine.device.host_kernels import HostKernel, host_kernels, host_products
 from arrows.engine.device.kernel import Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import HostArray
+from arrows.testing.host_kernels import HostKernel, host_kernels, host_products
 
 # ------------------------------------------------------------------------------------------------- counting
 
@@ -90,7 +90,7 @@ class FakeDeviceError(TypeError):
     >>> fake.xp.add(fake.to_device(np.ones(2)), np.ones(2))
     Traceback (most recent call last):
     ...
-    arrows.engine.device.fake.FakeDeviceError: add: a host array (float64, shape (2,)) ...
+    arrows.testing.fake.FakeDeviceError: add: a host array (float64, shape (2,)) ...
     """
 
 
@@ -217,7 +217,7 @@ class FakeArray:
     >>> float(a.sum())
     Traceback (most recent call last):
     ...
-    arrows.engine.device.fake.FakeDeviceError: float() reads the device; bring the value down with to_numpy
+    arrows.testing.fake.FakeDeviceError: float() reads the device; bring the value down with to_numpy
     """
 
     __slots__ = ("_data",)
