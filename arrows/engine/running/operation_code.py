@@ -14,9 +14,10 @@ from arrows.engine.program.instructions import (
     LoadParameter,
     Scatter,
     SumRows,
+    is_product,
 )
 from arrows.engine.program.program import Place, Slot
-from arrows.ops import Var
+from arrows.ops import Equation, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class OperationCode:
         has_keys: whether dropout keys are read.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
             lie together.
+        transposed: the positions, among the values of ``once``, of transposed matrices by which products of
+            single steps multiply, on a device without kernels.
     """
 
     operation: ApplyOperation
@@ -63,6 +66,7 @@ class OperationCode:
     accumulates: tuple[Accumulate, ...]
     has_keys: bool
     read_by_kernels: frozenset[int]
+    transposed: frozenset[int]
 
     @property
     def program(self) -> Program:
@@ -101,7 +105,26 @@ class OperationCode:
                 for argument in kernel.arguments
                 if argument.kind == "once" and isinstance(argument.of, Var)
             ),
+            transposed=_transposed(program),
         )
+
+
+def _transposed(program: Program) -> frozenset[int]:
+    """See `OperationCode.transposed`."""
+    if program.kernels or all(operand.early for operand in program.operands):  # a component has one step then
+        return frozenset()
+    factors = {
+        var
+        for region in ("step", "step_back")
+        for instruction in program.region(region)
+        if is_product(instruction)
+        for var in instruction.operands
+    }
+    return frozenset(
+        number
+        for number, each in enumerate(program.region("once"))
+        if isinstance(each, Equation) and each.primitive.name == "transpose" and each.result in factors
+    )
 
 
 def _scatter_groups(operation: ApplyOperation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:
