@@ -19,7 +19,7 @@ from sphinx.util.inspect import signature, stringify_signature
 
 import arrows as ar
 from arrows import sklearn, torch
-from arrows.drawing.svg import COLOURS
+from arrows.drawing.svg import DARK, LIGHT
 
 DOCS = Path(__file__).parent
 STATIC = DOCS.parent / "build" / "static"
@@ -201,9 +201,8 @@ def resolve(
 
 def setup(app: Sphinx) -> None:
     """Drawings follow the theme that a reader chooses, as they follow that of the system by themselves."""
-    light, dark = COLOURS.split("@media (prefers-color-scheme:dark){")
     STATIC.mkdir(parents=True, exist_ok=True)
-    themes = f'body[data-theme="light"]{{{light}}}\nbody[data-theme="dark"]{{{dark}\n'
+    themes = f'body[data-theme="light"]{{{LIGHT}}}\nbody[data-theme="dark"]{{{DARK}}}\n'
     (STATIC / "drawings.css").write_text(themes, encoding="utf-8")
     app.connect("autodoc-process-docstring", add_uses, priority=900)
     app.connect("autodoc-process-signature", show_signature)
