@@ -77,7 +77,7 @@ OPERATORS = {
     "*": Operator(3, "{} side by side"),
 }
 LABEL = 60  # a line shows a block up to this number of characters
-MOST_PIECES = 100_000
+MOST_PIECES = 5_000
 """Longer text is cut off: nobody reads it, and it might not fit in memory."""
 
 

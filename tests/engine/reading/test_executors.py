@@ -165,7 +165,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {root!r})
 import pathlib
-from tests.engine.reading.test_workers import check
+from tests.engine.reading.test_executors import check
 
 if __name__ == "__main__":
     {imported}
