@@ -13,8 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import arrows as ar
 from arrows.data import Tree, read_conllu
 from arrows.models import sentiment
@@ -58,6 +56,7 @@ def _tree_lstm(setting: Setting) -> Iterator[Task]:
 def _gated_tree_lstm(setting: Setting) -> Iterator[Task]:
     """The model of DyNet's README, written as its users write it, and with a `Function` for each node."""
     tiny = setting.scale == "tiny"
+    batch = 3 if tiny else 100
     trees, _ = load_trees(setting.data)
     trees = trees[:20] if tiny else trees
     words = vocabulary(trees)
@@ -65,16 +64,15 @@ def _gated_tree_lstm(setting: Setting) -> Iterator[Task]:
     first = ar.OnTheFly(jit=False)
     with first.batch() as g:  # a tree of several words makes all parameters
         g.numpy(programs.gated_tree_lstm(words, **sizes)(g, next(tree for tree in trees if "left" in tree)))
-    params = {name: np.array(value) for name, value in first.params.items()}
     systems = {}
     for system, functions in (("arrows", False), ("functions", True)):
-        net = ar.OnTheFly(jit=False, params={name: value.copy() for name, value in params.items()})
+        net = ar.OnTheFly(jit=False, params=copies(first))
         program = programs.gated_tree_lstm(words, functions=functions, **sizes)
         systems[system] = programs.training(net, program, trees)
     if dynet.PYTHON is not None:
-        systems["dynet"] = dynet.tree_lstm(params, [_numbered(tree, words) for tree in trees])
-    config = {"mode": "train treelstm, a call for each gate", "batch": 3 if tiny else 100}
-    yield Task(config=config, systems=systems, batch=3 if tiny else 100, examples=len(trees), each="tree")
+        systems["dynet"] = dynet.tree_lstm(copies(first), [_numbered(tree, words) for tree in trees])
+    config = {"mode": "train treelstm, a call for each gate", "batch": batch}
+    yield Task(config=config, systems=systems, batch=batch, examples=len(trees), each="tree")
 
 
 def _numbered(tree: Tree, words: ar.Vocabulary) -> list[Any]:

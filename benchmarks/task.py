@@ -138,8 +138,8 @@ def by_hand(hand: Any, mode: str, batch: Callable[[Ints], Sequence[Any]]) -> Sys
     return lambda numbers: hand.step(*batch(numbers), rate=RATE)
 
 
-def copies(model: ar.Model) -> dict[str, Any]:
-    """The parameters of a model, as arrays of NumPy."""
+def copies(model: ar.Model | ar.OnTheFly) -> dict[str, Any]:
+    """The parameters of a model or a network, as arrays of NumPy."""
     return {name: np.array(ar.to_numpy(value)) for name, value in model.params.items()}
 
 
