@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -84,3 +85,15 @@ def test_more_elements_than_nodes_are_refused_before_they_are_read(block: Any, e
     for run in (lambda: model([example]), lambda: model.eval(example), lambda: model.prepare([example])):
         with pytest.raises(ar.InputError, match="more than 1,000 elements; raise max_nodes if it is meant"):
             run()
+
+
+@pytest.mark.parametrize("block", [ar.Vector(3), ar.Scalar()])
+def test_a_list_of_another_length_is_not_converted(block: Any) -> None:
+    model = ar.compile(block)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ar.InputError, match="got a value of type range"):
+            model([range(10**7)])
+        assert tracemalloc.get_traced_memory()[1] < 10**7  # all numbers would take 80 MB
+    finally:
+        tracemalloc.stop()
