@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -24,12 +24,11 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
-    attribute,
     is_elementwise,
     is_join,
     is_view,
 )
-from arrows.engine.program.program import REGIONS, Operand, Place, Program, RangeOf
+from arrows.engine.program.program import REGIONS, Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, Tracer, TraceRecorder, Var
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -46,13 +45,6 @@ _REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
     SumRows: ("deferred",),
     Accumulate: ("deferred",),
 }
-_WRITERS = {
-    "result": ("early", "step"),
-    "kept": REGIONS[: REGIONS.index("step_back")],
-    "saved": REGIONS[REGIONS.index("step_back") :],
-    "scatter": REGIONS[REGIONS.index("step_back") :],
-}
-"""The regions that compute what lies in each kind of memory but scratch."""
 
 
 class ProgramError(AssertionError):
@@ -88,10 +80,7 @@ def verify_program(program: Program, after: str = "") -> None:
         ...
         arrows.engine.program.verify.ProgramError: after build: result 0 is stored 0 times
     """
-    checkers: list[_Structure | _Memory] = [_Structure(program)]
-    if program.memory:
-        checkers.append(_Memory(program))
-    for checker in checkers:
+    for checker in (_Structure(program), *([_Memory(program)] if program.memory else [])):
         region, instruction = "", None
         try:
             for region, instruction in program:
@@ -106,24 +95,9 @@ def verify_program(program: Program, after: str = "") -> None:
             raise ProgramError(": ".join([*places, str(error)])) from None
 
 
-def _demand(holds: bool, rule: str) -> None:
+def _demand(holds: object, rule: str) -> None:
     if not holds:
         raise ProgramError(rule)
-
-
-def _expect(var: Var, type: T.Tensor, level: int, what: str) -> None:
-    """Checks the type and the level of a value."""
-    same = (var.type, var.rows) == (type, level)
-    _demand(same, f"%{var.id} is not of the type of {what}: {Var(var.id, type, level)}")
-
-
-def _check_equation(equation: Equation) -> None:
-    """Checks type and level of a result by the rule of the primitive."""
-    operands = tuple((var.type, var.rows) for var in equation.operands)
-    result = _result_of(equation.primitive, operands, equation.attributes)
-    if isinstance(result, str):
-        raise ProgramError(result)
-    _expect(equation.result, *result, equation.primitive.name)
 
 
 @lru_cache(10_000)
@@ -151,20 +125,19 @@ class _Structure:
 
     Attributes:
         home: for each value that has been made, the region that made it.
+        made: by number, the values that have been made.
         views: values that only their own region may read.
         sparse: sums that may be row-sparse.
-        pulled, stored, gathered, scattered: how often each result and each operand has been.
+        counts: how often each operand and each result has been handed over, by the kind of instruction.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.values: dict[int, Var] = {}
         self.home: dict[Var, str] = {}
+        self.made: dict[int, Var] = {}
         self.views: set[Var] = set()
         self.sparse: set[Var] = set()
-        self.loaded: set[tuple[int, str]] = set()
-        self.keys = 0
-        self.pulled, self.stored, self.gathered, self.scattered = (Counter[int]() for _ in range(4))
+        self.counts: Counter[tuple[type, int]] = Counter()
 
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks the next instruction."""
@@ -172,41 +145,29 @@ class _Structure:
         regions = _REGIONS_OF.get(kind, REGIONS)
         _demand(region in regions, f"{kind.__name__} stands in {' or '.join(regions)}")
         for var in instruction.reads:
-            self._read(region, var, instruction)
+            made = self.made.get(var.id, var)
+            _demand(made == var, f"%{var.id} is read as {var}, and was made as {made}")
+            _demand(var in self.home, f"%{var.id} is read before it is made")
+            here = var not in self.views or self.home[var] == region
+            _demand(here, f"%{var.id} is a view of the region {self.home[var]}")
+            takes_sparse = isinstance(instruction, Accumulate) and instruction.region is None
+            _demand(var not in self.sparse or takes_sparse, f"%{var.id} may be row-sparse")
         match instruction:
-            case LoadConstant(var, array):
-                type = T.Tensor(array.shape, array.dtype.name)
-                _demand(type == var.type, f"the constant is {type}")
-            case LoadParameter(var, owner, spec):
-                _expect(var, spec.type, INVARIANT, "the parameter")
-                self.loaded.add((id(owner), spec.name))
-            case LoadKeys(var):
-                _expect(var, T.Tensor((), "uint64"), ROW, "the dropout key")
-                self.keys += 1
-                _demand(self.keys == 1, "the dropout keys are loaded already")
-            case Gather(var, numbers):
-                operands = self._side_by_side(numbers, var)
-                _demand(region != "early" or all(each.early for each in operands), "an operand is not early")
-                self.gathered.update(numbers)
-            case Pull(var, number):
-                type, level = self._result(number)
-                _expect(var, type, max(level, ROW), "the result")
-                self.pulled[number] += 1
-                _demand(self.pulled[number] == 1, f"the gradient of result {number} is pulled already")
-            case Store(number, var):
-                type, level = self._result(number)
-                # What turned out to be the same for all rows is repeated for each.
-                _expect(var, type, INVARIANT if var.rows == INVARIANT else level, "the result")
-                self.stored[number] += 1
-            case Scatter(numbers, var):
-                self.scattered.update(numbers)
-                for number, operand in zip(numbers, self._side_by_side(numbers, var), strict=True):
-                    _demand(operand.differentiated, f"operand {number} is not differentiated")
-                    _demand(region != "late" or operand.early, f"operand {number} is not early")
-                    once = self.scattered[number] <= self.gathered[number]
-                    _demand(once, f"operand {number} gets its gradient again")
-            case Accumulate():
-                self._accumulate(instruction)
+            case Gather(var, numbers) | Scatter(numbers, var):
+                self._check_operands(region, instruction, numbers, var)
+            case Pull(var, number) | Store(number, var):
+                _demand(number < len(self.program.results), f"there is no result {number}")
+                type, level = self.program.results[number]
+                same_for_all = isinstance(instruction, Store) and var.rows == INVARIANT
+                _expect(var, type, INVARIANT if same_for_all else max(level, ROW), "the result")
+                self.counts[kind, number] += 1
+            case Accumulate(_, spec, region_of, var):
+                box = whole(spec.shape) if region_of is None else region_of
+                fits = all(stop <= size for (_, stop), size in zip(box, spec.shape, strict=True))
+                _demand(fits, f"the parameter is {spec.type}")
+                _demand(region_of is not None or var in self.sparse, f"%{var.id} is not row-sparse")
+                sizes = tuple(stop - start for start, stop in box)
+                _expect(var, T.Tensor(sizes, spec.dtype), INVARIANT, "the region")
             case SumRows(result, summed, sparse):
                 if isinstance(summed, Equation):
                     _check_equation(summed)
@@ -215,303 +176,218 @@ class _Structure:
                     raise ProgramError("the sum of a value is not row-sparse")
                 _demand(summed.rows != INVARIANT, "what is summed has no rows")
                 _expect(result, summed.type, INVARIANT, "the sum")
+                self.sparse.update([result] if sparse else [])
             case RowMap(equations, results):
                 for each in equations:
-                    fits = is_elementwise(each) or is_view(each) or is_join(each) or self.program.kernels
-                    _demand(bool(fits), f"{each.primitive.name} is not element-wise")
+                    fits = is_elementwise(each) or is_view(each) or is_join(each)
+                    _demand(fits or self.program.kernels, f"{each.primitive.name} is not element-wise")
                     self.check(region, each)
                 inside = {each.result for each in equations}
                 _demand(len({var.rows for var in inside}) == 1, "one loop runs over rows of one level")
-                right = bool(results) and inside.issuperset(results)
-                _demand(right, "its results are not among its equations'")
+                _demand(inside.issuperset(results), "its results are not among its equations'")
                 for var in inside.difference(results):
                     del self.home[var]
                 return
             case Equation():
                 _check_equation(instruction)
         for var in instruction.writes:
-            _demand(var.id not in self.values, f"%{var.id} is made already")
+            _demand(var.id not in self.made, f"%{var.id} is made already")
             right = region == "deferred" or (var.rows == INVARIANT) == (region == "once")
             _demand(right, f"%{var.id} has {'no ' * (var.rows == INVARIANT)}rows, and is made in {region}")
-            self.values[var.id] = var
+            self.made[var.id] = var
             self.home[var] = region
         if is_view(instruction) and region != "once":
             self.views.add(instruction.result)
-        if isinstance(instruction, SumRows) and instruction.sparse:
-            self.sparse.add(instruction.result)
 
     def finish(self) -> None:
         """Checks what holds of the whole program."""
         for number in range(len(self.program.results)):
-            _demand(self.stored[number] == 1, f"result {number} is stored {self.stored[number]} times")
+            stored, pulled = self.counts[Store, number], self.counts[Pull, number]
+            _demand(stored == 1, f"result {number} is stored {stored} times")
+            _demand(pulled <= 1, f"the gradient of result {number} is pulled {pulled} times")
         distinct = self.program.distinct
         if distinct is None:
             return
-        early = self._operand(distinct.operand).early
+        early = self.program.operands[distinct.operand].early
         _demand(early, f"distinct rows of operand {distinct.operand}, which is not early")
         regions = {"early": distinct.spread, "step_back": distinct.summed, "deferred": distinct.products}
         for region, values in regions.items():
             for var in values:
                 _demand(self.home.get(var) == region, f"distinct: %{var.id} is not made in {region}")
-        sums = {each.result for each in self.program.region("deferred") if isinstance(each, SumRows)}
-        _demand(distinct.products <= sums, "distinct: a product is no sum over rows")
 
-    def _read(self, region: str, var: Var, instruction: Instruction) -> None:
-        made = self.values.get(var.id, var)
-        _demand(made == var, f"%{var.id} is read as {var}, and was made as {made}")
-        _demand(var in self.home, f"%{var.id} is read before it is made")
-        here = var not in self.views or self.home[var] == region
-        _demand(here, f"%{var.id} is a view of the region {self.home[var]}")
-        takes_sparse = isinstance(instruction, Accumulate) and instruction.region is None
-        _demand(var not in self.sparse or takes_sparse, f"%{var.id} may be row-sparse")
-
-    def _operand(self, number: int) -> Operand:
-        _demand(number < len(self.program.operands), f"there is no operand {number}")
-        return self.program.operands[number]
-
-    def _result(self, number: int) -> tuple[T.Tensor, int]:
-        _demand(number < len(self.program.results), f"there is no result {number}")
-        return self.program.results[number]
-
-    def _side_by_side(self, numbers: Sequence[int], var: Var) -> list[Operand]:
-        """The operands, if a value has the type of these side by side."""
-        operands = [self._operand(number) for number in numbers]
-        kinds = {(each.slab, each.type, each.level) for each in operands}
+    def _check_operands(
+        self, region: str, instruction: Gather | Scatter, numbers: tuple[int, ...], var: Var
+    ) -> None:
+        """Checks that a value has the type of operands side by side, and that they are handed over once."""
+        operands = self.program.operands
+        for number in numbers:
+            _demand(number < len(operands), f"there is no operand {number}")
+            self.counts[instruction.__class__, number] += 1
+            early = region not in ("early", "late") or operands[number].early
+            _demand(early, f"operand {number} is not early")
+            if isinstance(instruction, Scatter):
+                _demand(operands[number].differentiated, f"operand {number} is not differentiated")
+                once = self.counts[Scatter, number] <= self.counts[Gather, number]
+                _demand(once, f"operand {number} gets its gradient again")
+        kinds = {(operands[number].slab, operands[number].type, operands[number].level) for number in numbers}
         _demand(len(kinds) == 1, "the operands are of different slabs, types or levels")
-        type = operands[0].type
-        if len(operands) > 1:
-            _demand(bool(type.shape), "numbers do not stand side by side")
-            type = T.Tensor((type.shape[0] * len(operands), *type.shape[1:]), type.dtype)
-        _expect(var, type, operands[0].level, "what is gathered")
-        return operands
-
-    def _accumulate(self, instruction: Accumulate) -> None:
-        spec, region, var = instruction.spec, instruction.region, instruction.operand
-        _demand((id(instruction.owner), spec.name) in self.loaded, "the program does not load the parameter")
-        _demand(spec.has_gradient, "the parameter has no gradient")
-        if region is None:
-            _demand(var in self.sparse, f"%{var.id} is not row-sparse")
-            region = whole(spec.shape)
-        inside = [0 <= start <= stop <= size for (start, stop), size in zip(region, spec.shape, strict=False)]
-        _demand(len(region) == len(spec.shape) and all(inside), f"the parameter is {spec.type}")
-        sizes = tuple(stop - start for start, stop in region)
-        _expect(var, T.Tensor(sizes, spec.dtype), INVARIANT, "the region")
+        ((_, type, level),) = kinds
+        if len(numbers) > 1:
+            type = T.Tensor((type.shape[0] * len(numbers), *type.shape[1:]), type.dtype)
+        _expect(var, type, level, "what is gathered")
 
 
-_Owner: TypeAlias = Var | Store | Scatter
+def _check_equation(equation: Equation) -> None:
+    """Checks type and level of a result by the rule of the primitive."""
+    operands = tuple((var.type, var.rows) for var in equation.operands)
+    result = _result_of(equation.primitive, operands, equation.attributes)
+    if isinstance(result, str):
+        raise ProgramError(result)
+    _expect(equation.result, *result, equation.primitive.name)
+
+
+def _expect(var: Var, type: T.Tensor, level: int, what: str) -> None:
+    """Checks the type and the level of a value."""
+    same = (var.type, var.rows) == (type, level)
+    _demand(same, f"%{var.id} is not of the type of {what}: {Var(var.id, type, level)}")
+
+
 _Root: TypeAlias = tuple[Place, str]
-_Room: TypeAlias = tuple[T.Tensor, int]
+"""A memory, with the region whose scratch it is."""
 _Lies: TypeAlias = tuple[_Root, HostArray]
-"""A memory, with the region whose scratch it is; and where in a row of it each number of a value lies."""
+"""In which memory each number of a value lies, and where in a row of it."""
 
 
 class _Memory:
-    """Plays a program that has memory through, and notes at each place of a row who has written there.
+    """Plays a program that has memory through, for one row of each value.
+
+    Each number of a value has a token.  Views and joins hand on the tokens of what they show, and what writes
+    a value puts its tokens where it lies: what is read is there still if its tokens are.
 
     Args:
         program: otherwise right.
 
     Attributes:
-        views: what each shows, and where that lies.
+        tokens: of the numbers of each value.
+        lies: of each value that is in memory, in which it is, and at which places of a row.
+        held: by memory, the tokens that are there.
         rooms: the type and the level of what lies in each memory.
-        written: by memory, for each place of a row the number of who has written there last.
-        writers: their names, by number.
-        valid: for each value, those whose writing leaves it as it is: its own, and that of a join around it.
-        targets: where results go, and gradients of gathered rows.
+        targets: what is handed over, where to, and what this is called.
     """
 
     def __init__(self, program: Program) -> None:
-        self.program, self.memory = program, program.memory
-        self.home = {var: name for name, instruction in program for var in instruction.writes}
-        self.made_by = {var: instruction for _, instruction in program for var in instruction.writes}
-        self.views: dict[Var, tuple[Var, _Lies | None]] = {}
-        self.rooms: dict[_Root, _Room] = {
+        self.program = program
+        self.made_by = {var: (name, each) for name, each in program for var in each.writes}
+        self.scatters = {id(each): number for number, (_, each) in enumerate(program.scatters)}
+        self.tokens: dict[Var, HostArray] = {}
+        self.lies: dict[Var, _Lies] = {}
+        self.held: dict[_Root, HostArray] = {}
+        self.rooms: dict[_Root, tuple[T.Tensor, int]] = {
             (Place("scratch", number), region): (T.Tensor(slot.shape, slot.dtype), slot.level)
             for region, slots in program.scratch.items()
             for number, slot in enumerate(slots)
         }
-        for number, result in enumerate(program.results):
-            self.rooms[Place("result", number), ""] = result
-        self.written: dict[_Root, HostArray] = {}
-        self.writers: list[str] = []
-        self.valid: dict[_Owner, set[int]] = {}
-        self.targets: dict[Store | Scatter, _Lies] = {}
-        for number, (_, scatter) in enumerate(program.scatters):
-            self.targets[scatter] = self._row(Place("scatter", number), "", scatter.operand)
-            self.rooms[Place("scatter", number), ""] = scatter.operand.type, scatter.operand.rows
-        for store in program.region("step"):
-            if isinstance(store, Store):
-                self.targets[store] = self._row(Place("result", store.number), "", store.operand)
+        self.rooms |= {(Place("result", n), ""): result for n, result in enumerate(program.results)}
+        self.targets: list[tuple[Var, _Root, str]] = []
 
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks the next instruction."""
+        read = {var: self._read(region, var) for var in instruction.reads}
+        equations = instruction.equations if isinstance(instruction, RowMap) else [instruction]
+        for each in equations:
+            self._make(each)
+        computed = isinstance(instruction, (Equation, RowMap)) and not is_view(instruction)
+        elementwise = isinstance(instruction, RowMap) or is_elementwise(instruction)
         for var in instruction.writes:
-            self._check_memory(region, instruction, var)
-        match instruction:
-            case Equation() if is_view(instruction):
-                place = self._read(region, instruction.operands[0])
-                shown, _ = self.views.get(instruction.operands[0], (instruction.operands[0], None))
-                if place is not None:
-                    attributes: dict[str, Any] = dict(instruction.attributes)
-                    place = place[0], instruction.primitive.kernel(np, **attributes)(place[1])
-                self.views[instruction.result] = shown, place
-            case Equation():
-                self._run(region, (instruction,))
-            case RowMap(equations, results):
-                joined = {var for equation in equations for var in self._joined(equation)}
-                for var in instruction.reads:  # one loop: results are written while all of this is read
-                    place = self._read(region, var)
-                    for result in results if var not in joined else ():
-                        self._check_in_place(result, var, place, elementwise=True)
-                self._run(region, equations)
-            case Gather(var) | Pull(var) if var in self.memory:
-                self._write(var, self._place(var))
-            case Store() | Scatter():
-                self._hand_over(region, instruction)
-            case _:
-                for var in instruction.reads:
-                    self._read(region, var)
+            if var not in self.program.memory:
+                _demand(not computed or var.rows == INVARIANT, f"%{var.id} has no memory")
+                continue
+            loaded = isinstance(instruction, (Gather, Pull))
+            _demand((computed and var.rows != INVARIANT) or loaded, f"%{var.id} needs no memory")
+            place = self._place(var)
+            # What is made of distinct rows is not there row by row.
+            spread = (place[0][0].kind, region) == ("result", "early") and self.program.distinct
+            _demand(not spread, f"%{var.id} is made of distinct rows, and lies in {place[0][0]}")
+            self._write(f"%{var.id}", var, place, read, elementwise=elementwise)
+            self.lies[var] = place
+        if isinstance(instruction, (Store, Scatter)):
+            if isinstance(instruction, Store):
+                root, name = (Place("result", instruction.number), ""), f"result {instruction.number}"
+            else:
+                root, name = (Place("scatter", self.scatters[id(instruction)]), ""), "what is scattered"
+            var = instruction.operand
+            self._write(name, var, (root, _row(var)), read)
+            self.targets.append((var, root, name))
 
     def finish(self) -> None:
         """Checks that what is handed over is there in the end."""
-        for owner, target in self.targets.items():
-            self._check_there(owner, target, f"{_name(owner)} is overwritten by {{}}")
-
-    # Whether memory fits
-
-    def _check_memory(self, region: str, instruction: Instruction, var: Var) -> None:
-        """Checks that a value has memory if it needs it, and that this is of its shape."""
-        loads: Place | None = None
-        match instruction:
-            case Gather():
-                loads = Place("gathered", self.program.gather_numbers[var])
-            case Pull(_, number) if self.program.kernels:
-                loads = Place("gradient", number)
-        computed = isinstance(instruction, (Equation, RowMap)) and not is_view(instruction)
-        needs = computed and var.rows != INVARIANT
-        if var not in self.memory:
-            _demand(not needs, f"%{var.id} has no memory")
-            return
-        _demand(needs or loads is not None, f"%{var.id} needs no memory")
-        memory = self.memory[var]
-        (root, home), places = self._place(var)
-        if isinstance(memory, RangeOf):
-            room: _Room | None = (T.Tensor(places.shape, memory.whole.type.dtype), memory.whole.rows)
-        elif root.kind in ("scratch", "result", "scatter"):
-            room = self.rooms.get((root, home))
-        else:
-            room = self.rooms.setdefault((root, home), (var.type, var.rows))
-        if root.kind == "scratch":
-            right = home == region and (loads is None or self.program.kernels is not None)
-        elif loads is not None:
-            right = root == loads
-        else:
-            right = region in _WRITERS.get(root.kind, ())
-            # What is made of distinct rows is not there row by row.
-            right = right and ((root.kind, region) != ("result", "early") or self.program.distinct is None)
-        _demand(right, f"%{var.id} must not lie in {root}" + (f" of {home}" if home else ""))
-        _demand(room is not None, f"there is no {memory}")
-        _demand(room == (var.type, var.rows), f"%{var.id} does not fit {memory}")
-
-    # Where values lie
+        for var, root, name in self.targets:
+            self._check_there(var, (root, _row(var)), f"{name} is overwritten by {{}}")
 
     def _place(self, var: Var) -> _Lies:
-        """Where a value lies that has memory."""
-        memory = self.memory[var]
+        """Where a value lies that has memory, if it fits in there."""
+        memory = self.program.memory[var]
         if isinstance(memory, RangeOf):
-            _demand(memory.whole in self.memory, f"%{memory.whole.id} has no memory, and others lie in it")
-            root, places = self._place(memory.whole)
+            whole = memory.whole
+            _demand(whole in self.program.memory, f"%{whole.id} has no memory, and others lie in it")
+            root, places = self._place(whole)
             after = (slice(None),) * (-1 - memory.axis)
             part: Any = (..., slice(memory.start, memory.stop), *after)
-            return root, places[part]
-        return self._row(memory, self.home[var] if memory.kind == "scratch" else "", var)
+            places, room = places[part], (T.Tensor(places[part].shape, whole.type.dtype), whole.rows)
+        else:
+            scratch = memory.kind == "scratch"
+            root, places = (memory, self.made_by[var][0] if scratch else ""), _row(var)
+            _demand(not scratch or root in self.rooms, f"there is no {memory}")
+            room = self.rooms.setdefault(root, (var.type, var.rows))
+        _demand(room == (var.type, var.rows), f"%{var.id} does not fit {memory}")
+        return root, places
 
-    def _row(self, memory: Place, region: str, var: Var) -> _Lies:
-        """All places of a row of memory, which is as large as a value."""
-        self.written.setdefault((memory, region), np.full(var.type.size, -1))
-        return (memory, region), np.arange(var.type.size).reshape(var.type.shape)
-
-    def _joined(self, equation: Equation) -> list[Var]:
-        """The operands of a join that lie in their ranges of it."""
-        joined, stop = [], 0
-        if is_join(equation):
-            axis: int = attribute(equation, "axis")
-            for var in equation.operands:
-                start, stop = stop, stop + var.type.shape[axis]
-                if self.memory.get(var) == RangeOf(equation.result, axis, start, stop):
-                    joined.append(var)
-        return joined
-
-    # Reading and writing
-
-    def _check_there(self, owner: _Owner, place: _Lies, rule: str) -> None:
-        written = self.written[place[0]][place[1]]
-        lost = written[~np.isin(written, list(self.valid[owner]))]
-        if lost.size:
-            raise ProgramError(rule.format(self.writers[lost.flat[0]]))
+    def _make(self, instruction: Instruction) -> None:
+        """Gives the numbers that an instruction makes their tokens."""
+        if is_view(instruction) or is_join(instruction):
+            attributes: dict[str, Any] = dict(instruction.attributes)
+            show = instruction.primitive.kernel(np, **attributes)
+            self.tokens[instruction.result] = show(*(self.tokens[var] for var in instruction.operands))
+            if is_view(instruction) and (place := self.lies.get(instruction.operands[0])) is not None:
+                self.lies[instruction.result] = place[0], show(place[1])
+        else:
+            for var in instruction.writes:
+                self.tokens[var] = _row(var) + (var.id << 32)
 
     def _read(self, region: str, var: Var) -> _Lies | None:
         """Checks that a value that is read is there still; returns where it lies, if in memory."""
-        owner, place = self.views.get(var, (var, self._place(var) if var in self.memory else None))
-        if owner.rows == INVARIANT or owner not in self.home:  # or it is inside of a loop
-            return None
-        if (home := self.home[owner]) != region:
-            kept = place is not None and place[0][0].kind not in ("scratch", "scatter")
+        place = self.lies.get(var)
+        home, maker = self.made_by[var]
+        if home not in ("once", region):
             ready = (Pull, LoadKeys, Gather) if self.program.kernels else (Pull, LoadKeys)
-            there = kept or isinstance(self.made_by[owner], ready)
-            _demand(there, f"%{owner.id} is not held for other regions than {home}")
+            kept = place is not None and place[0][0].kind not in ("scratch", "scatter")
+            _demand(kept or isinstance(maker, ready), f"%{var.id} is not held for other regions than {home}")
         if place is not None:
-            self._check_there(owner, place, f"%{owner.id} is read, and {{}} has overwritten it")
+            self._check_there(var, place, f"%{var.id} is read, and {{}} has overwritten it")
         return place
 
-    def _run(self, region: str, equations: Sequence[Equation]) -> None:
-        """Plays equations through."""
-        for equation in equations:
-            result, joined = equation.result, self._joined(equation)
-            for var in equation.operands:
-                place = self._read(region, var)
-                if var not in joined:
-                    self._check_in_place(result, var, place, elementwise=is_elementwise(equation))
-            if result in self.memory:
-                self._write(result, self._place(result), joined)
+    def _check_there(self, var: Var, place: _Lies, rule: str) -> None:
+        there = self.held[place[0]][place[1]]
+        lost = there[there != self.tokens[var]]
+        if lost.size:
+            raise ProgramError(rule.format(f"%{lost.flat[0] >> 32}"))
 
-    def _check_in_place(self, result: Var, var: Var, place: _Lies | None, *, elementwise: bool) -> None:
-        """Checks that an equation does not overwrite what it reads, other than element by element."""
-        if place is not None and result in self.memory:
-            target = self._place(result)
-            harmless = not _meet(target, place) or (elementwise and np.array_equal(target[1], place[1]))
-            _demand(harmless, f"%{result.id} overwrites its operand %{var.id}")
-
-    def _hand_over(self, region: str, instruction: Store | Scatter) -> None:
-        """Plays a store or a scatter through, which copies what does not lie where it goes."""
-        var, target = instruction.operand, self.targets[instruction]
-        place = self._read(region, var)
-        if place is None or not _meet(place, target):
-            self._write(instruction, target)
-        else:
-            same = np.array_equal(place[1], target[1])
-            _demand(same, f"{_name(instruction)} overwrites %{var.id}")
-            self.valid[instruction] = self.valid[self.views.get(var, (var, None))[0]]
-
-    def _write(self, owner: _Owner, place: _Lies, parts: Sequence[Var] = ()) -> None:
-        """Notes who writes; ``parts`` of it are there already, and stay."""
+    def _write(
+        self, name: str, var: Var, place: _Lies, read: Mapping[Var, _Lies | None], elementwise: bool = False
+    ) -> None:
+        """Writes a value, and checks that it overwrites nothing that is read meanwhile, other than element
+        by element."""
         root, places = place
-        self.written[root][places] = len(self.writers)
-        self.valid[owner] = {len(self.writers)}
-        for part in parts:
-            self.valid[part].add(len(self.writers))
-        self.writers.append(_name(owner))
+        held = self.held.setdefault(root, np.full(self.rooms.get(root, (var.type, 0))[0].size, -1))
+        changed = places[held[places] != self.tokens[var]]
+        for operand, where in read.items():
+            if where is not None and where[0] == root:
+                same = elementwise and np.array_equal(where[1], places)
+                harmless = same or not np.isin(changed, where[1]).any()
+                _demand(harmless, f"{name} overwrites its operand %{operand.id}")
+        held[places] = self.tokens[var]
 
 
-def _meet(left: _Lies, right: _Lies) -> bool:
-    return left[0] == right[0] and np.intersect1d(left[1], right[1]).size > 0
-
-
-def _name(owner: _Owner) -> str:
-    match owner:
-        case Var():
-            return f"%{owner.id}"
-        case Store():
-            return f"result {owner.number}"
-        case Scatter():
-            return f"scatter {', '.join(map(str, owner.operands))}"
+def _row(var: Var) -> HostArray:
+    """The places of the numbers of a value in a row of its own."""
+    return np.arange(var.type.size).reshape(var.type.shape)
