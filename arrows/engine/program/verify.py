@@ -80,7 +80,10 @@ def verify_program(program: Program, after: str = "") -> None:
         ...
         arrows.engine.program.verify.ProgramError: after build: result 0 is stored 0 times
     """
-    for checker in (_Structure(program), *([_Memory(program)] if program.memory else [])):
+    checkers: list[_Structure | _Memory] = [_Structure(program)]
+    if program.memory:
+        checkers.append(_Memory(program))
+    for checker in checkers:
         region, instruction = "", None
         try:
             for region, instruction in program:
