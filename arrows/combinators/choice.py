@@ -12,16 +12,13 @@ from arrows.combinators.base.arguments import (
     value_refusal,
     wrong_argument,
 )
-from arrows.combinators.base.block import A, AnyBlock, B, Block, C
+from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.constant import InferredZeros
-from arrows.combinators.fanout import Fan
-from arrows.combinators.inputs import Transform
-from arrows.combinators.items import Item
 from arrows.typesys import SourceLine
+from arrows.typesys.did_you_mean import explains_arguments
 
 K = TypeVar("K")
 
@@ -105,23 +102,6 @@ class Cases(Choice[A, B], Generic[A, K, B]):
         return Cases(self.selector, *_checked(pairs), name=self.name)
 
 
-def _after(
-    pre_block: object, key: Key, keys: tuple[Hashable, ...], cases: tuple[object, ...], name: str | None
-) -> AnyBlock:
-    """Makes a `OneOf` whose cases see the result of `pre_block`, while its key sees the input itself."""
-    before = as_block(pre_block, "the pre_block of a OneOf")
-    plain: Choice[Any, Any] = Cases(key, keys, cases)
-    selector: AnyBlock = key if isinstance(key, Block) else Transform(key)
-    # The key sees the input, so the chain carries the input along beside the result of `pre_block`.
-    after: tuple[AnyBlock, ...] = tuple(Pipe(Item(1), case) for case in plain.cases)
-    choose: AnyBlock = Cases(Pipe(Item(0), selector), keys, after)
-    words: list[Argument] = [*plain.arguments(), ["pre_block=", before]]
-    roles = "before", *(["key"] if isinstance(key, Block) else []), *(f"case {key!r}" for key in keys)
-    speaking = [choose] if isinstance(key, Block) else [choose, selector]
-    steps: tuple[AnyBlock, ...] = Fan((Identity(), before)), choose
-    return derived("OneOf", words, *steps, speaking=speaking, roles=roles, name=name)
-
-
 def _written_key(key: Key) -> Argument:
     return key if isinstance(key, Block) else function_name(key)
 
@@ -156,27 +136,15 @@ def OneOf(
 ) -> Cases[A, K, B]: ...
 @overload
 def OneOf(key: object, cases: object, *, name: str | None = None) -> Cases[Any, Any, Any]: ...
-@overload
-def OneOf(
-    key: Callable[[A], Any],
-    cases: Mapping[Any, Block[C, B]],
-    *,
-    pre_block: Block[A, C],
-    name: str | None = None,
-) -> Block[A, B]: ...
-@overload
-def OneOf(key: object, cases: object, *, pre_block: object, name: str | None = None) -> Any: ...
-def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: str | None = None) -> Any:
+@explains_arguments("block")
+def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
     """One of several blocks, chosen for each example by a key.
 
     Args:
         key: a function of the input (a Python object), or a block whose result is a Python object. It runs
             while an example is read.
         cases: a dict of blocks by key, a list of pairs (key, block), or a list of blocks (keys 0, 1, ...; a
-            bool counts as 0 or 1). Left out, without `pre_block`: add them by `.case(key, block)`, which
-            type checkers follow.
-        pre_block: what is done before the cases, whichever is chosen: they see its result, and the key sees
-            the input. Left out: they see the input.
+            bool counts as 0 or 1). Left out: add them by `.case(key, block)`, which type checkers follow.
         name: the name in messages.
 
     Raises:
@@ -207,7 +175,7 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
             f"expected as key a function of the input, or a block, got {key!r}",
             hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
         )
-    if cases is None and pre_block is None:
+    if cases is None:
         return NoCases(key, name)
     if isinstance(cases, Mapping):
         pairs = list(cases.items())
@@ -221,8 +189,7 @@ def OneOf(key: object, cases: object = None, *, pre_block: object = None, name: 
         )
     if not pairs:
         NoCases(key, name).refuse("a block")
-    chosen = key, *_checked(pairs)
-    return Cases(*chosen, name=name) if pre_block is None else _after(pre_block, *chosen, name)
+    return Cases(key, *_checked(pairs), name=name)
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:

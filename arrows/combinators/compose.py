@@ -76,7 +76,6 @@ def derived(
     arguments: Sequence[Argument],
     *steps: AnyBlock,
     speaking: Iterable[AnyBlock],
-    roles: tuple[str, ...] = (),
     name: str | None,
 ) -> Pipe[Any, Any]:
     """Makes a block that is a chain of others, is written `head(arguments)`, and stays one step.
@@ -85,11 +84,10 @@ def derived(
         head, arguments: as its author writes it; the blocks among these stand somewhere inside.
         *steps: the chain.
         speaking: blocks inside that its author does not know: messages call them by the words of the whole.
-        roles: of the blocks among the arguments, in the order in which they run.
         name: the name in messages.
     """
     whole: Pipe[Any, Any] = Pipe()
-    spelled(whole, Spelling(head, tuple(arguments), roles))
+    spelled(whole, Spelling(head, tuple(arguments)))
     whole.__dict__["_parts"] = steps
     words = whole.spelling.brief(1)
     set_name(whole, name)

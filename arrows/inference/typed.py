@@ -204,8 +204,6 @@ def visible(typed: Typed) -> list[TreePart]:
             tree_parts.append(TreePart(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
-    if form.spelling.roles:
-        return [TreePart(role, x.typed) for role, x in zip(form.spelling.roles, tree_parts, strict=True)]
     return tree_parts
 
 

@@ -94,12 +94,13 @@ def choice(build: Build, depth: int) -> Piece:
 
 @production
 def prepared_choice(build: Build, depth: int) -> Piece:
-    """A choice whose cases see what a block makes of the input."""
+    """A choice of which all cases begin with the same block."""
     piece = build.vector(depth)
-    cases = {key: build.change() for key in build.one_of((0, 1), (0,), (0, 1, 2))}
+    before = ar.GetItem("of") >> piece.block
+    cases = {key: before >> build.change() for key in build.one_of((0, 1), (0,), (0, 1, 2))}
     key = build.one_of(parts.watched(lambda x: x["kind"]), ar.GetItem("kind"))
     data = st.fixed_dictionaries({"kind": st.sampled_from(list(cases)), "of": piece.data})
-    return Piece(ar.OneOf(key, cases, pre_block=ar.GetItem("of") >> piece.block), data)
+    return Piece(ar.OneOf(key, cases), data)
 
 
 @production

@@ -28,13 +28,6 @@ CASES: list[tuple[Any, Callable[[str | None], Any], Any, str]] = [
     (ar.ZipWith, lambda n: ar.ZipWith(FIRST, name=n), 3, "ZipWith(first)"),
     (ar.ZipWith, lambda n: ar.ZipWith(FIRST, strict=False, name=n), 3, "ZipWith(first, strict=False)"),
     (ar.NGrams, lambda n: ar.NGrams(2, name=n) >> ar.Map(FIRST), 3, "NGrams(2)"),
-    (ar.OneOf, lambda n: chosen(n), {"kind": 2, "value": 3}, "OneOf"),
-    (
-        ar.OneOf,
-        lambda n: chosen(n),
-        {"value": 3},
-        "OneOf(lambda, {1: Scalar('float32')}, pre_block=GetItem('value'))",
-    ),
     (ar.MessagePassing, lambda n: GRAPH >> passing(n), ([1, 2], [[0, 2]]), "MessagePassing(GetItem(0))"),
     (ar.MessagePassing, lambda n: GRAPH >> passing(n), ([1, 2], [0]), "MessagePassing(GetItem(0))"),
     (ar.MessagePassing, lambda n: GRAPH >> passing(n), ([1, 2], 3), "MessagePassing"),
@@ -53,11 +46,6 @@ CASES: list[tuple[Any, Callable[[str | None], Any], Any, str]] = [
 
 def passing(name: str | None, features: bool = False) -> Any:
     return ar.MessagePassing(ar.GetItem(0), features=features, name=name)
-
-
-def chosen(name: str | None) -> Any:
-    """A choice that says its cases what to read."""
-    return ar.OneOf(lambda x: x["kind"], {1: ar.Scalar()}, pre_block=ar.GetItem("value"), name=name)
 
 
 # A block by its name, behind something that it does not take.
@@ -140,7 +128,6 @@ DERIVED: dict[str, Any] = {
     "ZipWith": ar.ZipWith(MULTIPLY),
     "OneHot": ar.OneHot(3),
     "OneHotFromList": ar.OneHotFromList("ab"),
-    "pre_block": ar.OneOf(len, {0: ar.FC(3)}, pre_block=ar.FC(2)),
 }
 
 

@@ -110,12 +110,3 @@ def test_the_tree_of_a_copy_is_that_of_the_block(production: str | None, data: s
     for copied in (pickled(block), copy.deepcopy(block)):
         assert repr(copied) == repr(block)
         assert str(ar.infer(copied)) == str(ar.infer(block))
-
-
-def test_a_choice_with_a_pre_block_prints_after_a_pickle() -> None:
-    field = ar.GetItem("v") >> ar.Scalar()
-    for key in (len, ar.GetItem("k")):
-        block = ar.OneOf(key, {0: field, 1: ar.Identity() >> field, 2: field}, pre_block=ar.GetItem("of"))
-        copied = pickle.loads(pickle.dumps(block))
-        assert str(ar.infer(copied)) == str(ar.infer(block))
-        assert repr(copied) == repr(block)

@@ -70,16 +70,6 @@ def _(k, f, g):
     return one_of(k, one_of(k, f, g), g), one_of(k, f, g)
 
 
-@law("OneOf(k; f, g; pre_block=p) == OneOf(k; p >> f, p >> g)", boolean, reader, change, change)
-def _(k, p, f, g):
-    return ar.OneOf(k, {True: f, False: g}, pre_block=p), one_of(k, p >> f, p >> g)
-
-
-@law("OneOf(k; f, g; pre_block=p) == p >> f where k is True", reader, change, change)
-def _(p, f, g):
-    return ar.OneOf(lambda x: True, {True: f, False: g}, pre_block=p), p >> f
-
-
 @law("Optional(f, c) == OneOf(is None; c, f)", start, data=st.none() | vectors)
 def _(c):
     return ar.Optional(ar.Vector(WIDTH), c), one_of(IS_NONE, c, ar.Vector(WIDTH))

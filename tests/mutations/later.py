@@ -114,15 +114,6 @@ def is_not_there(build, s):
     return (s & first) >> network >> SECOND, lambda: bad >> network >> SECOND
 
 
-@mutation("reader", "the cases see what the block before them gives", r"Vector|OneOf", r"float32\[3\]")
-def after_the_block_before(build, f):
-    change = build.change()
-    return (
-        ar.OneOf(KEY, {True: change, False: ar.Identity()}, pre_block=f),
-        lambda: ar.OneOf(KEY, {True: change, False: ar.Vector(WIDTH)}, pre_block=f),
-    )
-
-
 @mutation("recursion", "a declaration that nobody resolved stands for nothing", r"later", r"resolve")
 def never_resolved(f, join):
     tree = ar.ForwardDeclaration(name="later")

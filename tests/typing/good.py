@@ -233,8 +233,6 @@ assert_type(loose >> hid2lab, Block[Any, L])
 chosen = ar.OneOf(is_leaf).case(True, leaf).case(False, tree)
 assert_type(chosen >> hid2lab, Block[Tree, L])
 on_leaf: Block[Leaf, V] = tree
-prepared = ar.OneOf(is_leaf, {True: hid2lab, False: hid2lab}, pre_block=tree)
-assert_type(prepared, Block[Tree, L])
 optional = ar.Optional(f)
 assert_type(optional >> hid2lab, Block[int | None, L])
 

@@ -28,13 +28,10 @@ class Spelling:
     Attributes:
         head: the function or class; or the operator, of which the arguments are the operands.
         arguments: what stands between the brackets.
-        roles: of the blocks among the arguments, in the order in which they run; empty if nothing needs to
-            be said.
     """
 
     head: str
     arguments: tuple[Argument, ...]
-    roles: tuple[str, ...] = ()
 
     @property
     def blocks(self) -> list[AnyBlock]:
