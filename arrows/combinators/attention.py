@@ -13,9 +13,8 @@ from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, derived
-from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.fanout import Fan
-from arrows.combinators.reductions import ReductionWithDefault, each
+from arrows.combinators.reductions import ReductionWithDefault, as_default, each, put_default, unfit
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
@@ -90,10 +89,10 @@ def Attention(
     require_flag("an Attention", "need_weights", need_weights)
     scored = as_block(score, "the score of an Attention")
     valued = Identity() if value is None else as_block(value, "the value of an Attention")
-    nothing = as_default_result(default, "Attention")
+    nothing = as_default(default, "Attention")
     words: list[Argument] = [scored] if isinstance(valued, Identity) else [scored, valued]
     if nothing is not None:
-        words.append(f"default={shown(nothing)}")
+        words.append(f"default={nothing!r}")
     if need_weights:
         words.append("need_weights=True")
     steps: tuple[AnyBlock, ...] = Map(Fan((scored, valued))), _Pool(nothing, need_weights)
@@ -106,7 +105,7 @@ class _Pool(ReductionWithDefault):
     kind = "Attention"
     verb = "averages"
 
-    def __init__(self, default: DefaultResult | None, need_weights: bool) -> None:
+    def __init__(self, default: float | None, need_weights: bool) -> None:
         self.default = default
         self.need_weights = need_weights
 
@@ -117,10 +116,10 @@ class _Pool(ReductionWithDefault):
         assert isinstance(scores, TensorLike)
         weight = ops.segment_softmax(ops.reshape(scores, ()) if scores.shape else scores)
 
-        def pool(x: TensorLike, default: DefaultResult | None) -> TensorLike:
-            return put_default(x, ops.segment_sum(x * weight), default)
+        def pool(x: TensorLike) -> TensorLike:
+            return put_default(x, ops.segment_sum(x * weight), self.default)
 
-        pooled = each(pool, rows, self.default)
+        pooled = each(pool, rows)
         return (pooled, weight) if self.need_weights else pooled
 
     def check(self, input: T.Type) -> Misfit:
@@ -145,4 +144,4 @@ class _Pool(ReductionWithDefault):
                 return f"scores are {score.dtype} and values {leaf.dtype}", cast
         if T.holds(value, T.Sequence):
             return "the values have sequences in them, and only tensors have a mean", "reduce these first"
-        return None if self.default is None else unfit(self.default, value)
+        return unfit(self.default, value)

@@ -9,7 +9,6 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.base.arguments import set_name, shortened, wrong_argument
 from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.default_result import numbers_of
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import static
@@ -189,8 +188,11 @@ def _array(value: object, dtype: str | None) -> HostArray:
             f"a masked element has no value, and {shortened(value)} has masked elements",
             hint="fill it first: ar.Constant(x.filled(0))",
         )
-    array = numbers_of(value)
-    if array is None or array.dtype.kind not in "biuf":
+    try:
+        array = np.array(value)
+    except (TypeError, ValueError):  # such as lists of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
         raise wrong_argument(
             "a Constant",
             f"expected a number, nested lists of numbers of one shape, or an array, got {shortened(value)}",

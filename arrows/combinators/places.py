@@ -18,9 +18,8 @@ from arrows.combinators.base.arguments import (
 )
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.compose import derived
-from arrows.combinators.default_result import DefaultResult, as_default_result, shown, unfit
 from arrows.combinators.items import Slice
-from arrows.combinators.reductions import each
+from arrows.combinators.reductions import as_default, each, unfit
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
@@ -34,12 +33,12 @@ class _Moved(Apply[Any, Any]):
     """What `Shift` and `Window` share: a function of a sequence's tensors, with a default beyond its ends.
 
     Attributes:
-        default: what stands for elements beyond the ends, a number or an array; None: zeros.
+        default: the number that stands for elements beyond the ends; None: zeros.
         verb: the verb for what the block does with elements, in messages.
         element: how such an element may be read, for a hint.
     """
 
-    default: DefaultResult | None
+    default: float | None
     verb: ClassVar[str]
     element: str = "ar.Scalar()"
 
@@ -56,7 +55,7 @@ class _Moved(Apply[Any, Any]):
         if not isinstance(input.element, T.Tensor):
             hint = "one item at a time: ar.Map(ar.GetItem(0)) before it; ar.Zip() puts results together"
             return f"{kind} {self.verb} elements that are tensors, not {input.element}", hint
-        return None if self.default is None else unfit(self.default, input.element)
+        return unfit(self.default, input.element)
 
     def moved(self, x: TensorLike, by: int) -> TensorLike:
         """The elements moved by so many places, with the default where none is left."""
@@ -74,8 +73,7 @@ class Shift(_Moved):
 
     Args:
         by: by how many places; negative moves towards the beginning.
-        default: what enters at the end that is left free: a number, or an array of the element's shape; zeros
-            if not given.
+        default: the number that enters at the end that is left free; zeros if not given.
         name: the name in messages.
 
     Raises:
@@ -96,7 +94,7 @@ class Shift(_Moved):
     def __init__(self, by: int = 1, *, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
         self.by = require_integer("a Shift", "the number of places", by, -FARTHEST, FARTHEST)
-        self.default = as_default_result(default, "Shift")
+        self.default = as_default(default, "Shift")
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -106,7 +104,7 @@ class Shift(_Moved):
         return self.moved(x, self.by)
 
     def arguments(self) -> list[str]:
-        return [str(self.by), *([] if self.default is None else [f"default={shown(self.default)}"])]
+        return [str(self.by), *([] if self.default is None else [f"default={self.default!r}"])]
 
 
 @explains_arguments("block")
@@ -132,8 +130,7 @@ def Window(
             what a window spans.
         stride: of these windows each `stride`-th is taken, >= 1.
         dilation: the distance between a window's elements, >= 1.
-        default: what stands for elements beyond the ends: a number, or an array of the element's shape; zeros
-            if not given.
+        default: the number that stands for elements beyond the ends; zeros if not given.
         name: the name in messages.
 
     Raises:
@@ -149,10 +146,10 @@ def Window(
         >>> [x.tolist() for x in windows.eval([1, 2, 3, 4])]
         [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [3.0, 4.0, 0.0]]
     """
-    outside = as_default_result(default, "Window")
+    outside = as_default(default, "Window")
     words = [str(kernel_size), *options_written("same", padding, stride, dilation)]
     if outside is not None:
-        words.append(f"default={shown(outside)}")
+        words.append(f"default={outside!r}")
     windows, *rest = window_steps("Window", kernel_size, padding, stride, dilation, outside)
     return derived("Window", words, windows, *rest, speaking=[windows], name=name)
 
@@ -173,7 +170,7 @@ def window_steps(
     padding: object,
     stride: object,
     dilation: object,
-    default: DefaultResult | None = None,
+    default: float | None = None,
     element: str = "ar.Scalar()",
 ) -> tuple[AnyBlock, ...]:
     """The steps of a `Window`, and the first ones of a block that goes over windows.
@@ -219,9 +216,7 @@ class _Windows(_Moved):
 
     verb = "joins"
 
-    def __init__(
-        self, size: int, dilation: int, before: int, default: DefaultResult | None, element: str
-    ) -> None:
+    def __init__(self, size: int, dilation: int, before: int, default: float | None, element: str) -> None:
         self.size, self.dilation, self.before = size, dilation, before
         self.default, self.element = default, element
 
@@ -262,20 +257,18 @@ class At(Apply[Any, B]):
         6.0
     """
 
-    default: int | float | None
+    default: float | None
 
     def __init__(self, *, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
-        if default is not None and (isinstance(default, bool) or not isinstance(default, (int, float))):
-            raise wrong_argument("an At", f"the default must be a number, not {default!r}")
-        self.default = default
+        self.default = as_default(default, "At")
 
     @property
     def function(self) -> Callable[..., Any]:
         return self._take
 
     def _take(self, rows: Tensors, place: TensorLike) -> Tensors:
-        return each(lambda x, _: ops.segment_take(x, place, self.default), rows, None)
+        return each(lambda x: ops.segment_take(x, place, self.default), rows)
 
     def check(self, input: T.Type) -> Misfit:
         items = input.items if isinstance(input, T.Tuple) else ()
@@ -297,7 +290,7 @@ class At(Apply[Any, B]):
         element = sequence.element
         if T.holds(element, (T.Input, T.Sequence)):
             return f"At takes elements that are tensors or tuples of tensors, not {element}"
-        return None if self.default is None else unfit(self.default, element)
+        return unfit(self.default, element)
 
     def arguments(self) -> list[str]:
         return [] if self.default is None else [f"default={self.default!r}"]

@@ -7,12 +7,13 @@ from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
+import numpy as np
+
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
-from arrows.combinators.base.arguments import require_integer, set_name
+from arrows.combinators.base.arguments import require_integer, set_name, wrong_argument
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
-from arrows.combinators.default_result import DefaultResult, as_default_result, put_default, shown, unfit
 from arrows.combinators.items import Item
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
@@ -32,7 +33,7 @@ class Reduction(Apply[Any, Any]):
     """
 
     verb: ClassVar[str]
-    default: DefaultResult | None = None
+    default: float | None = None
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -41,7 +42,7 @@ class Reduction(Apply[Any, Any]):
     def reduce(self, *values: Tensors) -> Tensors:
         """Reduces the rows of a sequence, or the items of a tuple."""
         if _is_sequence(values[0]):
-            return each(self.of_rows, values[0], self.default)
+            return each(self.of_rows, values[0])
         return self._of_items(values)
 
     def _of_items(self, items: Sequence[Tensors]) -> Tensors:
@@ -50,7 +51,7 @@ class Reduction(Apply[Any, Any]):
             return tuple(self._of_items(leaf) for leaf in leaves)
         return self.of_tensors([item for item in items if isinstance(item, TensorLike)])
 
-    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
+    def of_rows(self, rows: TensorLike) -> TensorLike:
         """Reduces the rows of a sequence, to one result for each example."""
         raise NotImplementedError
 
@@ -89,7 +90,7 @@ class Reduction(Apply[Any, Any]):
             arguments = "(n)" if self.kind == "Stack" else "()"
             within = f"reduce each of these first: ar.Map(ar.{self.kind}{arguments})"
             return reason, within if words == "are" else ""
-        return None if self.default is None else unfit(self.default, element)
+        return unfit(self.default, element)
 
 
 class Sum(Reduction):
@@ -114,7 +115,7 @@ class Sum(Reduction):
 
     verb = "adds"
 
-    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
+    def of_rows(self, rows: TensorLike) -> TensorLike:
         return ops.segment_sum(rows)
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
@@ -129,7 +130,7 @@ class ReductionWithDefault(Reduction):
 
     def __init__(self, *, default: object = None, name: str | None = None) -> None:
         set_name(self, name)
-        self.default = as_default_result(default, self.kind)
+        self.default = as_default(default, self.kind)
 
     @property
     def counts(self) -> tuple[int, int | None]:
@@ -140,18 +141,7 @@ class ReductionWithDefault(Reduction):
         return f"there are no elements, and so no {kind.lower()}; ar.{kind}(default=...) says what to give"
 
     def arguments(self) -> list[str]:
-        return [] if self.default is None else [f"default={shown(self.default)}"]
-
-
-def _extreme(
-    segment_extreme: Callable[[TensorLike, float | None], TensorLike],
-    rows: TensorLike,
-    default: DefaultResult | None,
-) -> TensorLike:
-    """Finds the greatest or least of the rows; the operation itself inserts a default that is a number."""
-    if default is None or isinstance(default, (int, float)):
-        return segment_extreme(rows, default)
-    return put_default(rows, segment_extreme(rows, 0), default)
+        return [] if self.default is None else [f"default={self.default!r}"]
 
 
 class Max(ReductionWithDefault):
@@ -161,8 +151,7 @@ class Max(ReductionWithDefault):
     lengths. Equal greatest elements share the gradient.
 
     Args:
-        default: the value if there are no elements: a number, an array of the element's shape, for elements
-            that are tuples a number for all or a tuple of these. Left out, there must be elements.
+        default: the number to give if there are no elements. Left out, there must be elements.
         name: the name in messages.
 
     Raises:
@@ -181,8 +170,8 @@ class Max(ReductionWithDefault):
 
     verb = "compares"
 
-    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
-        return _extreme(ops.segment_max, rows, default)
+    def of_rows(self, rows: TensorLike) -> TensorLike:
+        return ops.segment_max(rows, self.default)
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return reduce(ops.maximum, items)
@@ -192,8 +181,7 @@ class Min(ReductionWithDefault):
     """The least of a sequence's elements, or of a tuple's items, each number by itself; see `Max`.
 
     Args:
-        default: the value if there are no elements: a number, an array of the element's shape, for elements
-            that are tuples a number for all or a tuple of these. Left out, there must be elements.
+        default: the number to give if there are no elements. Left out, there must be elements.
         name: the name in messages.
 
     Raises:
@@ -211,8 +199,8 @@ class Min(ReductionWithDefault):
 
     verb = "compares"
 
-    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
-        return _extreme(ops.segment_min, rows, default)
+    def of_rows(self, rows: TensorLike) -> TensorLike:
+        return ops.segment_min(rows, self.default)
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return reduce(ops.minimum, items)
@@ -224,8 +212,7 @@ class Mean(ReductionWithDefault):
     Elements are floating tensors or tuples of such of one type. One segment operation, whatever the lengths.
 
     Args:
-        default: the value if there are no elements: a number, an array of the element's shape, for elements
-            that are tuples a number for all or a tuple of these. Left out, there must be elements.
+        default: the number to give if there are no elements. Left out, there must be elements.
         name: the name in messages.
 
     Raises:
@@ -243,8 +230,8 @@ class Mean(ReductionWithDefault):
 
     verb = "averages"
 
-    def of_rows(self, rows: TensorLike, default: DefaultResult | None) -> TensorLike:
-        return put_default(rows, ops.segment_mean(rows), default)
+    def of_rows(self, rows: TensorLike) -> TensorLike:
+        return put_default(rows, ops.segment_mean(rows), self.default)
 
     def of_tensors(self, items: list[TensorLike]) -> TensorLike:
         return reduce(add, items) / len(items)
@@ -306,11 +293,49 @@ def _is_sequence(x: Tensors) -> bool:
     return x.rows >= 0
 
 
-def each(
-    f: Callable[[TensorLike, DefaultResult | None], TensorLike], x: Tensors, default: DefaultResult | None
-) -> Tensors:
-    """Applies `f` to every tensor in nested tuples, together with the part of the default for it."""
-    if not isinstance(x, tuple):
-        return f(x, default)
-    defaults = default if isinstance(default, tuple) else (default,) * len(x)
-    return tuple(each(f, item, its_default) for item, its_default in zip(x, defaults, strict=True))
+def each(f: Callable[[TensorLike], TensorLike], x: Tensors) -> Tensors:
+    """Applies `f` to every tensor in nested tuples."""
+    return tuple(each(f, item) for item in x) if isinstance(x, tuple) else f(x)
+
+
+def as_default(value: object, kind: str) -> float | None:
+    """Checks the `default=` of a block, which stands where no element is; None stays None.
+
+    Raises:
+        ArrowTypeError: it is no number.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    raise wrong_argument(
+        f"{'an' if kind[0] in 'AEIO' else 'a'} {kind}", f"the default must be a number, not {value!r}"
+    )
+
+
+def unfit(default: float | None, element: T.Type) -> str | None:
+    """Returns why a default does not fit elements of this type; None if it fits.
+
+    Example:
+        >>> unfit(2.5, T.Tensor((3,), "int32"))
+        'the default 2.5 is not int32'
+    """
+    if default is None:
+        return None
+    for leaf in T.leaves(element):
+        if leaf.floating:
+            fits = not isinstance(default, int) or abs(default) < 2**1023  # a larger one may overflow float64
+        else:
+            whole = leaf.dtype != "bool" and float(default).is_integer()
+            fits = whole and np.iinfo(leaf.dtype).min <= default <= np.iinfo(leaf.dtype).max
+        if not fits:
+            return f"the default {default!r} is not {leaf.dtype}"
+    return None
+
+
+def put_default(rows: TensorLike, result: TensorLike, default: float | None) -> TensorLike:
+    """Puts the default into `result` for each example without `rows`; None changes nothing."""
+    if default is None:
+        return result
+    has_elements = ops.segment_count(rows, "int32") > 0
+    return ops.where(has_elements, result, np.full(result.shape, default, result.dtype))

@@ -95,7 +95,7 @@ REFUSED: list[tuple[Any, str]] = [
         "Window joins elements that are tensors",
     ),
     (lambda: ar.Scalar() >> ar.Broadcast() >> ar.Window(3), "it has no end"),
-    (lambda: NUMBERS >> ar.Shift(1, default=[1.0]), "the default [1.0] does not fit the elements"),
+    (lambda: ar.Map(ar.Scalar("int8")) >> ar.Shift(1, default=128), "the default 128 is not int8"),
     (lambda: NUMBERS >> ar.At(), "put them side by side first: (sequence & place) >> ar.At()"),
     (lambda: (NUMBERS & ar.Scalar("int32") & ar.Scalar()) >> ar.At(), "(sequence & place) >> ar.At()"),
     (lambda: (NUMBERS & ar.GetItem("i")) >> ar.At(), "ar.Nth() takes such a place"),
@@ -127,6 +127,7 @@ def test_inputs_of_a_wrong_type(build: Any, text: str) -> None:
         (lambda: ar.Window(3, padding="full"), ar.ArrowTypeError, "the padding is 'same', 'causal', 'valid'"),
         (lambda: ar.Conv1d(2, 3, dilation=0), ar.ArrowValueError, "the dilation must be at least 1"),
         (lambda: ar.Conv1d(0, 3), ar.ArrowValueError, "the size of Conv1d is at least 1, got 0"),
+        (lambda: ar.Shift(1, default=[1.0]), ar.ArrowTypeError, "the default must be a number, not [1.0]"),
         (lambda: ar.At(default="x"), ar.ArrowTypeError, "the default must be a number, not 'x'"),
     ],
 )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
-from tests.generation.build import WIDTH, Build, Piece, numbers, production
+from tests.generation.build import Build, Piece, numbers, production
 
-DEFAULTS = (0.5, np.linspace(-1, 1, WIDTH, dtype="float32"), None)
+DEFAULTS = (0.5, -1, None)
 
 
 @production
@@ -28,8 +27,7 @@ def extremes(build: Build, depth: int) -> Piece:
     if kind == "elements":
         return Piece(elements >> reduce, data)
     if kind == "tuples":
-        of_both = build.one_of(0.25, (default, 0.25)) if default is not None else None
-        two = ar.Map(ar.Identity() & ar.Function(parts.squeezed)) >> reduction(default=of_both)
+        two = ar.Map(ar.Identity() & ar.Function(parts.squeezed)) >> reduce
         return Piece(elements >> two >> build.join(2), data)
     three = ar.AllOf(*[ar.GetItem(i) >> element.block >> ar.Function(parts.moved(i)) for i in range(3)])
     return Piece(three >> reduce, st.lists(element.data, min_size=3, max_size=3))

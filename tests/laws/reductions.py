@@ -159,8 +159,8 @@ def _(s):
 @law("the default stands for nothing", start, data=st.just([]))
 def _(c):
     return ar.Map(ar.Vector(WIDTH)) >> (
-        ar.Max(default=0.5) & ar.Min(default=[1, 2, 3]) & ar.Mean(default=0.0)
-    ), ar.Constant([0.5] * WIDTH) & ar.Constant([1.0, 2.0, 3.0]) & ar.Zeros([WIDTH])
+        ar.Max(default=0.5) & ar.Min(default=3) & ar.Mean(default=0.0)
+    ), ar.Constant([0.5] * WIDTH) & ar.Constant([3.0] * WIDTH) & ar.Zeros([WIDTH])
 
 
 @law("Stack(n) >> sum of rows == Sum", reader, reader)

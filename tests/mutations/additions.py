@@ -87,7 +87,7 @@ def beyond_the_ends(build, s):
         lambda: s >> ar.Shift(1, default=[1.0, 2.0]),
         lambda: s >> ar.Shift(1, default="x"),
         lambda: integers >> ar.Window(3, default=0.5),
-        lambda: s >> ar.Window(3, default=[0.0] * 4),
+        lambda: s >> ar.Window(3, default=10**400),
     )
     return good, bad
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
@@ -37,11 +35,12 @@ def of_a_tree(s):
     return s >> ar.Reduce(ADD), lambda: s >> ar.Reduce(ar.Function(of_three))
 
 
-@mutation("size", "a default fits the elements", r"Max|Min|Mean", r"default", r"float32\[3\]")
-def of_a_default(build, s):
-    reduce = build.one_of(ar.Max, ar.Min, ar.Mean)
-    bad = build.one_of([1.0, 2.0], np.zeros(WIDTH + 1), (1.0, 2.0))
-    return s >> reduce(default=0.5), lambda: s >> reduce(default=bad)
+@mutation("argument", "a default fits the elements", r"Max|Min", r"default", r"int8")
+def of_a_default(build):
+    reduce = build.one_of(ar.Max, ar.Min)
+    elements = ar.Map(ar.Scalar("int8"))
+    bad = build.one_of(0.5, 128)
+    return elements >> reduce(default=1), lambda: elements >> reduce(default=bad)
 
 
 @mutation("reader", "extremes and means are of tensors", r"Max|Min|Mean", r"Python object|Input")

@@ -166,7 +166,7 @@ PRODUCTIONS: tuple[Production, ...] = (
         "{sequence} >> {reduction}",
         "{sequence} >> ar.Fold({join}, ar.Zeros([3]))",
         f"{{sequence}} >> ar.RNN({{join}}, {START}, {REVERSE}) >> ~ar.GetItem(1)|ar.GetItem(0) >> ar.Sum()~",
-        "{sequence} >> ar.~Sum()|Max(default=0.5)|Mean(default=0.25)|Min(default=[0.5, 0.0, 1.0])~",
+        "{sequence} >> ar.~Sum()|Max(default=0.5)|Mean(default=0.25)|Min(default=1)~",
         f"{{sequence}} >> ar.RNN({{cell}}, {REVERSE}) >> ar.GetItem(1) >> ar.GetItem(0)",
         "{sequence} >> ar.Reduce({join}, default=ar.Zeros([3]))",
     ),

@@ -69,7 +69,7 @@ def test_masked_constants_are_refused() -> None:
     for value in (MASKED, [MASKED, MASKED]):
         with pytest.raises(ar.ArrowTypeError, match=r"masked element has no value(.|\n)*filled"):
             ar.Constant(value)
-    with pytest.raises(ar.ArrowTypeError, match="a default must be a number"):
+    with pytest.raises(ar.ArrowTypeError, match="the default must be a number"):
         ar.Max(default=MASKED)
     assert ar.Constant(np.ma.array([1.0, 2.0])).eval().tolist() == [1, 2]
 
