@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.ops.arrays import Array, ArrayModule
 from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
-from arrows.ops.elementwise import add, erf, multiply, negative, sign, square
+from arrows.ops.elementwise import add, erf, expm1, multiply, negative, sign, square
 from arrows.ops.primitive import Run
-from arrows.ops.shape_rules import elementwise, floating, number
+from arrows.ops.shape_rules import elementwise, floating
 from arrows.ops.tensorlike import Operand, TensorLike
 
 _tanh = elementwise("tanh", lambda g, result, x: (g * (1 - square(result)),), floating, c="tanh{f}({0})")
@@ -152,22 +152,6 @@ def mish(x: Operand) -> TensorLike:
     return multiply(x, tanh(softplus(x)))
 
 
-def _elu_kernel(xp: ArrayModule, alpha: float) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        below = xp.multiply(xp.expm1(xp.minimum(x, 0)), alpha)
-        return put(xp.where(xp.greater(x, 0), x, below), out)
-
-    return run
-
-
-_elu = elementwise(
-    "elu",
-    lambda g, result, x, alpha: (where(greater(x, 0), g, g * (result + alpha)),),
-    floating,
-    kernel=_elu_kernel,
-)
-
-
 def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
@@ -178,7 +162,8 @@ def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
     >>> elu(np.array([-1.0, 2.0])).round(4).tolist()
     [-0.6321, 2.0]
     """
-    return bind(_elu, x, alpha=float(number("elu", "the alpha", alpha)))
+    below = where(greater(x, 0), 0, x)  # of which the exponential is finite
+    return where(greater(x, 0), x, multiply(expm1(below), alpha))
 
 
 def selu(x: Operand) -> TensorLike:
@@ -193,21 +178,6 @@ def selu(x: Operand) -> TensorLike:
     return multiply(elu(x, 1.6732632423543772), 1.0507009873554805)
 
 
-def _leaky_relu_kernel(xp: ArrayModule, slope: float) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(xp.where(xp.greater(x, 0), x, xp.multiply(x, slope)), out)
-
-    return run
-
-
-_leaky_relu = elementwise(
-    "leaky_relu",
-    lambda g, result, x, slope: (where(greater(x, 0), g, g * slope),),
-    floating,
-    kernel=_leaky_relu_kernel,
-)
-
-
 def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     """x where it is positive, `slope * x` elsewhere; the derivative at 0 is taken as the slope.
 
@@ -217,7 +187,7 @@ def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     >>> leaky_relu(np.array([-1.0, 2.0])).tolist()
     [-0.01, 2.0]
     """
-    return bind(_leaky_relu, x, slope=float(number("leaky_relu", "the slope", slope)))
+    return where(greater(x, 0), x, multiply(x, slope))
 
 
 def log_sigmoid(x: Operand) -> TensorLike:

@@ -5,12 +5,13 @@ Shapes broadcast as in NumPy.  No gradient passes a truth value.
 
 from __future__ import annotations
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from typing import cast as typed
+
+from arrows.ops.arrays import put
 from arrows.ops.bind import bind
-from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Run, declare
-from arrows.ops.shape_rules import arithmetic, broadcast, elementwise, number, same_dtype, truth
+from arrows.ops.primitive import Gradients, declare
+from arrows.ops.shape_rules import broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -57,56 +58,6 @@ def minimum(a: Operand, b: Operand) -> TensorLike:
     [-1.0, 0.5]
     """
     return bind(_minimum, a, b)
-
-
-def _clip_rule(x: Tensor, low: float | None, high: float | None) -> Tensor:
-    arithmetic("clip", x)
-    if not x.floating and any(isinstance(bound, float) for bound in (low, high)):
-        raise ShapeError(f"clip: the bounds of {x} must be whole numbers, got {low} and {high}")
-    return x
-
-
-def _clip_kernel(xp: ArrayModule, low: float | None, high: float | None) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        if low is None:
-            return put(x, out) if high is None else xp.minimum(x, high, out=out)
-        if high is None:
-            return xp.maximum(x, low, out=out)
-        return xp.minimum(xp.maximum(x, low, out=out), high, out=out)
-
-    return run
-
-
-def _clip_vjp(
-    g: TensorLike, result: TensorLike, x: TensorLike, low: float | None, high: float | None
-) -> Gradients:
-    inside = None if low is None else greater_equal(x, low)
-    if high is not None:
-        below = less_equal(x, high)
-        inside = below if inside is None else logical_and(inside, below)
-    return (g if inside is None else where(inside, g, 0),)
-
-
-_clip = declare("clip", _clip_rule, _clip_kernel, _clip_vjp, elementwise=True)
-
-
-def clip(x: Operand, low: float | None = None, high: float | None = None) -> TensorLike:
-    """x, but no less than `low` and no more than `high`; no gradient passes where x is outside.
-
-    Args:
-        x: numbers.
-        low, high: Python numbers, whole ones if x holds integers; None for no bound.
-
-    >>> import numpy as np
-    >>> clip(np.array([-2.0, 0.5, 9.0]), 0, 1).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    for bound in (low, high):
-        hint = "use maximum and minimum where it is a tensor"
-        number("clip", "a bound", bound, optional=True, hint=hint)
-    if low is not None and high is not None and low > high:
-        raise ShapeError(f"clip: the lower bound {low} is above the upper one, {high}")
-    return bind(_clip, x, low=low, high=high)
 
 
 _greater = elementwise("greater", c="({0} > {1})", dtype="bool")
@@ -218,10 +169,7 @@ def logical_not(x: Operand) -> TensorLike:
 
 
 def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    if condition.dtype != "bool":
-        raise ShapeError(
-            f"where: the condition must hold truth values, and {condition} does not", hint="compare first"
-        )
+    truth("where", condition)
     return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
 
 
@@ -256,3 +204,18 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
         beside = Tensor((), constant(array).dtype.name)
     a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
     return bind(_where, condition, a, b)
+
+
+def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> TensorLike:
+    """x, but no less than `low` and no more than `high`; no gradient passes where x is outside.
+
+    Args:
+        x: numbers.
+        low, high: whole ones if x holds integers; None for no bound.
+
+    >>> import numpy as np
+    >>> clip(np.array([-2.0, 0.5, 9.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    above = x if low is None else where(less(x, low), low, x)
+    return typed("TensorLike", above) if high is None else where(greater(above, high), high, above)

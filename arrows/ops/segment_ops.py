@@ -18,7 +18,7 @@ from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, declare, lift_each, lift_rows
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import Check, arithmetic, checked, floating, integral, number
+from arrows.ops.shape_rules import Check, arithmetic, checked, floating, integral, optional_number
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError
@@ -95,7 +95,7 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(_segment_max, x, default=number("segment_max", "the default", default, optional=True))
+    return bind(_segment_max, x, default=optional_number("segment_max", "the default", default))
 
 
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
@@ -112,7 +112,7 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return bind(_segment_min, x, default=number("segment_min", "the default", default, optional=True))
+    return bind(_segment_min, x, default=optional_number("segment_min", "the default", default))
 
 
 def _count_kernel(xp: ArrayModule, dtype: str) -> Run:
@@ -351,7 +351,7 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
     ... )
     (3.0, 7.0)
     """
-    number("segment_take", "the default", default, optional=True)
+    optional_number("segment_take", "the default", default)
     # A plain integer must not take the element type of the sequence beside it.
     return bind(_take, x, place if isinstance(place, TensorLike) else constant(place), default=default)
 

@@ -32,27 +32,23 @@ def same_dtype(name: str, *types: Tensor) -> str:
     return types[0].dtype
 
 
-def floating(name: str, kind: Tensor) -> Tensor:
-    """The type, if its elements are floating; else a ShapeError that says so."""
-    if not kind.floating:
-        raise ShapeError(f"{name} takes floating numbers, not {kind}", hint='cast it: x.cast("float32")')
-    return kind
+def _check(words: str, accepts: Callable[[Tensor], bool], hint: str) -> Check:
+    def check(name: str, kind: Tensor) -> Tensor:
+        if not accepts(kind):
+            raise ShapeError(f"{name} takes {words}, not {kind}", hint=hint)
+        return kind
+
+    return check
 
 
-def arithmetic(name: str, kind: Tensor) -> Tensor:
-    """The type, if its elements are numbers, not truth values; else a ShapeError that says so."""
-    if kind.dtype == "bool":
-        raise ShapeError(
-            f"{name} takes numbers, but {kind} holds truth values", hint='cast it: x.cast("float32")'
-        )
-    return kind
-
-
-def integral(name: str, kind: Tensor) -> Tensor:
-    """The type, if its elements are integers; else a ShapeError that says so."""
-    if kind.floating or kind.dtype == "bool":
-        raise ShapeError(f"{name} takes integers as an index, not {kind}", hint='cast it: x.cast("int32")')
-    return kind
+floating = _check("floating numbers", lambda kind: kind.floating, 'cast it: x.cast("float32")')
+arithmetic = _check("numbers", lambda kind: kind.dtype != "bool", 'cast it: x.cast("float32")')
+integral = _check(
+    "integers as an index",
+    lambda kind: not kind.floating and kind.dtype != "bool",
+    'cast it: x.cast("int32")',
+)
+truth = _check("truth values", lambda kind: kind.dtype == "bool", "compare first, as in x > 0")
 
 
 def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
@@ -72,15 +68,6 @@ def broadcast(name: str, *types: Tensor) -> tuple[int, ...]:
                     f"axis {axis} is {shape[axis]}{left} and {n}{right}"
                 )
     return tuple(shape)
-
-
-def truth(name: str, kind: Tensor) -> Tensor:
-    """The type, if its elements are truth values; else a ShapeError that says so."""
-    if kind.dtype != "bool":
-        raise ShapeError(
-            f"{name} takes truth values, but {kind} is not bool", hint="compare first, as in x > 0"
-        )
-    return kind
 
 
 def checked(name: str, check: Check, dtype: str | None = None) -> ShapeRule:
@@ -154,11 +141,8 @@ def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[in
         raise ShapeError(f"{name}: a shape is made of integers, got {shape!r}") from None
 
 
-def number(name: str, what: str, value: object, *, optional: bool = False, hint: str | None = None) -> Any:
-    """A Python number, or, if `optional`, None; else a ShapeError that calls it `what`."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+def optional_number(name: str, what: str, value: object) -> Any:
+    """A Python number or None; else a ShapeError that calls it `what`."""
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
-    if value is None and optional:
-        return None
-    kinds = "a Python number or None" if optional else "a Python number"
-    raise ShapeError(f"{name}: {what} is {kinds}, got {type(value).__name__}", hint=hint)
+    raise ShapeError(f"{name}: {what} is a Python number or None, got {type(value).__name__}")

@@ -117,7 +117,7 @@ def test_refusals() -> None:
         trace(ops.mod, T.Tuple((T.Tensor(()), T.Tensor((), "int32"))))
     with pytest.raises(ShapeError, match="floor takes floating numbers, not bool"):
         trace(ops.floor, T.Tensor((), "bool"))
-    with pytest.raises(ShapeError, match="mod takes numbers, but bool holds truth values"):
+    with pytest.raises(ShapeError, match="mod takes numbers, not bool"):
         trace(lambda x: x % x, T.Tensor((), "bool"))
-    with pytest.raises(ShapeError, match="floor_divide takes numbers, but bool holds truth values"):
+    with pytest.raises(ShapeError, match="floor_divide takes numbers, not bool"):
         trace(lambda x: x // x, T.Tensor((), "bool"))

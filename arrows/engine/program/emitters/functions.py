@@ -86,7 +86,7 @@ def number(value: float, dtype: str) -> str:
     return f"({TYPES[dtype]})({int(value)}LL)"
 
 
-BY_TYPE = frozenset({"abs", "cast", "clip", "elu", "leaky_relu", "power"})
+BY_TYPE = frozenset({"abs", "cast", "power"})
 """Primitives whose C depends on element types or attributes; others say it themselves."""
 
 
@@ -112,15 +112,6 @@ def in_c(primitive: Primitive, operands: Sequence[str], dtype: str, attributes: 
             return f"fabs{f}({x})" if real else f"({x} < 0 ? -{x} : {x})"
         case "cast", {"dtype": to}:
             return f"({x} != 0)" if to == "bool" else f"({TYPES[to]}){x}"
-        case "clip", {"low": low, "high": high}:
-            least = x if low is None else f"({x} < {number(low, dtype)} ? {number(low, dtype)} : {x})"
-            if high is None:
-                return least
-            return f"({least} > {number(high, dtype)} ? {number(high, dtype)} : {least})"
-        case "elu", {"alpha": alpha}:
-            return f"({x} > 0 ? {x} : {number(alpha, dtype)} * expm1{f}({x}))"
-        case "leaky_relu", {"slope": slope}:
-            return f"({x} > 0 ? {x} : {number(slope, dtype)} * {x})"
         case "power", {"exponent": exponent}:
             return f"pow{f}({x}, {number(exponent, dtype)})" if real else f"whole_power({x}, {int(exponent)})"
     raise AssertionError(primitive)
