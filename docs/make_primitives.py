@@ -84,8 +84,6 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
     "one_hot": ((INDEX,), {"size": 9, "dtype": "float32"}),
     "outer": ((f(2), f(3)), {}),
     "pad_slice": ((f(2),), {"key": ((1, 3, 1),), "shape": (4,)}),
-    "pick": ((f(2, 9), INDEX), {}),
-    "place": ((f(2), INDEX), {"size": 9}),
     "power": ((f(2, 3),), {"exponent": 3}),
     "reshape": ((f(2, 3),), {"shape": (6,)}),
     "scatter_row": ((f(2, 3), INDEX), {"size": 9}),

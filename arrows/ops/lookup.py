@@ -15,9 +15,13 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put, take
 from arrows.ops.bind import bind
+from arrows.ops.comparison import where
+from arrows.ops.elementwise import multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import (
+    INVARIANT,
+    Gradients,
     HasRows,
     Primitive,
     Run,
@@ -27,9 +31,10 @@ from arrows.ops.primitive import (
     lift_each,
     lift_rows,
 )
+from arrows.ops.reductions import sum as sum_along
 from arrows.ops.rowsparse import RowSparse, add_rows
 from arrows.ops.shape_rules import arithmetic, integral, negative_axis
-from arrows.ops.shaping import shape_of, transpose
+from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.dtypes import dtype_name, is_float
@@ -64,13 +69,15 @@ def _lookup_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) ->
     return run_rows if rows[0] else run
 
 
-_lookup = declare(
-    "lookup",
-    _lookup_rule,
-    _lookup_kernel,
-    lambda g, result, table, index: (bind(_scatter_row, g, index, size=table.shape[0]), None),
-    lift=lift_each,
-)
+def _lookup_vjp(g: TensorLike, result: TensorLike, table: TensorLike, index: TensorLike) -> Gradients:
+    size = table.shape[0]
+    if table.rows == INVARIANT or index.shape:
+        return bind(_scatter_row, g, index, size=size), None
+    here = one_hot(index, size, g.dtype)  # of a table that is dense anyway, with one row for each index
+    return multiply(reshape(here, (size, *(1,) * g.ndim)), g), None
+
+
+_lookup = declare("lookup", _lookup_rule, _lookup_kernel, _lookup_vjp, lift=lift_each)
 
 
 def lookup(table: Operand, index: Operand) -> TensorLike:
@@ -113,36 +120,6 @@ def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
     return transpose(slices, (*range(new, new + place), *range(new), *range(new + place, new + ndim - 1)))
 
 
-def _pick_rule(x: Tensor, index: Tensor) -> Tensor:
-    integral("pick", index)
-    if not x.ndim or x.shape[:-1] != index.shape:
-        raise ShapeError(f"pick: {index} does not hold one index for each vector of {x}")
-    return Tensor(index.shape, x.dtype)
-
-
-def _pick_kernel(xp: ArrayModule, rows: tuple[bool, bool] = (False, False)) -> Run:
-    def run(x: Array, index: Array, out: Array | None = None) -> Array:
-        size = x.shape[-1]
-        check_index(xp, "pick", index, size, rows[1])
-        if rows[0] != rows[1]:
-            n = (x if rows[0] else index).shape[0]
-            x = x if rows[0] else xp.broadcast_to(x, (n, *x.shape))
-            index = index if rows[1] else xp.broadcast_to(index, (n, *index.shape))
-        starts = xp.arange(index.size).reshape(index.shape) * size
-        return take(xp, x.reshape(-1), starts + index, 0, out)
-
-    return run
-
-
-_pick = declare(
-    "pick",
-    _pick_rule,
-    _pick_kernel,
-    lambda g, result, x, index: (bind(_place, g, index, size=x.shape[-1]), None),
-    lift=lift_each,
-)
-
-
 def pick(x: Operand, index: Operand) -> TensorLike:
     """The element at an integer index along the last axis, as cross-entropy needs it.
 
@@ -153,33 +130,11 @@ def pick(x: Operand, index: Operand) -> TensorLike:
     >>> pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0])).tolist()
     [2.0, 3.0]
     """
-    return bind(_pick, x, _indices(index))
-
-
-def _place_rule(x: Tensor, index: Tensor, size: int) -> Tensor:
-    integral("place", index)
-    if x.shape != index.shape:
-        raise ShapeError(f"place: {index} does not hold one index for each element of {x}")
-    return Tensor((*x.shape, size), arithmetic("place", x).dtype)
-
-
-def _place_kernel(xp: ArrayModule, size: int, rows: tuple[bool, bool] = (False, False)) -> Run:
-    def run(x: Array, index: Array, out: Array | None = None) -> Array:
-        check_index(xp, "place", index, size, rows[1])
-        here = xp.equal(index[..., None], xp.arange(size))
-        return xp.multiply(here, x[..., None], out=out)
-
-    return run
-
-
-# Zeros with x at an integer index along a new last axis: the transpose of `pick`.
-_place: Primitive = declare(
-    "place",
-    _place_rule,
-    _place_kernel,
-    lambda g, result, x, index, size: (pick(g, index), None),
-    lift=lift_each,
-)
+    index = _indices(index)
+    shape, places = shape_of(x), shape_of(index)
+    if not shape or shape[:-1] != places:
+        raise ShapeError(f"pick: {list(places)} does not hold one index for each vector of {list(shape)}")
+    return sum_along(where(one_hot(index, shape[-1], "bool"), x, 0), -1) if places else lookup(x, index)
 
 
 def _scatter_rule(x: Tensor, index: Tensor, size: int) -> Tensor:

@@ -201,8 +201,6 @@ CASES += [
     for shape in ((), (3,), (2, 3), (0,))
     for dtype in ("float64", "int32", "bool")
 ]
-CASES += [("pick", (n(*x), i(*x[:-1])), {}) for x in ((4,), (3, 4), (0, 4))]
-CASES += [("place", (n(*x), i(*x)), {"size": 4}) for x in ((), (3,), (0,))]
 
 CASES += [
     ("dropout", (n(*shape), np.asarray(key, "uint64")), {"rate": rate})

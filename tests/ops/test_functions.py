@@ -95,6 +95,16 @@ def test_gather_is_take(axis: int, shape: tuple[int, ...]) -> None:
     check_grads(lambda x, index: ops.gather(x, index, axis), x, index)
 
 
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 4)])
+def test_pick_takes_along_the_last_axis(shape: tuple[int, ...]) -> None:
+    x, index = n(*shape), i(*shape[:-1])
+    wanted = np.take_along_axis(x, index[..., None], -1)[..., 0]
+    np.testing.assert_array_equal(ops.pick(x, index), wanted)
+    masked = np.where(np.arange(4) == index[..., None], x, -np.inf)  # what is not picked counts for nothing
+    np.testing.assert_array_equal(ops.pick(masked, index), wanted)
+    check_grads(ops.pick, x, index)
+
+
 def test_one_hot_follows_the_float_type() -> None:
     def encode(label: Any) -> Any:
         return ops.one_hot(label, 3), ops.one_hot(label, 3, "int32")

@@ -41,7 +41,6 @@ PARTS = (
     "update",
     "host",
 )
-_GATHERS = {"lookup", "pick", "gather"}
 
 # So many instructions are printed below the table of operations.
 _SLOWEST = 8
@@ -191,7 +190,7 @@ def part_of(instruction: Instruction) -> str:
             return "sums"
         case Equation(primitive) if is_product(instruction):
             return "matmul"
-        case Equation(primitive) if primitive.name in _GATHERS:
+        case Equation(primitive) if primitive.name == "lookup":
             return "gather"
         case Equation(primitive) if primitive.segmented:
             return "segment"

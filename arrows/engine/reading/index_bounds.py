@@ -60,9 +60,7 @@ def index_of(equation: Equation) -> tuple[Var, int | None] | None:
     match equation.primitive.name:
         case "lookup":
             return operands[1], operands[0].type.shape[0]
-        case "pick":
-            return operands[1], operands[0].type.shape[-1]
-        case "place" | "scatter_row" | "one_hot":
+        case "scatter_row" | "one_hot":
             return operands[-1], size
         case "segment_take" if attributes["default"] is None:
             return operands[1], None

@@ -25,8 +25,8 @@ from arrows.engine.program.emitters.places import (
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
 INDEXING = {
-    "index", "reshape", "transpose", "broadcast_to", "concat", "pad_slice", "lookup", "pick", "place",
-    "one_hot", "outer", "dropout", "stop_gradient",
+    "index", "reshape", "transpose", "broadcast_to", "concat", "pad_slice", "lookup", "one_hot",
+    "outer", "dropout", "stop_gradient",
 }  # fmt: skip
 """Primitives that are not element-wise, each number of whose result is made of few of the operands'."""
 
@@ -200,17 +200,11 @@ class NumberWriter:
                 first = scope.name("const long long", f"clipped({index}, {x.type.shape[0]}) * {size}")
                 moved = column(f"{first} + ({remainder(at, size)})", x.type.size)
                 return operand(x, moved)
-            case "pick":
-                index = operand(operands[1], at)
-                size = x.type.shape[-1]
-                moved = column(f"({at}) * {size} + clipped({index}, {size})", x.type.size)
-                return operand(x, moved)
-            case "place" | "one_hot":
+            case "one_hot":
                 size = attributes["size"]
                 outer = quotient(at, size, prod(shape[:-1]))
-                here = f"({operand(operands[-1], outer)} == {remainder(at, size)})"
                 dtype = TYPES[equation.result.type.dtype]
-                return f"({dtype}){here}" + (f" * {operand(x, outer)}" if name == "place" else "")
+                return f"({dtype})({operand(x, outer)} == {remainder(at, size)})"
         raise AssertionError(name)
 
     def _joined(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:

@@ -54,7 +54,7 @@ def test_a_loss_is_one_kernel() -> None:
   %1: int32 row = gather 1
   %2: float32[5] row = tanh(%0)
   %3: float32[5] row = log_softmax(%2, axis=-1)
-  %4: float32 row = pick(%3, %1)
+  %4: float32 row = lookup(%3, %1)
   result 0 = %4""")
         == """\
   %0: float32[5] row = gather 0
@@ -62,7 +62,7 @@ def test_a_loss_is_one_kernel() -> None:
   map
     %2: float32[5] row = tanh(%0)
     %3: float32[5] row = log_softmax(%2, axis=-1)
-    %4: float32 row = pick(%3, %1)
+    %4: float32 row = lookup(%3, %1)
   -> %4
   result 0 = %4"""
     )
