@@ -14,6 +14,7 @@ from arrows.engine.reference.walk import Endless, Semantics
 from arrows.engine.values import (
     IteratorReplay,
     Recursion,
+    build,
     convert,
     draw_keys,
     drawing_occurrences,
@@ -90,15 +91,11 @@ class ArraySemantics(Semantics):
                 value = form.parameter()
                 assert isinstance(value, Value)
                 return self._of_node(value)
-        return trampoline(self._constant(typed.output, form.value))
+        return build(typed.output, lambda type: self._filled(type, form.value), lambda element: [])
 
-    def _constant(self, output: T.Type, array: HostArray | None) -> Recursion[Any]:
-        if isinstance(output, T.Tensor):
-            filled = np.zeros(output.shape, output.dtype) if array is None else array.astype(output.dtype)
-            return self.evaluation.value(filled, type=output)
-        if isinstance(output, T.Tuple):
-            return tuple((yield each(self._constant(item, None) for item in output.items)))
-        return [] if isinstance(output, T.Sequence) else None
+    def _filled(self, type: T.Tensor, array: HostArray | None) -> Value:
+        filled = np.zeros(type.shape, type.dtype) if array is None else array.astype(type.dtype)
+        return self.evaluation.value(filled, type=type)
 
     def read(self, typed: Typed, leaf: object) -> Value:
         assert isinstance(typed.output, T.Tensor)
@@ -118,8 +115,16 @@ class ArraySemantics(Semantics):
         with self.evaluation:
             returned = form.function(*arguments)
             leaves, _ = collect(returned, self.evaluation, form.label)
-        own_leaves = iter([self._of_node(leaf) for leaf in leaves])
-        return _rebuild(typed.output, own_leaves, self.evaluation)
+        own = iter([self._of_node(leaf) for leaf in leaves])
+        return build(typed.output, lambda _: next(own), lambda element: self._elements(element, own))
+
+    def _elements(self, element: T.Type, leaves: Iterator[Value]) -> Recursion[list[Any]]:
+        """The elements of a sequence that a function returned, from its tensor leaves."""
+        if isinstance(element, T.Tensor):
+            return self.evaluation.split(next(leaves))
+        assert isinstance(element, T.Tuple)
+        columns = yield each(self._elements(item, leaves) for item in element.items)
+        return list(zip(*columns, strict=True))
 
     def _draw_key(self, typed: Typed) -> int:
         """The key of this visit of an occurrence that draws."""
@@ -167,27 +172,6 @@ class ArraySemantics(Semantics):
     def tap(self, typed: Typed, value: object) -> None:
         assert isinstance(typed.form, Tap)
         self.tapped.append((typed.form, typed.input, value))
-
-
-@recursive
-def _rebuild(output: T.Type, leaves: Iterator[Value], evaluation: EagerEvaluation) -> Recursion[Any]:
-    """What a function returned, from its tensor leaves; the rows of a sequence become a list."""
-    if isinstance(output, T.Tensor):
-        return next(leaves)
-    if isinstance(output, T.Tuple):
-        return tuple((yield each(_rebuild.call(item, leaves, evaluation) for item in output.items)))
-    assert isinstance(output, T.Sequence)
-    return (yield _rebuild_elements(output.element, leaves, evaluation))
-
-
-def _rebuild_elements(
-    element: T.Type, leaves: Iterator[Value], evaluation: EagerEvaluation
-) -> Recursion[list[Any]]:
-    if isinstance(element, T.Tensor):
-        return evaluation.split(next(leaves))
-    assert isinstance(element, T.Tuple)
-    columns = yield each(_rebuild_elements(item, leaves, evaluation) for item in element.items)
-    return list(zip(*columns, strict=True))
 
 
 @recursive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from arrows.engine.reference.evaluation import evaluate
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Semantics, UsedUp
-from arrows.engine.values import IteratorReplay, Recursion, convert, each, recursive
+from arrows.engine.values import IteratorReplay, build, convert
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import HostArray
@@ -75,7 +75,7 @@ class Explainer:
 
 
 class LengthSemantics(Semantics):
-    """A tensor is None; sequences have their lengths, since these decide what runs."""
+    """What a tensor is does not matter; sequences have their lengths, since these decide what runs."""
 
     def constant(self, typed: Typed) -> Any:
         return _empty(typed.output)
@@ -89,29 +89,20 @@ class LengthSemantics(Semantics):
             return None
         assert typed.trace is not None
         lengths = _lengths(typed.input, value)
-        levels = iter([var.rows for var in typed.trace.results])
-        return _result(typed.output, levels, lengths)
+        levels = iter(
+            [var.rows for var in typed.trace.results]
+        )  # the input's sequence of each leaf
+
+        def rows(element: T.Type) -> list[Any]:
+            level, *_ = [next(levels) for _ in T.leaves(element)]
+            return [_empty(element)] * lengths[level]
+
+        return build(typed.output, lambda _: next(levels), rows)
 
 
-@recursive
-def _empty(type: T.Type) -> Recursion[Any]:
+def _empty(type: T.Type) -> Any:
     """A value whose sequences have no elements."""
-    if isinstance(type, T.Tuple):
-        return tuple((yield each(map(_empty.call, type.items))))
-    return [] if isinstance(type, T.Sequence) else None
-
-
-@recursive
-def _result(type: T.Type, levels: Iterator[int], lengths: list[int]) -> Recursion[Any]:
-    """What an operation returns; `levels` says for each tensor leaf of the result to which of the input's
-    sequences, whose `lengths` there are, its rows belong."""
-    if isinstance(type, T.Tuple):
-        return tuple((yield each(_result.call(item, levels, lengths) for item in type.items)))
-    if isinstance(type, T.Sequence):
-        level, *_ = [next(levels) for _ in T.leaves(type.element)]
-        return [(yield _empty.call(type.element))] * lengths[level]
-    next(levels)
-    return None
+    return build(type, lambda _: None, lambda _: [])
 
 
 def _lengths(type: T.Type, value: Any) -> list[int]:

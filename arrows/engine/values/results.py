@@ -6,7 +6,7 @@ A result has the structure of the block's output type with a batch in front: a `
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Any, NoReturn, Self, SupportsIndex, overload
@@ -116,8 +116,7 @@ class Ragged:
             if step != 1:
                 raise IndexError(f"sequences are sliced one after the other, not by steps of {step}")
             offsets = self.offsets[first : max(first, last) + 1]
-            values = _slice_rows(self.values, int(offsets[0]), int(offsets[-1]))
-            return Ragged(values, offsets - offsets[0])
+            return Ragged(_slice(self.values, offsets), offsets - offsets[0])
         if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
             raise TypeError(
                 f"a Ragged is indexed by the number of a sequence or a slice of them, not by {i!r:.60}; "
@@ -126,14 +125,15 @@ class Ragged:
         if not -n <= i < n:
             raise IndexError(f"no sequence {i} among {n}")
         i %= n
-        return _slice_rows(self.values, int(self.offsets[i]), int(self.offsets[i + 1]))
+        return _slice(self.values, self.offsets[i : i + 2])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def tolist(self) -> list[Any]:
         """For each sequence the list of its elements, nested, with Python numbers (brought to the host)."""
-        return _tolist(self, len(self))
+        rows: list[Any] = _rows(self, len(self), make_tuple, np.ndarray.tolist, np.ndarray.tolist)
+        return rows
 
     def to_dense(self) -> Array:
         """The sequences as one array ``[n, length, ...]``, without a copy where the device's arrays allow it.
@@ -182,21 +182,37 @@ class Ragged:
 
 
 @recursive
-def get_row(part: Any, i: int) -> Recursion[Any]:
+def mapped(change: Callable[[Any], Any], result: Any) -> Recursion[Any]:
+    """A result with other things in place of its arrays and `Ragged`s; None stays.
+
+    Args:
+        change: gives what stands there instead; a generator that returns it may yield calls of its own.
+        result: arrays, `Ragged`s and None, and tuples, lists and dicts of such.
+
+    >>> mapped(len, Labelled((np.ones(2), [None, np.ones(3)]), ("a", "b")))
+    (a: 2, b: [None, 3])
+    """
+    if result is None:
+        return None
+    if isinstance(result, dict):
+        values = yield each(mapped.call(change, part) for part in result.values())
+        return dict(zip(result, values, strict=True))
+    if isinstance(result, (tuple, list)):
+        items = yield each(mapped.call(change, part) for part in result)
+        return items if isinstance(result, list) else make_tuple(items, _labels(result))
+    return (yield change(result))
+
+
+def get_row(result: Any, i: int) -> Any:
     """Row `i` of every part of a result: an array, a tuple of such, the elements of a sequence, or None.
 
     >>> get_row((np.arange(4), Ragged(np.arange(3), np.array([0, 2, 3]))), 1)
     (np.int64(1), array([2]))
     """
-    if part is None:
-        return None
-    if isinstance(part, tuple):
-        return make_tuple((yield each(get_row.call(item, i) for item in part)), _labels(part))
-    return part[i]
+    return mapped(lambda part: part[i], result)
 
 
-@recursive
-def to_numpy(result: Any) -> Recursion[Any]:
+def to_numpy(result: Any) -> Any:
     """The same structure with every array brought down to the host.
 
     Args:
@@ -213,18 +229,41 @@ def to_numpy(result: Any) -> Recursion[Any]:
     >>> to_numpy({"loss": get_device("fake").to_device(np.ones(2))})
     {'loss': array([1., 1.])}
     """
-    if result is None:
-        return None
-    if isinstance(result, (tuple, list)):
-        items = yield each(map(to_numpy.call, result))
-        return items if isinstance(result, list) else make_tuple(items, _labels(result))
-    if isinstance(result, dict):
-        return dict(zip(result, (yield each(map(to_numpy.call, result.values()))), strict=True))
-    if isinstance(result, Ragged):
-        return Ragged((yield to_numpy.call(result.values)), result.offsets)
-    if isinstance(result, RowSparse):
-        return RowSparse(host_array(result.rows), host_array(result.values), result.shape, result.distinct)
-    return host_array(result)
+    return mapped(_on_host, result)
+
+
+def _on_host(part: Any) -> Recursion[Any]:
+    if isinstance(part, Ragged):
+        return Ragged((yield mapped.call(_on_host, part.values)), part.offsets)
+    if isinstance(part, RowSparse):
+        return RowSparse(host_array(part.rows), host_array(part.values), part.shape, part.distinct)
+    return host_array(part)
+
+
+@recursive
+def build(
+    type: T.Type,
+    tensor: Callable[[T.Tensor], Any],
+    sequence: Callable[[T.Type], Any],
+    labelled: bool = False,
+) -> Recursion[Any]:
+    """A value of a type, made of its tensors and sequences, in the order of the notation.
+
+    Args:
+        type: the type.
+        tensor: gives the value of each tensor.
+        sequence: gives that of each sequence, from the type of its elements; as ``change`` of `mapped`.
+        labelled: whether tuples get the keys of their types.
+
+    >>> build(T.Tuple((T.Tensor(()), T.Sequence(T.Void()), T.Void())), str, lambda element: [])
+    ('float32[]', [], None)
+    """
+    if isinstance(type, T.Tensor):
+        return tensor(type)
+    if isinstance(type, T.Tuple):
+        items = yield each(build.call(item, tensor, sequence, labelled) for item in type.items)
+        return make_tuple(items, type.labels if labelled else None)
+    return (yield sequence(type.element)) if isinstance(type, T.Sequence) else None
 
 
 def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[HostArray]) -> Any:
@@ -235,7 +274,13 @@ def unflatten(output: T.Type, arrays: Iterable[Array | None], offsets: Iterable[
     >>> unflatten(pairs, [np.array([1.0, 2.0])], [np.array([0, 2, 2])]).tolist()
     [[(1.0, None), (2.0, None)], []]
     """
-    return _unflatten(output, iter(arrays), iter(offsets))
+    leaves, levels = iter(arrays), iter(offsets)
+
+    def ragged(element: T.Type) -> Recursion[Ragged]:
+        own = next(levels)
+        return Ragged((yield build.call(element, lambda _: next(leaves), ragged, True)), own)
+
+    return build(output, lambda _: next(leaves), ragged, True)
 
 
 @recursive
@@ -258,13 +303,10 @@ def collate(output: T.Type, values: list[Any]) -> Recursion[Any]:
         offsets = np.zeros(len(values) + 1, np.int64)
         np.cumsum([len(value) for value in values], out=offsets[1:])
         return Ragged((yield collate.call(output.element, list(chain.from_iterable(values)))), offsets)
-    if not isinstance(output, T.Void):
-        raise TypeError(f"a model cannot hand out {output}")
     return None
 
 
-@recursive
-def rows_of(part: object, count: int) -> Recursion[list[Any]]:
+def rows_of(part: object, count: int) -> list[Any]:
     """The rows of a batch's result, on the host, as tables and JSON have them.
 
     Args:
@@ -280,25 +322,41 @@ def rows_of(part: object, count: int) -> Recursion[list[Any]]:
     >>> rows_of(words, 2)
     [{'mean': 0.5, 'words': array([0, 1])}, {'mean': 2.0, 'words': array([2])}]
     """
+
+    def record(items: tuple[Any, ...], labels: tuple[Hashable, ...] | None) -> Any:
+        texts = labels is not None and all(isinstance(label, str) for label in labels)
+        return dict(zip(labels or (), items, strict=True)) if texts else items
+
+    def numbers(array: HostArray) -> list[Any]:
+        return array.tolist() if array.ndim == 1 else list(array)
+
+    result: list[Any] = _rows(part, count, record, numbers, lambda array: array)
+    return result
+
+
+@recursive
+def _rows(
+    part: Any,
+    count: int,
+    record: Callable[[tuple[Any, ...], tuple[Hashable, ...] | None], Any],
+    rows: Callable[[HostArray], Any],
+    elements: Callable[[HostArray], Any],
+) -> Recursion[Any]:
+    """The ``count`` rows of a part, of functions that give them of a tuple's items and labels, of an array,
+    and of the array of a sequence's elements."""
     if part is None:
         return [None] * count
     if isinstance(part, tuple):
-        columns = yield each(rows_of.call(item, count) for item in part)
-        if isinstance(part, Labelled) and all(isinstance(label, str) for label in part.labels):
-            return [dict(zip(part.labels, row, strict=True)) for row in zip(*columns, strict=True)] or [
-                {}
-            ] * count
-        return list(zip(*columns, strict=True)) or [()] * count
+        columns = yield each(_rows.call(item, count, record, rows, elements) for item in part)
+        return [record(row, _labels(part)) for row in (zip(*columns, strict=True) if part else [()] * count)]
     if isinstance(part, Ragged):
-        bounds = part.offsets.tolist()
-        values = part.values
+        bounds, values = part.offsets.tolist(), part.values
         if values is None or isinstance(values, (tuple, Ragged)):
-            elements = yield rows_of.call(values, bounds[-1])
+            flat = yield _rows.call(values, bounds[-1], record, rows, elements)
         else:
-            elements = host_array(values)
-        return [elements[start:stop] for start, stop in pairwise(bounds)]
-    array = host_array(part)
-    return array.tolist() if array.ndim == 1 else list(array)
+            flat = elements(host_array(values))
+        return [flat[a:b] for a, b in pairwise(bounds)]
+    return rows(host_array(part))
 
 
 def make_tuple(items: Iterable[object], labels: tuple[Hashable, ...] | None) -> tuple[Any, ...]:
@@ -310,52 +368,10 @@ def _labels(part: tuple[Any, ...]) -> tuple[Hashable, ...] | None:
     return part.labels if isinstance(part, Labelled) else None
 
 
-@recursive
-def _slice_rows(part: Any, start: int, stop: int) -> Recursion[Any]:
-    """Rows `start` to `stop` of a part of a result, as views."""
-    if part is None:
-        return None
-    if isinstance(part, tuple):
-        items = yield each(_slice_rows.call(item, start, stop) for item in part)
-        return make_tuple(items, _labels(part))
-    if isinstance(part, Ragged):
-        offsets = part.offsets[start : stop + 1]
-        values = yield _slice_rows.call(part.values, int(offsets[0]), int(offsets[-1]))
-        return Ragged(values, offsets - offsets[0])
-    return part[start:stop]
-
-
-@recursive
-def _tolist(part: object, n: int) -> Recursion[list[Any]]:
-    """The `n` rows of a part as a list of Python objects."""
-    if part is None:
-        return [None] * n
-    if isinstance(part, tuple):
-        columns = yield each(_tolist.call(item, n) for item in part)
-        return [make_tuple([column[i] for column in columns], _labels(part)) for i in range(n)]
-    if isinstance(part, Ragged):
-        bounds = part.offsets.tolist()
-        flat = yield _tolist.call(part.values, bounds[-1])
-        return [flat[a:b] for a, b in pairwise(bounds)]
-    rows: list[Any] = host_array(part).tolist()
-    return rows
-
-
-@recursive
-def _unflatten(
-    output: T.Type, arrays: Iterator[Array | None], offsets: Iterator[HostArray]
-) -> Recursion[object]:
-    if isinstance(output, T.Tensor):
-        return next(arrays)
-    if isinstance(output, T.Tuple):
-        items = yield each(_unflatten.call(item, arrays, offsets) for item in output.items)
-        return make_tuple(items, output.labels)
-    if isinstance(output, T.Sequence):
-        own = next(offsets)
-        return Ragged((yield _unflatten.call(output.element, arrays, offsets)), own)
-    if not isinstance(output, T.Void):
-        raise TypeError(f"a model cannot hand out {output}")
-    return None
+def _slice(values: Any, offsets: HostArray) -> Any:
+    """The rows of a part of a result from the first offset to the last, as views."""
+    rows = slice(int(offsets[0]), int(offsets[-1]))
+    return mapped(lambda part: part[rows], values)
 
 
 class NamedResults(dict[str, Any]):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arrows.engine.device import get_device
-from arrows.engine.values import Labelled, Ragged, collate, to_numpy, unflatten
+from arrows.engine.values import Labelled, Ragged, collate, to_numpy
 from arrows.ops import RowSparse
 from arrows.testing.fake import FakeArray
 from arrows.typesys import types as T
@@ -61,14 +61,6 @@ def test_ragged() -> None:
     for wrong in ("x", 1.0, True, [0, 1], np.array([True, False, True]), None):
         with pytest.raises(TypeError, match="indexed by the number of a sequence or a slice of them"):
             r[wrong]
-
-
-@pytest.mark.parametrize("output", [T.Input(), T.Sequence(T.Input()), T.Broadcast(VECTOR)])
-def test_what_cannot_be_handed_out(output: T.Type) -> None:
-    with pytest.raises(TypeError, match="a model cannot hand out"):
-        collate(output, [])
-    with pytest.raises(TypeError, match="a model cannot hand out"):
-        unflatten(output, [], [np.array([0])])
 
 
 def test_to_numpy_brings_every_part_down() -> None:
