@@ -9,8 +9,8 @@ says how a model reads, so that only models that read alike share prepared sets.
 from __future__ import annotations
 
 from arrows.engine.reading.content_digest import Unhashable, digest
-from arrows.engine.reading.example_reader import ExampleReader, joined_chunks
-from arrows.engine.reading.example_streams import Chunk, ReadNotes
+from arrows.engine.reading.example_reader import ExampleReader
+from arrows.engine.reading.example_streams import ReadNotes
 from arrows.engine.reading.fingerprint import Fingerprint, fingerprint
 from arrows.engine.reading.index_arrays import (
     index_type,
@@ -30,7 +30,7 @@ from arrows.engine.reading.index_bounds import (
     index_ports,
     indices_out_of_range,
 )
-from arrows.engine.reading.structural_hash import classify, unique_hashes
+from arrows.engine.reading.structural_hash import classify
 from arrows.engine.reading.wiring import Column, Outputs, Selection, Wirings, source_layout
 from arrows.engine.reading.workers import (
     ReaderRecipe,
@@ -40,7 +40,6 @@ from arrows.engine.reading.workers import (
 )
 
 __all__ = [
-    "Chunk",
     "Column",
     "ExampleReader",
     "Fingerprint",
@@ -61,7 +60,6 @@ __all__ = [
     "index_ports",
     "index_type",
     "indices_out_of_range",
-    "joined_chunks",
     "largest_first",
     "lengths_of",
     "range_of",
@@ -71,6 +69,5 @@ __all__ = [
     "source_layout",
     "stable_order",
     "starts_of_runs",
-    "unique_hashes",
     "with_stop",
 ]

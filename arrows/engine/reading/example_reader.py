@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading.example_streams import Chunk, ExampleStreams, Explain, ReadNotes
+from arrows.engine.reading.example_streams import ExampleStreams, Explain, ReadNotes
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
 from arrows.engine.reading.index_bounds import index_ports
-from arrows.engine.reading.structural_hash import classify, unique_hashes
 from arrows.engine.reading.wiring import Wirings
 from arrows.ops import IndexOutOfRange
 from arrows.typesys import InputError
@@ -59,17 +57,17 @@ class ExampleReader:
 
         Of examples that are collected because they do not fit, there are no wirings.
         """
-        return joined_chunks(list(self.read_chunks(examples, first, notes)))
+        return Wirings.joined(list(self.read_chunks(examples, first, notes)))
 
     def read_chunks(
         self, examples: Iterable[object], first: int = 0, notes: ReadNotes | None = None
-    ) -> Iterator[Chunk]:
+    ) -> Iterator[Wirings]:
         """As `read_all`, chunk by chunk; memory holds one."""
         for block in blocks(examples, CHUNK):
             yield self.read_chunk(block, first, notes)
             first += len(block)
 
-    def read_chunk(self, examples: Sequence[object], first: int, notes: ReadNotes | None = None) -> Chunk:
+    def read_chunk(self, examples: Sequence[object], first: int, notes: ReadNotes | None = None) -> Wirings:
         """Reads some examples of a set.
 
         Args:
@@ -87,9 +85,9 @@ class ExampleReader:
             streams = ExampleStreams(
                 self.plan, self.code, indices=self.indices, max_nodes=self.max_nodes, explain=self.explain
             )
-        chunk = streams.read(examples, first, ReadNotes() if notes is None else notes)
+        wirings = streams.read(examples, first, ReadNotes() if notes is None else notes)
         self._idle.append(streams)
-        return chunk
+        return wirings
 
     @contextmanager
     def hinting(self, examples: object) -> Iterator[None]:
@@ -147,19 +145,6 @@ def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
             return
         yield block
         block = following
-
-
-def joined_chunks(chunks: Sequence[Chunk]) -> Wirings:
-    """The wirings of a set whose chunks have been read."""
-    wirings = Wirings.joined([part for part, _ in chunks])
-    if all(hashes is None for _, hashes in chunks):
-        return wirings
-    all_hashes, nodes = [], 0
-    for part, hashes in chunks:
-        count = len(part.site.values)
-        all_hashes.append(hashes if hashes is not None else unique_hashes(nodes, count))
-        nodes += count
-    return replace(wirings, same=classify(np.concatenate(all_hashes, axis=1), wirings.site.offsets))
 
 
 def _is_small(value: object) -> bool:

@@ -27,8 +27,6 @@ from arrows.typesys import types as T
 from arrows.typesys.errors import input_message
 
 Explain: TypeAlias = Callable[[object, int, bool, IteratorReplay | None], None]
-Chunk: TypeAlias = tuple[Wirings, HostArray | None]
-"""The wirings of some examples, and the hashes of their nodes; None where these do not pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +104,15 @@ class ExampleStreams:
         if hasattr(self, "_names"):
             self._names.clear()
 
-    def read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
+    def read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Wirings:
         """Reads and hashes a chunk of examples; in messages, they count from ``first``.
 
-        The chunk is of the examples that fit.
+        The wirings are of the examples that fit.
         """
         self._clear()
-        chunk = self._read(examples, first, notes)
+        wirings = self._read(examples, first, notes)
         self._clear()
-        return chunk
+        return wirings
 
     def _clear(self) -> None:
         for stream in self.streams.values():
@@ -122,7 +120,7 @@ class ExampleStreams:
         for memo in self.memos:
             memo.clear()
 
-    def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
+    def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Wirings:
         main, most = self.main, self.max_nodes
         yields = self.plan.lowered.source.main_yields
         streams = list(self.streams.values())
@@ -150,10 +148,11 @@ class ExampleStreams:
             for memo in self.memos:
                 memo.clear()
             bounds.append(tuple(map(len, streams)))
-        chunk = self._columns(np.array(bounds, np.int64).T, examples, first, notes)
+        wirings = self._columns(np.array(bounds, np.int64).T, examples, first, notes)
         if not notes.refused:
-            return chunk
-        return _fitting(chunk, [first + place not in notes.refused for place in range(len(examples))])
+            return wirings
+        fits = [first + place not in notes.refused for place in range(len(examples))]
+        return wirings.select(np.flatnonzero(fits))
 
     def _refusal(
         self,
@@ -175,7 +174,9 @@ class ExampleStreams:
         refusal.__cause__ = cause
         return refusal
 
-    def _columns(self, bounds: HostArray, examples: Sequence[object], first: int, notes: ReadNotes) -> Chunk:
+    def _columns(
+        self, bounds: HostArray, examples: Sequence[object], first: int, notes: ReadNotes
+    ) -> Wirings:
         """The streams as arrays; ``bounds``: for each stream, where each example's part starts."""
         plan = self.plan
         offsets = dict(zip(self.streams, bounds, strict=True))
@@ -210,8 +211,7 @@ class ExampleStreams:
         hashes = None
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
-            hashes = None if hashes is None else hashes[:, start:]
-        wirings = Wirings(
+        return Wirings(
             base=nodes[:-1],
             site=Column(site, nodes - start),
             depth=Column(depth, nodes - start),
@@ -226,8 +226,8 @@ class ExampleStreams:
                 visits=columns("VISIT"),
                 objects=columns("OBJ", object),
             ),
+            hashes=None if hashes is None else Column(hashes[start:], nodes - start),
         )
-        return wirings, hashes
 
     def _refuse(
         self, number: int, example: object, error: Exception, notes: ReadNotes, *, values: bool = False
@@ -253,14 +253,6 @@ class ExampleStreams:
             except LeafError as error:
                 self._refuse(first + place, examples[place], error, notes)
                 leaves[start:stop] = [np.zeros(leaf.shape, leaf.dtype)] * (stop - start)
-
-
-def _fitting(chunk: Chunk, fits: list[bool]) -> Chunk:
-    """The examples of a chunk that fit."""
-    wirings, hashes = chunk
-    if hashes is not None:
-        hashes = hashes[:, np.repeat(fits, np.diff(wirings.node_offsets))]
-    return wirings.select(np.flatnonzero(fits)), hashes
 
 
 def _array(values: list[Any], dtype: npt.DTypeLike) -> HostArray:

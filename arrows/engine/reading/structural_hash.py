@@ -17,7 +17,7 @@ import numpy as np
 
 from arrows.engine.planning import ElementOperation, Plan, ReadOperation
 from arrows.engine.reading.index_arrays import starts_of_runs
-from arrows.engine.reading.wiring import Column, source_layout
+from arrows.engine.reading.wiring import source_layout
 from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import finalise
 
@@ -49,7 +49,7 @@ def node_hashes(
         raw: for each tensor type that is read, its values in the order of the nodes.
 
     Returns:
-        Two 64-bit words for each node, ``[2, nodes]``; None where hashing would not pay.
+        Two 64-bit words for each node, ``[nodes, 2]``; None where hashing would not pay.
     """
     nodes = len(site)
     order = np.argsort(key, kind="stable")
@@ -99,30 +99,17 @@ def node_hashes(
             rows = level[is_element[level]]
             distance = (rows - parents[rows]).astype(np.uint64)
             hashes[:, rows] = _mixed(hashes[:, rows] + _mixed(hashes[:, parents[rows]] + _ODD * distance))
-    return hashes
+    return hashes.T
 
 
-def unique_hashes(first: int, count: int) -> HostArray:
-    """Makes hashes that equal no others, for nodes that must not be shared.
-
-    Args:
-        first: the number of the first such node in the set.
-        count: how many follow one another.
-    """
-    return np.stack([np.arange(first, first + count, dtype=np.uint64), np.full(count, _ODD[0, 0])])
-
-
-def classify(hashes: HostArray, offsets: HostArray) -> Column:
-    """Numbers the nodes so that those with equal hashes have one number.
+def classify(hashes: HostArray) -> HostArray:
+    """A number for each node, the same for nodes with equal hashes (``[nodes, 2]``).
 
     There is no sort. All nodes write their place into a table, under some bits of their hash, and the last
     one stays in each entry. Those whose hash is that one's are done; the others, which collided with another
     hash, try again under other bits.
-
-    Args:
-        hashes: ``[2, nodes]``.
-        offsets: where each example's nodes start.
     """
+    hashes = np.ascontiguousarray(hashes.T)
     nodes = hashes.shape[1]
     bits = max(2 * nodes - 1, 1).bit_length()
     shift = np.uint64(64 - bits)
@@ -139,8 +126,8 @@ def classify(hashes: HostArray, offsets: HostArray) -> Column:
         if len(collided) == 0:
             break
         left, a, b = left[collided], a[collided], b[collided]
-    number = np.cumsum(representative == np.arange(nodes), dtype=np.int32) - 1
-    return Column(number[representative], offsets)
+    number: HostArray = np.cumsum(representative == np.arange(nodes), dtype=np.int32) - 1
+    return number[representative]
 
 
 def _mixed(words: HostArray) -> HostArray:

@@ -139,7 +139,7 @@ class Wirings:
         counts: the length of each sequence a node takes.
         raw: for each tensor type that is read, its values (``[reads, *shape]``).
         outputs: what comes out.
-        same: a number for each node, equal for nodes that compute the same; None where that is not known.
+        hashes: the structural hash of each node, ``uint64[nodes, 2]``; None where nodes share too little.
     """
 
     base: HostArray
@@ -149,7 +149,7 @@ class Wirings:
     counts: Column
     raw: tuple[Column, ...]
     outputs: Outputs
-    same: Column | None = None
+    hashes: Column | None = None
 
     def __len__(self) -> int:
         return len(self.base)
@@ -158,6 +158,13 @@ class Wirings:
     def node_offsets(self) -> HostArray:
         """Where the nodes of each example begin, and where the last one's end."""
         return self.site.offsets
+
+    def own_hashes(self, place: int) -> Column:
+        """The hashes; where there are none, some that no other nodes have: those of the part of a set at this
+        place."""
+        nodes = len(self.site.values)
+        lanes = np.arange(nodes, dtype=np.uint64), np.full(nodes, place, np.uint64)
+        return self.hashes or Column(np.stack(lanes, axis=1), self.site.offsets)
 
     def select(self, indices: HostArray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
@@ -170,7 +177,7 @@ class Wirings:
             counts=self.counts.select(indices),
             raw=tuple(column.select(indices) for column in self.raw),
             outputs=self.outputs.select(indices),
-            same=self.same and nodes.of(self.same.values),
+            hashes=self.hashes and nodes.of(self.hashes.values),
         )
 
     @staticmethod
@@ -187,7 +194,14 @@ class Wirings:
             counts=Column.joined([part.counts for part in parts]),
             raw=_joined_groups([part.raw for part in parts]),
             outputs=Outputs.joined([part.outputs for part in parts]),
+            hashes=_joined_hashes(parts),
         )
+
+
+def _joined_hashes(parts: Sequence[Wirings]) -> Column | None:
+    if all(part.hashes is None for part in parts):
+        return None
+    return Column.joined([part.own_hashes(place) for place, part in enumerate(parts)])
 
 
 def _joined_groups(groups: Sequence[tuple[Column, ...]]) -> tuple[Column, ...]:

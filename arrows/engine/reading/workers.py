@@ -29,7 +29,7 @@ from arrows.combinators import AnyBlock
 from arrows.engine.lowering import lower
 from arrows.engine.planning import make_plan
 from arrows.engine.reading.example_reader import CHUNK, ExampleReader, blocks
-from arrows.engine.reading.example_streams import Chunk
+from arrows.engine.reading.wiring import Wirings
 from arrows.engine.reference import Explainer
 from arrows.inference import infer
 from arrows.ops import Parameter
@@ -45,7 +45,7 @@ _FEWEST = 256
 _SENT = 256  # examples that a worker of an executor gets at once
 _FEWEST_PENDING = 8  # chunks that are under way, if the executor does not say how many workers it has
 
-Task: TypeAlias = Callable[[], Chunk]
+Task: TypeAlias = Callable[[], Wirings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _no_values(owner: object, parameter: Parameter) -> HostArray:
     return np.zeros(parameter.shape, parameter.dtype)
 
 
-def read_by_processes(reader: ExampleReader, examples: Iterable[object], processes: int) -> Iterator[Chunk]:
+def read_by_processes(reader: ExampleReader, examples: Iterable[object], processes: int) -> Iterator[Wirings]:
     """Reads examples in forked processes, and yields their wirings in order.
 
     That is safe on Linux, while no other thread runs that could hold a lock which a process would wait for.
@@ -103,7 +103,7 @@ def read_by_processes(reader: ExampleReader, examples: Iterable[object], process
 
 def read_by_executor(
     executor: Executor, reader: ExampleReader, recipe: ReaderRecipe, examples: Iterable[object]
-) -> Iterator[Chunk]:
+) -> Iterator[Wirings]:
     """Reads examples in an executor's workers, and yields their wirings in order.
 
     A few chunks a worker are under way at a time.
@@ -140,9 +140,9 @@ def read_by_executor(
     return _in_order(executor, tasks(), 2 * workers)
 
 
-def _in_order(executor: Executor, tasks: Iterable[tuple[Task, int, int]], most: int) -> Iterator[Chunk]:
+def _in_order(executor: Executor, tasks: Iterable[tuple[Task, int, int]], most: int) -> Iterator[Wirings]:
     """The results of tasks, each with its first and last example; at most so many are under way."""
-    pending: deque[tuple[Future[Chunk | _HandedBack], int, int]] = deque()
+    pending: deque[tuple[Future[Wirings | _HandedBack], int, int]] = deque()
     try:
         for task, first, last in tasks:
             try:
@@ -158,7 +158,7 @@ def _in_order(executor: Executor, tasks: Iterable[tuple[Task, int, int]], most: 
             future.cancel()
 
 
-def _result(future: Future[Chunk | _HandedBack], first: int, last: int) -> Chunk:
+def _result(future: Future[Wirings | _HandedBack], first: int, last: int) -> Wirings:
     try:
         result = future.result()
     except Exception as error:  # noqa: BLE001 (whatever comes from a worker)
@@ -237,7 +237,7 @@ class _HandedBack:
     cause: BaseException | None
 
 
-def _handing_back(task: Task) -> Chunk | _HandedBack:
+def _handing_back(task: Task) -> Wirings | _HandedBack:
     """Does a task in a worker; an example that does not fit is a result."""
     try:
         return task()
@@ -253,7 +253,7 @@ def _handing_back(task: Task) -> Chunk | _HandedBack:
 _latest: dict[bytes, ExampleReader] = {}  # a worker keeps the reader of the last model
 
 
-def _read_sent(sent: bytes, examples: bytes, first: int) -> Chunk:
+def _read_sent(sent: bytes, examples: bytes, first: int) -> Wirings:
     reader = _latest.get(sent)
     if reader is None:
         recipe, description = pickle.loads(sent)
@@ -268,19 +268,19 @@ def _read_sent(sent: bytes, examples: bytes, first: int) -> Chunk:
 # --------------------------------------------------------------------------------------- forked processes
 
 
-_inherited: list[Callable[[int, int], Chunk]] = []  # what a forked process reads with; it need not be pickled
+_inherited: list[Callable[[int, int], Wirings]] = []  # what a forked process reads with, unpickled
 
 
-def _read_part(reader: ExampleReader, block: list[object], first: int, start: int, stop: int) -> Chunk:
+def _read_part(reader: ExampleReader, block: list[object], first: int, start: int, stop: int) -> Wirings:
     return reader.read_chunk(block[start:stop], first + start)
 
 
-def _read_inherited(start: int, stop: int) -> Chunk:
+def _read_inherited(start: int, stop: int) -> Wirings:
     return _inherited[0](start, stop)
 
 
 @contextmanager
-def _forked(processes: int, read: Callable[[int, int], Chunk]) -> Iterator[Executor]:
+def _forked(processes: int, read: Callable[[int, int], Wirings]) -> Iterator[Executor]:
     """So many forked processes, which end with the context."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -301,7 +301,7 @@ def _forked(processes: int, read: Callable[[int, int], Chunk]) -> Iterator[Execu
         executor.shutdown(cancel_futures=True)
 
 
-def _begin(read: Callable[[int, int], Chunk]) -> None:
+def _begin(read: Callable[[int, int], Wirings]) -> None:
     _inherited[:] = [read]
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the worker ends silently, since the parent reports
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -89,9 +89,7 @@ class LengthSemantics(Semantics):
             return None
         assert typed.trace is not None
         lengths = _lengths(typed.input, value)
-        levels = iter(
-            [var.rows for var in typed.trace.results]
-        )  # the input's sequence of each leaf
+        levels = iter([var.rows for var in typed.trace.results])  # the input's sequence of each leaf
 
         def rows(element: T.Type) -> list[Any]:
             level, *_ = [next(levels) for _ in T.leaves(element)]

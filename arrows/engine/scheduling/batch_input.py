@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from arrows.engine.reading import (
-    Chunk,
     ExampleReader,
     Fingerprint,
     Outputs,
     ReaderRecipe,
     ReadNotes,
+    Wirings,
     checked_executor,
     fingerprint,
-    joined_chunks,
     lengths_of,
     read_by_executor,
     read_by_processes,
@@ -204,7 +203,7 @@ class BatchReader:
             raise ArrowTypeError(f"prepare: data must be a text, which names the examples, not {data!r}")
         if data is not None and cache is None:
             raise ArrowValueError("prepare: data names the examples of a cache, and there is no cache=")
-        read: Callable[[Iterable[object]], Iterator[Chunk]] = (
+        read: Callable[[Iterable[object]], Iterator[Wirings]] = (
             partial(read_by_processes, self.reader, processes=processes)
             if executor is None
             else partial(read_by_executor, checked_executor(executor), self.reader, recipe)
@@ -228,7 +227,7 @@ class BatchReader:
         else:
             listed = as_examples(examples, purpose)
             with naming_places(examples), self.reader.hinting(examples):
-                wirings = joined_chunks(list(read(listed)))
+                wirings = Wirings.joined(list(read(listed)))
             prepared = Prepared.numbered(self.reader.plan, wirings, self.fingerprint())
         prepared.places = places_of(examples)
         return prepared

@@ -21,6 +21,7 @@ from arrows.engine.reading import (
     Column,
     Outputs,
     Wirings,
+    classify,
     index_type,
     largest_first,
     lengths_of,
@@ -85,11 +86,12 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     """
     site = wirings.site.values
     nodes, constants = len(site), len(plan.lowered.constants)
-    same = wirings.same if share else None
-    classes = np.arange(nodes, dtype=index_type(nodes)) if same is None else same.values
     place = _largest_examples_first(plan, wirings.site.offsets)
-    if same is not None:
+    if share and wirings.hashes is not None:
+        classes = classify(wirings.hashes.values)
         place = _first_of_classes(classes, place)
+    else:
+        classes = np.arange(nodes, dtype=index_type(nodes))
     # Without batching, rows stand in the order in which they are computed.
     depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
     keys = ordered_keys(plan, plan.sites.pair[site[place]], depth)
@@ -162,11 +164,11 @@ def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
 
 def _first_of_classes(classes: HostArray, nodes: HostArray) -> HostArray:
     """The first node of each class, in the order of ``nodes``, which has all of them."""
-    turn = np.full(int(classes.max(initial=-1)) + 1, -1, nodes.dtype)
+    turn = np.empty(int(classes.max(initial=-1)) + 1, nodes.dtype)
     # Of several numbers written to one place NumPy keeps the last, so they are written backwards.
     turn[classes[nodes[::-1]]] = np.arange(len(nodes), dtype=nodes.dtype)[::-1]
     is_first = np.zeros(len(nodes), bool)
-    is_first[turn[turn >= 0]] = True  # a part of a larger set may lack classes
+    is_first[turn] = True
     return nodes[is_first]
 
 

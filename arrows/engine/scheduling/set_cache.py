@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Chunk, Fingerprint, Unhashable, digest
+from arrows.engine.reading import Fingerprint, Unhashable, Wirings, digest
 from arrows.engine.scheduling.prepared_set import Prepared
 from arrows.engine.scheduling.set_file import MappedWirings, write_wirings
 from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
@@ -46,7 +46,7 @@ class SetCache:
     def prepared(
         self,
         examples: Callable[[], Iterable[object]],
-        read: Callable[[Iterable[object]], Iterator[Chunk]],
+        read: Callable[[Iterable[object]], Iterator[Wirings]],
         *,
         listed: bool,
         count: int | None,
@@ -97,7 +97,7 @@ class SetCache:
         prepared.plans.add(self.plan)
         return prepared
 
-    def _write(self, data: str, chunks: Iterator[Chunk], before: Fingerprint) -> Fingerprint:
+    def _write(self, data: str, chunks: Iterator[Wirings], before: Fingerprint) -> Fingerprint:
         """Writes the file; returns how the model reads in the end: a vocabulary may have grown."""
         before.require_told(f"cannot keep prepared examples in {self.path}")
         require_replaceable(self.path)

@@ -15,15 +15,12 @@ import numpy as np
 
 from arrows.engine.planning import Plan
 from arrows.engine.reading import (
-    Chunk,
     Column,
     Outputs,
     Selection,
     Wirings,
-    classify,
     index_type,
     lengths_of,
-    unique_hashes,
 )
 from arrows.engine.values import describe
 from arrows.ops.arrays import HostArray
@@ -34,12 +31,12 @@ from arrows.typesys.errors import message
 _OBJECTS = ("labels", "objects")  # the groups of columns that hold Python objects
 
 
-def write_wirings(plan: Plan, chunks: Iterable[Chunk], most: int, writer: ColumnWriter) -> list[str]:
+def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: ColumnWriter) -> list[str]:
     """Writes wirings to a file as they come; memory holds one chunk.
 
     Args:
         plan: the plan of the model that reads them.
-        chunks: the wirings, with the hashes of their nodes.
+        chunks: the wirings.
         most: the most nodes of an example.
         writer: writes the file.
 
@@ -52,13 +49,10 @@ def write_wirings(plan: Plan, chunks: Iterable[Chunk], most: int, writer: Column
     """
     names: list[str] = []
     ends: HostArray = np.zeros(0, np.int64)
-    nodes = 0
-    for wirings, hashes in chunks:
+    for place, wirings in enumerate(chunks):
         columns = dict(_named_columns(plan, wirings, most))
         if plan.shares:
-            own = unique_hashes(nodes, len(wirings.site.values)) if hashes is None else hashes
-            columns["hash"] = Column(own.T, wirings.node_offsets)
-        nodes += len(wirings.site.values)
+            columns["hash"] = wirings.own_hashes(place)
         bounds = np.stack([column.offsets for column in columns.values()], axis=1).astype(np.int64)
         if not names:
             names, ends = list(columns), np.zeros(len(columns), np.int64)
@@ -128,7 +122,6 @@ class MappedWirings:
         for place, (name, values) in enumerate(self.columns.items()):
             column, group = Selection(starts[:, place], ends[:, place]).of(values), name.rstrip("0123456789")
             groups.setdefault(group, []).append(_from_json(column) if group in _OBJECTS else column)
-        hashes = groups["hash"][0] if "hash" in groups else None
         site, depth, sources, counts = (groups[name][0] for name in ("site", "depth", "sources", "counts"))
         return Wirings(
             base=np.full(len(indices), self.constants, np.int64),
@@ -138,7 +131,7 @@ class MappedWirings:
             counts=counts,
             raw=tuple(groups.get("raw", ())),
             outputs=Outputs(*(tuple(groups.get(name, ())) for name in Outputs._fields)),
-            same=hashes and classify(hashes.values.T, hashes.offsets),
+            hashes=groups["hash"][0] if "hash" in groups else None,
         )
 
 

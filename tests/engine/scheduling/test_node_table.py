@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reading import structural_hash
+from arrows.engine.reading import classify, structural_hash
 from arrows.engine.scheduling import WiredBatch, merge
 from arrows.engine.scheduling.node_table import node_table
 from tests.engine.scheduling.specification import verify
@@ -42,7 +42,8 @@ def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: s
     order = np.lexsort((depth, pair))
     assert np.all(np.diff(table.keys.key[by_node[order]]) >= 0) and np.all(np.diff(table.keys.key) >= 0)
     # As many numbers as there are unlike nodes, and all of them used.
-    alike = wirings.same.values if share and wirings.same is not None else np.arange(len(pair))
+    hashes = wirings.hashes if share else None
+    alike = np.arange(len(pair)) if hashes is None else classify(hashes.values)
     assert len(np.unique(by_node)) == len(table.place) == len(np.unique(alike))
     assert len(set(zip(by_node.tolist(), alike.tolist(), strict=True))) == len(table.place)
     assert np.array_equal(by_node[table.place], np.arange(len(table.place)))
