@@ -28,7 +28,7 @@ from arrows.engine.reading import (
 from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
-from arrows.engine.scheduling.set_cache import SetCache
+from arrows.engine.scheduling.set_file import said_by_content, said_by_user, set_in_file
 from arrows.engine.values import IteratorReplay
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
@@ -218,12 +218,21 @@ class BatchReader:
             wirings = examples.prepared.wirings.select(examples.indices)
             return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
         if cache is not None:
-            source = partial(as_stream, examples, purpose)
             in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
-            count = len(examples) if isinstance(examples, Sized) else None
-            kept = SetCache(cache, data, self.fingerprint, self.reader.plan, self.reader.max_nodes)
+            if data is None:
+                data = said_by_content(cache, as_stream(examples, purpose) if in_memory else None)
+            else:
+                data = said_by_user(data)
             with naming_places(examples), self.reader.hinting(examples):
-                prepared = kept.prepared(source, read, listed=in_memory, count=count)
+                prepared = set_in_file(
+                    cache,
+                    data,
+                    lambda: read(as_stream(examples, purpose)),
+                    count=len(examples) if isinstance(examples, Sized) else None,
+                    fingerprint=self.fingerprint,
+                    plan=self.reader.plan,
+                    max_nodes=self.reader.max_nodes,
+                )
         else:
             listed = as_examples(examples, purpose)
             with naming_places(examples), self.reader.hinting(examples):

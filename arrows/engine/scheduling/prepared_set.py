@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -12,7 +13,6 @@ import numpy as np
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings, lengths_of
 from arrows.engine.scheduling.node_table import NodeTable, node_table
-from arrows.engine.scheduling.set_file import MappedWirings
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
@@ -108,8 +108,9 @@ class Prepared:
         (3, [3.0, 3.0])
     """
 
-    def __init__(self, wirings: Wirings | MappedWirings, fingerprint: Fingerprint) -> None:
+    def __init__(self, wirings: Wirings, fingerprint: Fingerprint, path: Path | None = None) -> None:
         self.wirings = wirings
+        self.path = path  # of the folder that the wirings are mapped from
         self.fingerprint = fingerprint
         self.plans: WeakSet[Plan] = WeakSet()  # of the models that have made or used the set
         self.places: Sequence[str] | None = None  # where each example stands in a file, for messages
@@ -126,13 +127,13 @@ class Prepared:
 
     def wired(self, indices: HostArray) -> WiredBatch:
         """The examples at ``indices`` as a batch."""
-        if isinstance(self.wirings, Wirings):
+        if self.path is None:
             return WiredBatch(self.wirings, indices, self.tables)
         distinct, places = np.unique(indices, return_inverse=True)
         return WiredBatch(self.wirings.select(distinct), places)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if isinstance(self.wirings, MappedWirings):
+        if self.path is not None:
             raise ArrowTypeError(
                 message(
                     "cannot pickle prepared examples",

@@ -1,34 +1,145 @@
-"""Wirings in a file that is mapped into memory: what a prepared set of any size is read from, batch by batch.
+"""Prepared sets in a folder of columns, mapped into memory: made at the first call, mapped at the next ones.
 
-The file has the columns of `Wirings`, one after another for all examples, and "bounds": where each example
-begins in each of them.  Value ids count from the example's own nodes, after those of the constants. "hash"
-has the hashes of nodes, by which a batch finds equal ones. Labels of metrics and tapped objects are JSON.  A
-batch takes from each column what belongs to its examples alone.
+The folder has the columns of `Wirings`, one after another for all examples, and "bounds": where each example
+begins in each of them.  Value ids count from the example's own nodes, after those of the constants.  A batch
+takes from each column what belongs to its examples alone, so a set may be larger than memory.
+
+A folder serves a model that reads examples as the one did that made it, and the examples that it was made of.
+Whatever does not fit is refused with its reason; nothing is written over it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
 from arrows.engine.planning import Plan
 from arrows.engine.reading import (
     Column,
+    Fingerprint,
     Outputs,
-    Selection,
+    Unhashable,
     Wirings,
+    digest,
     index_type,
     lengths_of,
 )
-from arrows.engine.values import describe
+from arrows.engine.scheduling.prepared_set import Prepared
 from arrows.ops.arrays import HostArray
-from arrows.storage import ColumnWriter
-from arrows.typesys import ArrowTypeError
+from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
+from arrows.typesys.quoting import quoted
+from arrows.version import __version__
 
-_OBJECTS = ("labels", "objects")  # the groups of columns that hold Python objects
+_KIND = "arrows prepared set, version 1"
+
+
+def set_in_file(
+    path: Path,
+    data: str,
+    wirings: Callable[[], Iterable[Wirings]],
+    *,
+    count: int | None,
+    fingerprint: Callable[[], Fingerprint],
+    plan: Plan,
+    max_nodes: int,
+) -> Prepared:
+    """The set of a folder, which is made if it is not there.
+
+    Args:
+        path: the folder.
+        data: which examples they are (`said_by_user`, `said_by_content`).
+        wirings: reads the examples, chunk by chunk.
+        count: how many there are; None: nobody knows.
+        fingerprint: tells how the model reads examples now.
+        plan: the model's plan.
+        max_nodes: the most nodes of an example.
+
+    Raises:
+        ArrowTypeError: nothing shows how the model reads; or as `write_wirings`.
+        ArrowValueError: the folder is damaged, or is something else, or of other examples, or of a model that
+            reads otherwise.
+        InputError: an example does not fit; there is no folder then.
+        OSError: the folder cannot be read or written.
+    """
+    now = fingerprint()
+    if not path.exists():
+        now.require_told(f"cannot keep prepared examples in {path}")
+        require_replaceable(path)
+        with ColumnWriter(path) as writer:
+            names = write_wirings(plan, wirings(), max_nodes, writer)
+            now = fingerprint()  # as the model reads in the end: a vocabulary may have grown
+            texts = {"kind": _KIND, "version": __version__, "data": data, "columns": json.dumps(names)}
+            writer.finish({**texts, "fingerprint": json.dumps(asdict(now))})
+    try:
+        mapped = _mapped(path, data, count, now, len(plan.lowered.constants))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        mapped = f"it is damaged, or something else: {error}"
+    if isinstance(mapped, str):
+        raise ArrowValueError(
+            message(
+                f"cannot take prepared examples from {path}",
+                reason=mapped,
+                hint="remove it, and they are prepared anew; or name another path",
+            )
+        )
+    prepared = Prepared(mapped, now, path)
+    prepared.plans.add(plan)
+    return prepared
+
+
+def _mapped(path: Path, data: str, count: int | None, now: Fingerprint, constants: int) -> Wirings | str:
+    """The wirings of a folder, or why they are not those that are wanted."""
+    texts = read_texts(path)
+    if texts.get("kind") != _KIND:
+        return "it is something else than a prepared set"
+    if texts["version"] != __version__:
+        return f"arrows {texts['version']} has written it, and this is arrows {__version__}"
+    reason = now.difference(Fingerprint.of(json.loads(texts["fingerprint"])))
+    if reason is not None:
+        return f"another model has made it, and {reason}"
+    wirings = map_wirings(map_columns(path), json.loads(texts["columns"]), constants)
+    if count is not None and count != len(wirings):
+        return f"it has {len(wirings):,} examples, and there are {count:,} now"
+    if texts["data"] != data:
+        return f"it was made of {texts['data']}, and these are others"
+    return wirings
+
+
+def said_by_user(name: str) -> str:
+    """Which examples a set has, by the name that the user gives them."""
+    return f"data={quoted(name)}"
+
+
+def said_by_content(path: Path, examples: Iterable[object] | None) -> str:
+    """Which examples a set has, by their content; None: to look at it would be to read them all.
+
+    Raises:
+        ArrowTypeError: the content cannot be told.
+    """
+    content = hashlib.sha256()
+    reason = "to look at their content would be to read them all"
+    try:
+        for example in examples or ():
+            content.update(digest("the example", example).encode("ascii"))
+    except Unhashable as refused:
+        examples, reason = None, f"{refused.path} {refused.reason}"
+    if examples is None:
+        raise ArrowTypeError(
+            message(
+                f"cannot keep prepared examples in {path}",
+                reason=f"nothing shows whether the file will be of the same examples: {reason}",
+                hint="say what the examples are, and say it anew when they change: "
+                "prepare(..., data='reviews of May')",
+            )
+        )
+    return f"examples of the content sha256:{content.hexdigest()[:32]}"
 
 
 def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: ColumnWriter) -> list[str]:
@@ -44,7 +155,7 @@ def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: Colu
         The names of the columns.
 
     Raises:
-        ArrowTypeError: a label or a tapped object that JSON does not hold.
+        ArrowTypeError: they hold Python objects.
         OSError: the file cannot be written.
     """
     names: list[str] = []
@@ -52,7 +163,7 @@ def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: Colu
     for place, wirings in enumerate(chunks):
         columns = dict(_named_columns(plan, wirings, most))
         if plan.shares:
-            columns["hash"] = wirings.own_hashes(place)
+            columns["hashes"] = wirings.own_hashes(place)
         bounds = np.stack([column.offsets for column in columns.values()], axis=1).astype(np.int64)
         if not names:
             names, ends = list(columns), np.zeros(len(columns), np.int64)
@@ -68,99 +179,47 @@ def _named_columns(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[st
     """The columns of wirings as they stand in a file, where an example has ``most`` nodes at most."""
     constants, shift = len(plan.lowered.constants), plan.shift
     id_type = index_type((most + constants + 1) << shift)
+    outputs = wirings.outputs
+    if outputs.labels or outputs.objects:
+        raise ArrowTypeError(
+            message(
+                "cannot write a prepared set to a file",
+                reason="the labels of a metric, or what a tap collects, are Python objects, and a file holds "
+                "arrays alone",
+                hint="leave the labels or the tap out, or prepare without cache=",
+            )
+        )
     yield "site", wirings.site
     yield "depth", wirings.depth
     groups = {"sources": (wirings.sources,), "counts": (wirings.counts,), "raw": wirings.raw}
-    for group, family in {**groups, **wirings.outputs._asdict()}.items():
+    for group, family in {**groups, **outputs._asdict()}.items():
         for number, column in enumerate(family):
             values = column.values
-            if group in _OBJECTS:
-                column = _as_json(column)
-            elif group in ("sources", "results", "metrics"):  # as if their example came after the constants
+            if group in ("sources", "results", "metrics"):  # as if their example came after the constants
                 distance = np.repeat((wirings.base - constants) << shift, lengths_of(column.offsets))
                 values = np.where(values < (constants << shift), values, values - distance)
-                column = Column(values.astype(id_type), column.offsets)
-            elif group != "raw":
-                column = Column(values.astype(id_type), column.offsets)
-            yield f"{group}{number}", column
+            if group != "raw":
+                values = values.astype(id_type)
+            yield f"{group}{number}", Column(values, column.offsets)
 
 
-class MappedWirings:
-    """The wirings of a file, whose columns are mapped.
+def map_wirings(columns: Mapping[str, HostArray], names: Sequence[str], constants: int) -> Wirings:
+    """The wirings of a file's columns.
 
     Args:
-        columns: the columns of the file by name.
+        columns: the columns by name.
         names: those that wirings are made of, in the order of their bounds.
         constants: how many constants the model has.
-
-    Raises:
-        ValueError: they are no columns of wirings.
     """
-
-    def __init__(self, columns: Mapping[str, HostArray], names: Sequence[str], constants: int) -> None:
-        self.columns = {name: columns[name] for name in names}
-        self.bounds, self.constants = columns["bounds"], constants
-        if self.bounds.shape[1:] != (len(names),) or len(self.bounds) < 1:
-            raise ValueError("its bounds are not those of its columns")
-        for (name, column), end in zip(self.columns.items(), self.bounds[-1].tolist(), strict=True):
-            if len(column) != end:
-                raise ValueError(f"its column {name!r} ends elsewhere than its bounds say")
-
-    def __len__(self) -> int:
-        return len(self.bounds) - 1
-
-    @property
-    def node_offsets(self) -> HostArray:
-        """Where the nodes of each example begin, and where the last one's end."""
-        offsets: HostArray = self.bounds[:, 0]
-        return offsets
-
-    def select(self, indices: HostArray) -> Wirings:
-        """The wirings of the examples ``indices``, in that order."""
-        starts, ends = self.bounds[indices], self.bounds[indices + 1]
-        groups: dict[str, list[Column]] = {}
-        for place, (name, values) in enumerate(self.columns.items()):
-            column, group = Selection(starts[:, place], ends[:, place]).of(values), name.rstrip("0123456789")
-            groups.setdefault(group, []).append(_from_json(column) if group in _OBJECTS else column)
-        site, depth, sources, counts = (groups[name][0] for name in ("site", "depth", "sources", "counts"))
-        return Wirings(
-            base=np.full(len(indices), self.constants, np.int64),
-            site=site,
-            depth=depth,
-            sources=sources,
-            counts=counts,
-            raw=tuple(groups.get("raw", ())),
-            outputs=Outputs(*(tuple(groups.get(name, ())) for name in Outputs._fields)),
-            hashes=groups["hash"][0] if "hash" in groups else None,
-        )
-
-
-def _as_json(column: Column) -> Column:
-    """For each example, its objects as JSON; refuses those that would come back as others."""
-    texts = []
-    for values in column.lists():
-        plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-        for value in plain:
-            try:
-                whole = repr(json.loads(json.dumps(value))) == repr(value)
-            except (TypeError, ValueError, RecursionError):
-                whole = False
-            if not whole:
-                raise ArrowTypeError(
-                    message(
-                        "cannot write a prepared set to a file",
-                        reason=f"a label of a metric, or what a tap collects, is {describe(value)}, and a "
-                        "file holds what JSON does: texts, numbers, truth values, None, lists, dicts by text",
-                        hint="give such a value, a number for example, or prepare without cache=",
-                    )
-                )
-        texts.append(json.dumps(plain).encode("ascii"))
-    offsets = np.concatenate([[0], np.cumsum(list(map(len, texts)), dtype=np.int64)])
-    return Column(np.frombuffer(b"".join(texts), np.uint8), offsets)
-
-
-def _from_json(column: Column) -> Column:
-    lists = [json.loads(bytes(values)) for values in column.lists()]
-    offsets = np.concatenate([[0], np.cumsum(list(map(len, lists)), dtype=np.int64)])
-    values = [value for each in lists for value in each]
-    return Column(np.fromiter(values, object, len(values)), offsets)
+    bounds = columns["bounds"]
+    groups: dict[str, list[Column]] = {}
+    for place, name in enumerate(names):
+        groups.setdefault(name.rstrip("0123456789"), []).append(Column(columns[name], bounds[:, place]))
+    families = {name: tuple(groups.get(name, ())) for name in ("raw", *Outputs._fields)}
+    return Wirings(
+        **{name: groups[name][0] for name in ("site", "depth", "sources", "counts")},
+        base=np.broadcast_to(np.int64(constants), len(bounds) - 1),
+        raw=families.pop("raw"),
+        outputs=Outputs(**families),
+        hashes=groups["hashes"][0] if "hashes" in groups else None,
+    )
