@@ -201,7 +201,8 @@ def refuse_arguments(
         hint = ""
     else:
         return
-    raise ArrowTypeError(message(f"cannot call {call} at {SourceLine.here()}", reason=reason, hint=hint))
+    refusal = message(f"cannot call {call} at {SourceLine.here()}", reason=reason, hint=hint)
+    raise ArrowTypeError(refusal) from None  # it says more than the error of the call
 
 
 def explains_arguments(table: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

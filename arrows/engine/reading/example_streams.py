@@ -129,6 +129,7 @@ class ExampleStreams:
         self.streams["K"].extend([-1] * len(self.prefix_sites))
         bounds = [tuple(map(len, streams))]
         for number, example in enumerate(examples, first):
+            failed: Exception | None = None
             try:
                 if yields:
                     drive(main(example), most)
@@ -137,10 +138,12 @@ class ExampleStreams:
                 if len(nodes) - bounds[-1][0] > most:
                     raise TooManyNodes
             except Exception as error:  # noqa: BLE001 (user code: all is reported with its example)
-                reason = f"{type(error).__name__}: {error}"
-                if isinstance(error, TooManyNodes):  # `explain` counts fewer nodes and may pass
+                failed = error
+            if failed is not None:  # outside of the handler: what is raised now is all that a traceback shows
+                reason = f"{type(failed).__name__}: {failed}"
+                if isinstance(failed, TooManyNodes):  # `explain` counts fewer nodes and may pass
                     reason = too_many_nodes(most)
-                notes.refuse(number, self._refusal(example, number, self.replay.taken(), reason, error))
+                notes.refuse(number, self._refusal(example, number, self.replay.taken(), reason, failed))
                 for stream, end in zip(streams, bounds[-1], strict=True):
                     del stream[end:]
             if self.replay:

@@ -28,7 +28,7 @@ def apply(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
         reason, hint = describe_error(error), ""
         if isinstance(error, IndexOutOfRange):
             reason, hint = out_of_range(typed, error)
-        walk.fail(typed, path, reason, error, hint)
+        walk.fail(typed, path, reason, None, hint)
 
 
 def out_of_range(typed: Typed, error: IndexOutOfRange) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from arrows.engine.values import (
     Recursion,
     describe,
     describe_error,
+    is_of_users,
     iterators_in,
     trampoline,
 )
@@ -222,13 +223,16 @@ class Walk:
     def fail(
         self, typed: Typed, path: ExamplePath, reason: str, cause: BaseException | None, hint: str = ""
     ) -> NoReturn:
-        """Raises the `InputError`: what does not fit, where in the example, and which block wanted it."""
+        """Raises the `InputError`: what does not fit, where in the example, and which block wanted it.
+
+        A traceback shows the cause too where code of the user raised it: it says at which line.
+        """
         form = typed.form
         short = not form.parts or form.name is not None  # the label of what has parts prints them all
         block = form.label if short else form.kind
         occurrence = self._ambiguous_occurrence(typed)
         text = input_message(self.number, str(path), reason, block, form.site, occurrence, hint)
-        raise InputError(text) from cause
+        raise InputError(text) from (cause if is_of_users(cause) else None)
 
     def _too_long(self, typed: Typed, path: ExamplePath) -> NoReturn:
         self.fail(typed, path, _too_many(self.max_nodes, "elements"), None)

@@ -20,6 +20,7 @@ from arrows.engine.values.descriptions import (
     describe_key,
     explain_no_element,
     explain_no_item,
+    is_of_users,
 )
 from arrows.engine.values.dlpack import ForeignArrayError, import_array, lends_memory
 from arrows.engine.values.draws import draw_keys, drawing_occurrences, next_words
@@ -67,6 +68,7 @@ __all__ = [
     "grouped",
     "hint_for_item",
     "import_array",
+    "is_of_users",
     "iterators_in",
     "lends_memory",
     "make_tuple",

@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import islice
 from numbers import Real
 from operator import index
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,12 @@ def describe_error(error: BaseException) -> str:
     """
     text = shortened(str(error), _RAISED)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def is_of_users(error: BaseException | None) -> bool:
+    """Whether an error passed through code that is not the package's: a function or an object of the user."""
+    frames = () if error is None else walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "arrows").split(".")[0] != "arrows" for frame, _ in frames)
 
 
 def explain_no_element(container: object, place: Any, error: Exception) -> str:

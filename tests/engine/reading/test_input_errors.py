@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from operator import attrgetter
+from traceback import format_exception
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,38 @@ class Count(IntEnum):
 
 class Thing:
     pass
+
+
+numbers = ar.Map(ar.Scalar())
+
+
+@pytest.mark.parametrize(
+    ("block", "example", "errors"),
+    [
+        (numbers, ["a"], 1),
+        (numbers, [[1]], 1),
+        (numbers, None, 1),
+        (ar.GetItem("a") >> ar.Scalar(), {"b": 1}, 1),
+        (ar.GetItem("a") >> ar.Scalar(), 3, 1),
+        ((ar.GetItem(0) >> numbers & ar.GetItem(1)) >> ar.Nth(), ([1.0], 3), 1),
+        (ar.Length(), 3, 1),
+        (ar.Scalar("int32") >> table, 9, 1),
+        (ar.OneHot(3), 9, 1),
+        (ar.Vocabulary(["a"]).block(), [], 1),
+        (tree, leaf(kind="adverb"), 1),
+        (ar.InputTransform(lambda x: x["a"]) >> ar.Scalar(), {}, 2),  # the user's line is worth to see
+        (ar.OneOf(lambda x: x["a"], {1: ar.Constant(1.0)}), {}, 2),
+    ],
+)
+@pytest.mark.parametrize("run", ["predict", "prepare", "eval"])
+def test_a_traceback_shows_one_error_and_that_of_a_users_function(
+    run: str, block: Any, example: Any, errors: int
+) -> None:
+    model = ar.compile(block)
+    runs = {"predict": lambda: model.predict([example]), "prepare": lambda: model.prepare([example])}
+    with pytest.raises(ar.InputError) as caught:
+        runs.get(run, lambda: block.eval(example))()
+    assert "".join(format_exception(caught.value)).count("Traceback") == errors
 
 
 @pytest.mark.parametrize(

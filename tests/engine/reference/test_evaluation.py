@@ -123,6 +123,5 @@ def test_an_empty_batch_has_loss_0_and_zero_gradients() -> None:
 
 def test_numbers_that_do_not_fit_are_an_error_of_the_input() -> None:
     block = ar.Map(ar.GetItem("word") >> ar.Scalar("int32") >> ar.Embedding(4, 2))
-    with pytest.raises(InputError, match=r"example 3: \[1\] > word: index 9") as caught:
+    with pytest.raises(InputError, match=r"example 3: \[1\] > word: index 9 is out of range"):
         evaluate(ar.infer(block), [{"word": 1}, {"word": 9}], random_parameters(), number=3)
-    assert isinstance(caught.value.__cause__, IndexError)
