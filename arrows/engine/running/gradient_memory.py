@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,25 +32,20 @@ ParameterKey = tuple[int, str]
 """The identity of the layer, and the name of the parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """A part of a parameter's gradient, which one `Accumulate` adds.
 
     Attributes:
         key: the parameter.
-        region: the range of the parameter; None: row-sparse.
+        target: the range of its array: a view, of a scalar too; None: row-sparse.
         in_place: nothing else is written there before it, so it may be written in place.
-        adds: a product may add it: what is written there in place, other operations have written before.
+        adds: a product may add it: what is there already, other operations have written.
     """
 
     key: ParameterKey
-    region: Region | None
+    target: Array | None
     in_place: bool
     adds: bool
-
-    def range(self, arrays: Mapping[ParameterKey, Array]) -> Array | None:
-        """The range of a gradient that it is: a view, of a scalar too."""
-        return None if self.region is None else arrays[self.key][subscript(self.region)]
 
 
 class GradientMemory:
@@ -64,23 +60,11 @@ class GradientMemory:
     """
 
     def __init__(self, accumulates: Mapping[int, Sequence[Accumulate]], device: Device) -> None:
-        self._device = device
+        self._accumulates, self._device = accumulates, device
         self._arrays: dict[ParameterKey, Array] = {}
-        self._specs: dict[ParameterKey, Parameter] = {}
-        regions: dict[ParameterKey, list[tuple[int, Region | None]]] = {}
-        for o, own in accumulates.items():
-            for accumulate in own:
-                key = id(accumulate.owner), accumulate.spec.name
-                regions.setdefault(key, []).append((o, accumulate.region))
-                self._specs[key] = accumulate.spec
-        self._dense = {
-            key for key, parts in regions.items() if any(region is not None for _, region in parts)
-        }
-        parts = {key: iter(_parts(key, of_key)) for key, of_key in regions.items()}
-        self._parts = {
-            o: [next(parts[id(accumulate.owner), accumulate.spec.name]) for accumulate in own]
-            for o, own in accumulates.items()
-        }
+        each = list(chain.from_iterable(accumulates.values()))
+        self._specs = {_key(accumulate): accumulate.spec for accumulate in each}
+        self._dense = {_key(accumulate) for accumulate in each if accumulate.region is not None}
 
     @property
     def kept(self) -> list[Array]:
@@ -99,14 +83,26 @@ class GradientMemory:
         What the last batch left in an array is not relied on: an optimizer has had it in its hands since.  So
         it is blank first, unless what is written in place covers it.
         """
-        parts = {o: self._parts.get(o, []) for o in operations}
-        reached = [part for own in parts.values() for part in own if part.key in self._dense]
-        arrays = {part.key: self._array(part.key, self._specs[part.key]) for part in reached}
-        missing = {key: int(array.size) for key, array in arrays.items()}
-        for part in reached:
-            if part.in_place and part.region is not None:
-                missing[part.key] -= prod(stop - start for start, stop in part.region)
-        blanks = [ArrayWrite(array) for key, array in arrays.items() if missing[key]]
+        parts: dict[int, list[_Part]] = {}
+        arrays: dict[ParameterKey, Array] = {}
+        writers: dict[ParameterKey, list[tuple[int, Region]]] = {}  # and what each writes in place
+        for o in operations:
+            parts[o] = []
+            for accumulate in self._accumulates.get(o, ()):
+                key, region = _key(accumulate), accumulate.region
+                if key in self._dense:
+                    arrays[key] = self._array(key, accumulate.spec)
+                if region is None:
+                    parts[o].append(_Part(key, None, in_place=False, adds=False))
+                    continue
+                own = writers.setdefault(key, [])
+                before = [writer for writer, other in own if overlap(other, region)]
+                if not before:
+                    own.append((o, region))
+                adds = bool(before) and o not in before
+                parts[o].append(_Part(key, arrays[key][subscript(region)], not before, adds))
+        written = {key: sum(_size(region) for _, region in own) for key, own in writers.items()}
+        blanks = [ArrayWrite(array) for key, array in arrays.items() if written.get(key, 0) < array.size]
         return BatchGradients(self._device, parts, arrays, blanks)
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
@@ -146,10 +142,10 @@ class BatchGradients:
     def add(self, operation: int, deferred: RunDeferred) -> None:
         """Adds the parts of an operation, by its region ``deferred``."""
         parts = self.parts[operation]
-        ranges = [part.range(self.arrays) for part in parts]
-        targets = [target if part.in_place else None for part, target in zip(parts, ranges, strict=True)]
-        added = [target if part.adds else None for part, target in zip(parts, ranges, strict=True)]
-        for part, target, value in zip(parts, ranges, deferred(targets, added), strict=True):
+        targets = [part.target if part.in_place else None for part in parts]
+        added = [part.target if part.adds else None for part in parts]
+        for part, value in zip(parts, deferred(targets, added), strict=True):
+            target = part.target
             if isinstance(value, RowSparse):
                 self.rows.setdefault(part.key, []).append(value)
             elif value is not None and target is not None and not part.in_place:
@@ -167,19 +163,12 @@ class BatchGradients:
         return {**sparse, **self.arrays}
 
 
-def _parts(key: ParameterKey, regions: Sequence[tuple[int, Region | None]]) -> list[_Part]:
-    """The parts of one parameter: the first that is written to its region may be written in place, if none
-    is written to a part of that region alone."""
-    parts: list[_Part] = []
-    for n, (o, region) in enumerate(regions):
-        in_place = adds = region is not None
-        if region is not None:
-            for m, (other_operation, other) in enumerate(regions):
-                if m != n and other is not None and overlap(other, region):
-                    in_place &= other == region and m > n
-                    adds &= other_operation != o
-        parts.append(_Part(key, region, in_place, adds and not in_place))
-    return parts
+def _key(accumulate: Accumulate) -> ParameterKey:
+    return id(accumulate.owner), accumulate.spec.name
+
+
+def _size(region: Region) -> int:
+    return prod(stop - start for start, stop in region)
 
 
 def own(gradient: Gradient) -> Gradient:
