@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arrows.engine import Model, Ragged
-from arrows.engine.device import Arena, Device
+from arrows.engine.device import Arena, Device, write_arrays
 from arrows.engine.planning import Plan, input_names, read_sites
 from arrows.engine.reading import Column, starts_of_runs
 from arrows.engine.running import (
@@ -27,7 +27,6 @@ from arrows.engine.running import (
     add_gradients,
     collect_result,
     copy_rows,
-    own,
 )
 from arrows.engine.scheduling import BatchInput, Examples, Merged, WiredBatch, naming_places
 from arrows.engine.values import import_array, make_tuple
@@ -295,17 +294,16 @@ def _way_back(
             arrays = [None if each is None else import_array(device, each.detach()) for each in outputs]
             starts = [0] * len(arrays)
             for each in runs:
-                backward = each.run.start_backward()
+                write_arrays(device, each.run.first_gradients())
                 for number, (slab, rows) in enumerate(_output_rows(plan, each.run.merged)):
-                    array, target = arrays[number], backward.gradients[slab]
+                    array, target = arrays[number], each.run.gradients[slab]
                     first, starts[number] = starts[number], starts[number] + len(rows)
                     if array is not None and target is not None:
                         _add_rows(device, target, rows, array[first : starts[number]])
-                for key, gradient in backward.flow().items():
-                    sums[key] = add_gradients(device, sums[key], gradient) if key in sums else own(gradient)
+                add_gradients(device, sums, each.run.flow())
                 for name, pieces in found.items():
                     sites = [site.index for site in read_sites(plan, name)]
-                    pieces.append(torch.from_dlpack(backward.input_gradients(each.part, sites)[0]))
+                    pieces.append(torch.from_dlpack(each.run.input_gradients(each.part, sites)[0]))
         gradients = [torch.cat(found[name]) if name in found else None for name in inputs]
         for name, need in zip(params, needs[len(inputs) :], strict=True):
             owner, spec = params.owner(name)

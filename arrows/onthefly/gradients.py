@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arrows.engine.device import write_arrays
 from arrows.engine.planning import CarriedOperation, LossCheck, SupportsStep
-from arrows.engine.running import BackwardRun, Gradient, ParameterKey, Run, add_gradients, only_reads, own
+from arrows.engine.running import Gradient, ParameterKey, Run, add_gradients, only_reads, own
 from arrows.onthefly.runs import Runs, outdated
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -67,19 +68,17 @@ class Differentiation:
         run = runs.finished[last].run
         value = run.gather(slab, places.rows).reshape(())
         sums: dict[ParameterKey, Gradient] = {}
-        backward = {number: runs.finished[number].run.start_backward() for number in involved}
-        gradients = backward[last].gradients[slab]
+        backward = {number: runs.finished[number].run for number in involved}
+        for each in backward.values():
+            write_arrays(device, each.first_gradients())
+        gradients = run.gradients[slab]
         if gradients is not None:
             gradients[int(places.rows[0])] = 1
             for number in reversed(involved):
                 earlier = backward[number]
-                if not earlier.run.executor.receiving:
+                if not earlier.executor.receiving:
                     continue
-                for key, gradient in earlier.flow().items():
-                    if key in sums:
-                        sums[key] = add_gradients(device, sums[key], gradient)
-                    else:  # the runs write to the same memory in turn: all but the last are copied
-                        sums[key] = gradient if number == involved[0] else own(gradient)
+                add_gradients(device, sums, earlier.flow(), lend=number == involved[0])
                 self._hand_back(earlier, backward)
         return value, self._by_name(run, sums)
 
@@ -106,13 +105,12 @@ class Differentiation:
                     involved |= self._runs.computed_in(ids)
         return sorted(involved)
 
-    def _hand_back(self, later: BackwardRun, involved: Mapping[int, BackwardRun]) -> None:
+    def _hand_back(self, run: Run, involved: Mapping[int, Run]) -> None:
         """Adds the gradients of carried rows to those of the rows in `involved` runs that they come from."""
         device = self._net.device
-        run = later.run
         for o, ids in _carried(run).items():
             first = run.merged.operations[o].first_rows[0]
-            gradients = later.gradients[run.executor.plan.operations[o].slabs[0]]
+            gradients = run.gradients[run.executor.plan.operations[o].slabs[0]]
             if gradients is None:
                 continue
             places = self._runs.locate(ids)

@@ -8,7 +8,6 @@ device; what a step refuses, or what is not finite, is traced back to an example
 from __future__ import annotations
 
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, PartialRun, only_reads
-from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
@@ -23,10 +22,9 @@ from arrows.engine.running.outputs import (
     show_tapped,
     show_taps,
 )
-from arrows.engine.running.run import BackwardRun, Run
+from arrows.engine.running.run import OperationRefused, Run
 
 __all__ = [
-    "BackwardRun",
     "BatchMemoryError",
     "BatchRunner",
     "CallRecord",

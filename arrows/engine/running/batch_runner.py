@@ -15,7 +15,6 @@ from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
-from arrows.engine.running.bound_operation import OperationRefused
 from arrows.engine.running.error_origin import first_not_finite, raise_input_error
 from arrows.engine.running.executor import Executor
 from arrows.engine.running.executors import Executors
@@ -34,7 +33,7 @@ from arrows.engine.running.outputs import (
     copy_rows,
     join_rows,
 )
-from arrows.engine.running.run import Run
+from arrows.engine.running.run import OperationRefused, Run
 from arrows.engine.scheduling import (
     AtOnce,
     BatchInput,
@@ -208,19 +207,14 @@ class BatchRunner:
                 parts.append(copy_rows(run, result=False))
                 part = run.loss(seeds, parts[-1].metrics)
                 loss = part if loss is None else loss + part
-                backward = run.start_from_loss()
-                for key, gradient in backward.flow().items():
-                    if key in sums:
-                        sums[key] = add_gradients(device, sums[key], gradient)
-                    elif each.last:
-                        sums[key] = gradient
-                        lent.add(key)
-                    else:  # the next run writes to the same memory
-                        sums[key] = own(gradient)
+                gradients = run.flow(run.first_gradients())
+                if each.last:
+                    lent = gradients.keys() - sums.keys()
+                add_gradients(device, sums, gradients, lend=each.last)
                 for name in inputs:
                     sites = [site.index for site in read_sites(plan, name)]
-                    pieces[name].append(backward.input_gradients(each.part, sites))
-            del each, run, backward  # the next run may need the memory
+                    pieces[name].append(run.input_gradients(each.part, sites))
+            del each, run  # the next run may need the memory
         grads, of_engine = {}, set()
         for name in params:
             owner, spec = params.owner(name)

@@ -16,8 +16,7 @@ import numpy as np
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
 from arrows.engine.reference import out_of_range
-from arrows.engine.running.bound_operation import OperationRefused
-from arrows.engine.running.run import Run
+from arrows.engine.running.run import OperationRefused, Run
 from arrows.engine.scheduling import Merged
 from arrows.ops import IndexOutOfRange
 from arrows.ops.arrays import Array, HostArray
@@ -100,7 +99,8 @@ def first_not_finite(run: Run) -> tuple[str, int] | None:
     for o, step in merged.steps:
         rows_of = merged.operations[o]
         nodes = rows_of.bounds[step : step + 2]
-        for (owner, _), rows in zip(plan.result_places[o], run.results(o), strict=True):
+        for owner, output in plan.result_places[o]:
+            rows = run.rows(owner, output)
             operation = plan.operations[owner]
             if isinstance(operation, ElementOperation):
                 offsets = rows_of.offsets[operation.domain]

@@ -25,10 +25,9 @@ from arrows.engine.program import Clock, make_code, make_program
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import computed_indices, lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
-from arrows.engine.running.bound_operation import OperationRefused, bind
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.run import Run
+from arrows.engine.running.run import OperationRefused, Run, bind
 from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet

@@ -179,7 +179,25 @@ def own(gradient: Gradient) -> Gradient:
     return copied
 
 
-def add_gradients(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
+def add_gradients(
+    device: Device,
+    sums: dict[ParameterKey, Gradient],
+    gradients: Mapping[ParameterKey, Gradient],
+    *,
+    lend: bool = False,
+) -> None:
+    """Adds the gradients of a run to sums.
+
+    A first one is copied, as the next run writes to its memory, or it is lent: no other run follows.
+    """
+    for key, gradient in gradients.items():
+        if key in sums:
+            sums[key] = _sum(device, sums[key], gradient)
+        else:
+            sums[key] = gradient if lend else own(gradient)
+
+
+def _sum(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
     """The sum of two gradients of one parameter; row-sparse if both are.
 
     If both are dense, the first becomes the sum.

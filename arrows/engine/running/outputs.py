@@ -85,8 +85,11 @@ def copy_rows(run: Run, *, result: bool) -> OutputRows:
     """Copies the rows that a run hands out, those of the result only if asked."""
     plan = run.executor.plan
     unread = 0 if result else len(plan.lowered.streams.result.leaves)
-    leaves = [None if number < unread else run.result_values(number) for number in range(len(plan.results))]
-    metrics = [run.metric_values(number) for number in range(len(plan.metrics))]
+    leaves = [
+        None if number < unread else run.gather(slab, run.planned.results[number])
+        for number, slab in enumerate(plan.results)
+    ]
+    metrics = [run.gather(slab, rows) for slab, rows in zip(plan.metrics, run.planned.metrics, strict=True)]
     return OutputRows(run.merged.outputs, row_counts(run.merged), tuple(leaves), tuple(metrics))
 
 

@@ -1,23 +1,142 @@
-"""A batch that has run forwards, and its way back."""
+"""A batch bound to its arrays: operations that run, forwards and backwards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.device import ArrayWrite, Sent, write_arrays
-from arrows.engine.program.emitters.arrays import StepRefused
-from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
-from arrows.engine.running.bound_operation import BoundOperation
-from arrows.engine.running.gradient_memory import BatchGradients, Gradient, ParameterKey
+from arrows.engine.device import Arena, ArrayWrite, BufferRows, Device, Sent, write_arrays
+from arrows.engine.program import Clock
+from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
+from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
+from arrows.engine.running.gradient_memory import Gradient, ParameterKey, RunDeferred
 from arrows.engine.scheduling import Merged, WiredBatch
 from arrows.ops.arrays import Array, HostArray, quiet
 
 if TYPE_CHECKING:
     from arrows.engine.running.executor import Executor
+
+
+class OperationRefused(Exception):
+    """A kernel refused the operands of a step; None: of what an operation computes once a batch."""
+
+    def __init__(self, operation: int, step: int | None) -> None:
+        super().__init__(operation, step)
+        self.operation, self.step = operation, step
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class BoundOperation:
+    """An operation whose regions are bound to arrays; None for what its program does not have.
+
+    Attributes:
+        operation: its number.
+        step, step_back, deferred: run these regions; None where the program has none.
+        before: called with the number of a component before its first step.
+        after: likewise after its last step backwards.
+    """
+
+    operation: int
+    step: Callable[[int, int], None]
+    step_back: Callable[[int, int], None] | None
+    before: Sequence[Callable[[int], None]]
+    after: Sequence[Callable[[int], None]]
+    deferred: RunDeferred | None
+
+    def run(self, first: int, stop: int, part: int | None) -> None:
+        """Runs some steps, and before the first step of a component what runs early.
+
+        Raises:
+            OperationRefused: a kernel refused its operands; of what runs early, the component's first step.
+        """
+        early = part is not None
+        try:
+            if part is not None:
+                for run in self.before:
+                    run(part)
+            early = False
+            self.step(first, stop)
+        except StepRefused as refused:
+            raise OperationRefused(self.operation, first if early else refused.step) from refused.__cause__
+
+    def run_back(self, first: int, stop: int, part: int | None) -> None:
+        """Runs some steps in the reverse order, and what is left to do after the first of a component."""
+        if self.step_back is not None:
+            self.step_back(first, stop)
+        if part is not None:
+            for run in self.after:
+                run(part)
+
+
+def bind(
+    planned: PlannedOperation, device: Device, arena: Arena, once: Sequence[Array], clock: Clock | None
+) -> BoundOperation:
+    """Binds the regions of an operation, forward and backward ones to the same arrays.
+
+    Args:
+        planned: the operation.
+        device: where the arrays are.
+        arena: has memory for all that the batch takes.
+        once: the values of the region ``once``.
+        clock: is told when gradients have been added to other rows, for a profile.
+    """
+    code, flow = planned.code, planned.flow
+    memory = {
+        key: arena.rows(rows) if isinstance(rows, BufferRows) else arena.array(*rows)
+        for key, rows in planned.memory.items()
+    }
+    for waiting in flow.waiting if not device.has_kernels else ():
+        arena.rows(waiting)[-1] = 0
+    steps = whole = {domain: each.bind() for domain, each in planned.segments.items()}
+    if planned.whole_segments is not planned.segments:
+        whole = {domain: each.bind() for domain, each in planned.whole_segments.items()}
+    frame = Frame(
+        device=device,
+        once=once,
+        bounds=planned.bounds,
+        segments={"step": steps, "step_back": steps, "deferred": whole},
+        gathers=planned.gathers,
+        memory=memory,
+        keys=None if planned.keys is None else planned.keys.array,
+        pulls=[
+            pulls.bind(device, arena, memory["gradient", result], arena.rows(waiting))
+            for result, waiting, pulls in flow.pulls
+        ],
+        places={
+            result: PlacesOfRows(offsets, places, arena.array(*waiting))
+            for result, (offsets, places, waiting) in flow.places.items()
+        },
+        ones=arena.ones,
+    )
+    regions = {name: region.make(frame) for name, region in code.code.regions.items()}
+    before = [_component(regions[name]) for name in ("early",) if name in regions]
+    after = [_component(regions[name]) for name in ("late",) if name in regions]
+    if planned.distinct is not None:
+        pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
+        for key, place in code.program.distinct_places.items():
+            pairs[key[0]].append((memory[key], memory[place.kind, place.number]))
+        before.append(planned.distinct.spread(device, pairs["spread"]))
+        after.insert(0, planned.distinct.add_up(device, arena, pairs["sums"]))
+    for target, waiting, row_sums in flow.sums:
+        after.append(row_sums.bind(device, arena, arena.array(*target), arena.rows(waiting)))
+    if clock is not None:
+        after.append(lambda _part: clock.tick("scatter", code.operation.index))
+    return BoundOperation(
+        operation=code.operation.index,
+        step=regions["step"],
+        step_back=regions.get("step_back"),
+        before=before,
+        after=after,
+        deferred=regions.get("deferred"),
+    )
+
+
+def _component(run: Callable[[int, int], None]) -> Callable[[int], None]:
+    """Runs a region on one component."""
+    return lambda part: run(part, part + 1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,24 +168,12 @@ class Run:
         first = rows.first_rows[output]
         return self.slabs[slab][first : first + rows.count]
 
-    def results(self, operation: int) -> list[Array]:
-        """For each result of an operation, its rows."""
-        return [self.rows(owner, output) for owner, output in self.executor.plan.result_places[operation]]
-
-    def gather(self, slab: int, rows: HostArray) -> Array:
+    def gather(self, slab: int, rows: HostArray | Sent) -> Array:
         """Copies rows of a slab."""
         device = self.executor.device
+        if isinstance(rows, Sent):
+            return device.take(self.slabs[slab], rows.array)
         return device.take(self.slabs[slab], device.to_device(rows.astype(device.index_dtype)))
-
-    def result_values(self, leaf: int) -> Array:
-        """Copies what a leaf of the result has, over all examples."""
-        rows = self.planned.results[leaf].array
-        return self.executor.device.take(self.slabs[self.executor.plan.results[leaf]], rows)
-
-    def metric_values(self, metric: int) -> Array:
-        """Copies the values of a metric stream, over all examples."""
-        rows = self.planned.metrics[metric].array
-        return self.executor.device.take(self.slabs[self.executor.plan.metrics[metric]], rows)
 
     @quiet
     def loss(self, seeds: LossSeeds, metrics: Sequence[Array]) -> Array:
@@ -74,11 +181,12 @@ class Run:
 
         Args:
             seeds: the weights.
-            metrics: `metric_values` of all streams.
+            metrics: the values of all metric streams.
         """
         terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
         if seeds.result is not None:
-            terms.append((self.result_values(0), seeds.result))
+            result = self.gather(self.executor.plan.results[0], self.planned.results[0])
+            terms.append((result, seeds.result))
         total: Array
         if sent := self.planned.terms:
             matmul = self.executor.device.xp.matmul
@@ -91,59 +199,33 @@ class Run:
             total = total + term
         return total
 
-    def start_backward(self) -> BackwardRun:
-        """The way back, with gradients that are zero everywhere."""
-        write_arrays(self.executor.device, self._first_gradients({}))
-        return BackwardRun(self, self.gradients, None)
-
-    def start_from_loss(self) -> BackwardRun:
-        """The way back, with the gradients of the loss, by the weights that the batch was planned with."""
-        totals = self.executor.parameter_gradients.begin(self.operations)
-        writes = [*self._first_gradients(self.planned.weights), *totals.blanks]
-        write_arrays(self.executor.device, writes)
-        return BackwardRun(self, self.gradients, totals)
-
-    def _first_gradients(self, seeds: Mapping[int, Sent]) -> list[ArrayWrite]:
-        """What is to be written to the gradients of slabs: what comes in from the loss, else zeros."""
+    def first_gradients(self) -> list[ArrayWrite]:
+        """What is to be written to gradients first: those of the loss that the batch was planned with, else
+        zeros."""
+        weights = self.planned.weights
         return [
-            ArrayWrite(array, seeds[s].array if s in seeds else None)
-            for s, array in enumerate(self.gradients)
+            ArrayWrite(array, weights[slab].array if slab in weights else None)
+            for slab, array in enumerate(self.gradients)
             if array is not None
         ]
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BackwardRun:
-    """The way back through a batch.
-
-    Attributes:
-        run: the batch, after it has run forwards.
-        gradients: for each slab, the gradients of its rows; None where none come in.
-        totals: the gradients of parameters, if they are ready to be written.
-    """
-
-    run: Run
-    gradients: Sequence[Array | None]
-    totals: BatchGradients | None
-
     @quiet
-    def flow(self) -> dict[ParameterKey, Gradient]:
-        """Computes the gradients of all parameters, from what has been put into ``gradients``."""
-        if not self.run.executor.receiving:  # the loss depends on nothing that can change
+    def flow(self, first: Sequence[ArrayWrite] = ()) -> dict[ParameterKey, Gradient]:
+        """Computes the gradients of all parameters, from what is in ``gradients``; writes ``first`` there."""
+        executor = self.executor
+        if not executor.receiving:  # the loss depends on nothing that can change
             return {}
-        operations, totals, executor = self.run.operations, self.totals, self.run.executor
-        if totals is None:
-            totals = executor.parameter_gradients.begin(operations)
-            write_arrays(executor.device, totals.blanks)
+        totals = executor.parameter_gradients.begin(self.operations)
+        write_arrays(executor.device, [*first, *totals.blanks])
         if executor.clock is not None:
             executor.clock.tick("host")
         try:
-            for _, ranges in reversed(self.run.planned.spans):
+            for _, ranges in reversed(self.planned.spans):
                 for o, first, stop, part in reversed(ranges):
-                    operations[o].run_back(first, stop, part)
+                    self.operations[o].run_back(first, stop, part)
         except StepRefused as refused:
             raise refused.__cause__ or refused from None
-        for o, operation in operations.items():
+        for o, operation in self.operations.items():
             if operation.deferred is not None:
                 totals.add(o, operation.deferred)
         return totals.total()
@@ -151,7 +233,7 @@ class BackwardRun:
     def input_gradients(self, batch: WiredBatch, sites: Sequence[int]) -> tuple[Array, HostArray]:
         """The gradients of what some read sites read, in the order of the visits, and where each example
         starts."""
-        plan, device, merged = self.run.executor.plan, self.run.executor.device, self.run.merged
+        plan, device, merged = self.executor.plan, self.executor.device, self.merged
         operation = plan.operations[plan.sites.operation[sites[0]]]
         site = batch.wirings.site.select(batch.indices)
         wanted = np.isin(site.values, sites)
