@@ -143,9 +143,7 @@ class LearnerOnTheFly:
                 value, gradients = g.value_and_grad(share)
             earlier = g
             loss = value if loss is None else loss + value
-            for name, gradient in gradients.items():
-                summed = sums.get(name)
-                sums[name] = gradient if summed is None else add_gradients(self.device, summed, gradient)
+            add_gradients(self.device, sums, gradients, lend=True)
         assert loss is not None
         return take_step(self.net, loss, sums, optimizer, check)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ Gradient: TypeAlias = "Array | RowSparse"
 
 ParameterKey = tuple[int, str]
 """The identity of the layer, and the name of the parameter."""
+
+_Name = TypeVar("_Name", str, ParameterKey)
 
 
 class _Part(NamedTuple):
@@ -181,8 +183,8 @@ def own(gradient: Gradient) -> Gradient:
 
 def add_gradients(
     device: Device,
-    sums: dict[ParameterKey, Gradient],
-    gradients: Mapping[ParameterKey, Gradient],
+    sums: dict[_Name, Gradient],
+    gradients: Mapping[_Name, Gradient],
     *,
     lend: bool = False,
 ) -> None:
