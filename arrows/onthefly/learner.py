@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,34 +27,16 @@ if TYPE_CHECKING:
 _FIRST = 32
 
 
-class ExampleSet:
+class ExampleSet(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots that hold anything)
     """Examples that are selected by index, like those of a prepared set.
 
-    Attributes:
-        examples: the examples.
-        iterators: by the identity of an example, the iterators that it is or holds, if there are any.
-
-    >>> ExampleSet("abc", {})[np.array([2, 0])].examples
-    ['c', 'a']
+    >>> ExampleSet("abc")[np.array([2, 0])]
+    ('c', 'a')
     """
 
-    def __init__(self, examples: Sequence[Any], iterators: Mapping[int, list[Any]]) -> None:
-        self.examples, self.iterators = examples, iterators
-
-    @staticmethod
-    def of(examples: Sequence[Any]) -> ExampleSet:
-        """A set of examples, in which iterators are looked for."""
-        found = ((id(example), iterators_in(example)) for example in examples)
-        return ExampleSet(examples, {identity: iterators for identity, iterators in found if iterators})
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def __getitem__(self, numbers: object) -> ExampleSet:
-        if isinstance(numbers, slice):
-            return ExampleSet(self.examples[numbers], self.iterators)
-        chosen = [self.examples[number] for number in np.asarray(numbers).tolist()]
-        return ExampleSet(chosen, self.iterators)
+    def __getitem__(self, numbers: Any) -> Any:
+        chosen = range(len(self))[numbers] if isinstance(numbers, slice) else np.asarray(numbers).tolist()
+        return ExampleSet(map(super().__getitem__, chosen))
 
 
 class LearnerOnTheFly:
@@ -72,7 +53,6 @@ class LearnerOnTheFly:
 
     def __init__(self, net: OnTheFly, function: Callable[[LazyBatch, Any], Any]) -> None:
         self.net, self._function = net, function
-        self._used_up: dict[int, Any] = {}  # iterators by identity, which stays theirs while they are kept
 
     @property
     def params(self) -> Params:
@@ -96,14 +76,19 @@ class LearnerOnTheFly:
     def prepare(self, examples: object) -> ExampleSet:
         """The examples as a set; computes the losses of the first, so that all layers have parameters.
 
-        The first are those that can be read again: iterators are kept for the first epoch.
+        Raises:
+            InputError: an example is or holds an iterator: each epoch goes over it, and the first uses it up.
         """
         if isinstance(examples, ExampleSet):
             return examples
-        prepared = ExampleSet.of(as_examples(examples, "prepare examples"))
-        again = (example for example in prepared.examples if id(example) not in prepared.iterators)
+        prepared = ExampleSet(as_examples(examples, "prepare examples"))
+        for number, example in enumerate(prepared):
+            if iterators := iterators_in(example):
+                reason = f"it is or holds a {type(iterators[0]).__name__}, which the first epoch would use up"
+                hint = "each epoch reads the examples: make lists of their iterators, list(iterator)"
+                raise InputError(input_message(number, "", reason, hint=hint))
         with self.net.batch(gradients=False) as g:
-            self._losses(g, list(islice(again, _FIRST)))
+            self._losses(g, prepared[:_FIRST])
         return prepared
 
     def train_step(
@@ -120,25 +105,21 @@ class LearnerOnTheFly:
 
         Raises:
             ArrowTypeError: `at_once` is a number of nodes, which nobody knows before an example runs.
-            InputError: an example is or holds an iterator that a step before has used up.
         """
         if isinstance(at_once, ByNodes):
             raise ArrowTypeError(f"train_step: at_once is {at_once}, and should be a number of examples")
-        examples = list(batch.examples)
-        if batch.iterators:
-            self._use_up(batch)
-        if at_once is None or len(examples) <= at_once:
+        if at_once is None or len(batch) <= at_once:
             with self.net.batch(training=True) as g:
-                return g.train_step(g.mean(self._losses(g, examples)), optimizer, check=check)
+                return g.train_step(g.mean(self._losses(g, batch)), optimizer, check=check)
         loss: Array | None = None
         sums: dict[str, Gradient] = {}
         earlier: LazyBatch | None = None
-        for first in range(0, len(examples), at_once):
-            part = examples[first : first + at_once]
+        for first in range(0, len(batch), at_once):
+            part = batch[first : first + at_once]
             with self.net.batch(training=True) as g:
                 if earlier is not None:
                     g.follow(earlier)
-                share = g.sum(self._losses(g, part, first)) * (1 / len(examples))
+                share = g.sum(self._losses(g, part, first)) * (1 / len(batch))
                 assert isinstance(share, LazyTensor)
                 value, gradients = g.value_and_grad(share)
             earlier = g
@@ -146,23 +127,6 @@ class LearnerOnTheFly:
             add_gradients(self.device, sums, gradients, lend=True)
         assert loss is not None
         return take_step(self.net, loss, sums, optimizer, check)
-
-    def _use_up(self, batch: ExampleSet) -> None:
-        """Notes the iterators that the function will go over, and refuses those that it went over before."""
-        for number, example in enumerate(batch.examples):
-            for iterator in batch.iterators.get(id(example), ()):
-                if id(iterator) in self._used_up:
-                    raise InputError(
-                        input_message(
-                            None,
-                            "",
-                            f"example {number} of a batch is or holds a {type(iterator).__name__}, which an "
-                            "earlier step has used up",
-                            hint="each epoch reads the examples: make lists of their iterators, "
-                            "list(iterator), or train one epoch",
-                        )
-                    )
-                self._used_up[id(iterator)] = iterator
 
     def _losses(self, g: LazyBatch, examples: Sequence[Any], first: int = 0) -> list[LazyTensor]:
         """The losses of consecutive examples of a batch, from the `first` on."""
