@@ -5,26 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from arrows import combinators as core
 from arrows import ops
+from arrows.engine.lowering import ReadSite
 from arrows.engine.planning import LossCheck, SupportsStep
+from arrows.engine.reference import assemble, unwrap
 from arrows.engine.running import Gradient
 from arrows.engine.scheduling import Timeline
-from arrows.engine.values import make_tuple
+from arrows.engine.values import make_tuple, mapped
 from arrows.inference import Typed
 from arrows.onthefly.call_sites import CallSite, constants_in, refused
 from arrows.onthefly.collector import pause_collector, resume_collector
-from arrows.onthefly.equal_blocks import content_of
 from arrows.onthefly.gradients import Differentiation
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
-from arrows.onthefly.nested import PAIR, Elements, rebuild
-from arrows.onthefly.operands import Sequences, foreign, take
+from arrows.onthefly.operands import Sequences, foreign, read, take, type_of
 from arrows.onthefly.reading import read_constant, read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
@@ -57,6 +57,27 @@ _DRAWS: dict[str, core.AnyBlock] = {
 def _dropout(rate: float) -> core.AnyBlock:
     """The function that stands for dropout."""
     return core.Function(lambda x: ops.dropout(x, rate), name="dropout")
+
+
+_PLAIN = {type(None), bool, int, str, bytes, float}
+_NO_ARGUMENTS = {"site", "_sealed", "_spelling"}  # attributes of every block
+
+
+def _plain_arguments(block: core.AnyBlock) -> tuple[Any, ...] | None:
+    """What a block of the package does if its arguments are plain, as those of most that a loop makes anew.
+
+    Equal for blocks that do the same, parameters aside; None for other blocks.
+
+    >>> import arrows as ar
+    >>> len({_plain_arguments(block) for block in (ar.Sum(), ar.Sum(), ar.Shift(1), ar.Shift(2))})
+    3
+    """
+    if block.token is not None or not block.__class__.__module__.startswith("arrows."):
+        return None
+    arguments = {name: value for name, value in vars(block).items() if name not in _NO_ARGUMENTS}
+    if any(value.__class__ not in _PLAIN and value != () for value in arguments.values()):
+        return None
+    return block.__class__, repr(arguments)  # by text: 0.0 equals -0.0, and 1 equals True
 
 
 @answers("a batch on the fly", "batch")
@@ -93,6 +114,7 @@ class LazyBatch(Context):
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
         self._numbers: dict[int, LazyTensor] = {}
         self._zeros_of: dict[T.Type, Any] = {}
+        self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
         self._dropout_calls: dict[int, int] = {}
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
@@ -124,6 +146,7 @@ class LazyBatch(Context):
             self._updates = -1  # so that `visit` refuses
             self._forget()
             self._zeros_of.clear()
+            self._made_in_place.clear()
             self._runs.release()
             resume_collector(self)
         finally:
@@ -180,7 +203,7 @@ class LazyBatch(Context):
 
     def _read(self, kind: int, value: object) -> LazyTensor:
         node = len(self._nodes)
-        self._nodes.append((self.net.call_sites.read_site(kind),))
+        self._nodes.append((self.net.call_sites.entrance(ReadSite, kind),))
         self.recording.reads[node] = value
         return LazyTensor(self, node << OUTPUT_BITS, kind)
 
@@ -191,12 +214,7 @@ class LazyBatch(Context):
             array: the value of the constant, which is copied.
         """
         self.check_open("make a constant")
-        array = read_constant(array, self.float_type)
-        known = len(self.net.call_sites.constants)
-        number = self.net.call_sites.constant(array)
-        if number >= known:
-            self.net.growth.note_constant()
-        return LazyConstant(self, number)
+        return LazyConstant(self, self.net.constant(read_constant(array, self.float_type)))
 
     def zeros(self, type: object) -> Any:
         """Zeros of a type, as a cell starts from: `g.zeros(cell.state)`, `g.zeros([128])`.
@@ -226,7 +244,14 @@ class LazyBatch(Context):
         return x.id
 
     def whole(self, x: object) -> Any:
-        """The tensor of a plain value, or of the value of a constant."""
+        """The tensor of a plain value, or of the value of a constant; refuses what is none of these."""
+        reason = hint = ""
+        if isinstance(x, core.Block):
+            reason, hint = f"{x.label} is a block, and no tensor", "call it first: block(x)"
+        elif isinstance(x, TensorLike) and not isinstance(x, LazyTensor):
+            reason, hint = "a tensor of a Function got into a batch", "compute with it inside of the Function"
+        if reason:
+            raise ArrowTypeError(message(f"cannot compute at {SourceLine.here()}", reason=reason, hint=hint))
         tensor = self.tensor(x)
         if isinstance(tensor, LazyConstant):
             return LazyTensor(self, self.value_id(tensor), self.net.call_sites.kind(tensor.type))
@@ -277,39 +302,44 @@ class LazyBatch(Context):
         sequences: Sequences = []
         for x in arguments:
             kind = x.__class__
-            if kind is LazyTensor and x.context is self:  # this and the next two are what `take` does too
+            if kind is LazyTensor and x.context is self:  # this and the next are what `take` does too
                 ids.append(x.id)
                 key.append(x.kind)
             elif kind is int and x in self._numbers:
                 ids.append(self._numbers[x].id)
                 key.append(self.net.int_kind)
-            elif kind is tuple:
-                key.append("(")
-                for item in x:
-                    if item.__class__ is LazyTensor and item.context is self:
-                        ids.append(item.id)
-                        key.append(item.kind)
-                    else:
-                        take(self, item, ids, key, sequences)
-                key.append(")")
             else:
                 take(self, x, ids, key, sequences)
         call = tuple(key)
-        site = self.calls.get(call) or self._site_of(block, call)
+        site = self.calls.get(call) or self._site_of(block, call, arguments)
         if sequences or site.random > self._calm:
-            return self._make(site, ids, sequences)
-        return self.visit(site, (site.number, *ids))
+            result = self._make(site, ids, sequences)
+        else:
+            result = self.visit(site, (site.number, *ids))
+        return result if site.flat else unwrap(site.output, result, lambda x: x)
 
-    def _site_of(self, block: core.Apply[Any, Any], call: tuple[Any, ...]) -> CallSite:
+    def _site_of(
+        self, block: core.Apply[Any, Any], call: tuple[Any, ...], arguments: tuple[Any, ...]
+    ) -> CallSite:
         """The call site of a block that is new at a place: that of an equal block, or a new one."""
-        content = content_of(block)
-        if content is not None and (site := self.calls.get((content.key, *call[1:]))) is not None:
-            return site
+        if call in self._made_in_place:
+            return self._made_in_place[call][0]
+        plain = _plain_arguments(block)
+        equal = (plain, *call[1:])
+        if plain is not None and (known := self.calls.get(equal)) is not None:
+            return known
         self.check_open(f"call {block.label}")
-        site = self.net.call_sites.add_call(block, call[3:])
-        for key in self.net.keep(block, content, site.owners):
-            self.calls[key, *call[1:]] = site
-        self.net.growth.note_block(block)
+        count = len(self.net.call_sites.sites)
+        operands = read(self, arguments)
+        input = type_of(operands[0] if len(operands) == 1 else operands)
+        site = self.net.call_sites.infer_call(block, input, call[3:], call[1:3])
+        if site.number < count:  # a block that is equal was here before; this one may soon be gone
+            self._made_in_place[call] = site, block
+            return site
+        self.net.keep(block)
+        self.calls[call] = site
+        if plain is not None and not site.learns:
+            self.calls[equal] = site
         return site
 
     def call_typed(self, typed: Typed, value: object) -> Any:
@@ -350,13 +380,14 @@ class LazyBatch(Context):
                 self._check_indices(site, node)
             first = len(self._nodes) << OUTPUT_BITS
             self._nodes.append(node)
-            if site.pattern.__class__ is int:
+            if not site.flat:
+                leaves = [LazyTensor(self, first + n, kind) for n, kind in enumerate(site.kinds)]
+                result = assemble(site.output, iter(leaves))
+            elif len(site.kinds) == 1:
                 result = _new(LazyTensor)  # as `LazyTensor(self, first, kind)`, in half of the time
                 result.context, result.id, result.kind = self, first, site.kinds[0]
-            elif site.pattern is PAIR:  # as the state of an LSTM
+            else:  # as the state of an LSTM
                 result = LazyTensor(self, first, site.kinds[0]), LazyTensor(self, first + 1, site.kinds[1])
-            else:
-                result = rebuild(site.pattern, lambda n: LazyTensor(self, first + n, site.kinds[n]))
             self._made[node] = result
         return result
 
@@ -393,17 +424,16 @@ class LazyBatch(Context):
             self._dropout_calls[self.instance] = count + 1
             recording.dropout[node] = self.instance, count
         rows = {
-            domain: (recording.add_rows(node, number, sequences[domain][1]), kinds)
-            for domain, (number, kinds) in site.element_sites.items()
+            domain: recording.add_rows(node, number, sequences[domain][1])
+            for domain, number in site.element_sites.items()
         }
-
-        def result(first: int, kinds: tuple[int, ...], part: int | Elements) -> Any:
-            if isinstance(part, int):
-                return LazyTensor(self, first + part, kinds[part])
-            nodes, kinds = rows[part.domain]
-            return [rebuild(part.element, partial(result, row << OUTPUT_BITS, kinds)) for row in nodes]
-
-        return rebuild(site.pattern, partial(result, node << OUTPUT_BITS, site.kinds))
+        leaves = [
+            [LazyTensor(self, (row << OUTPUT_BITS) + place, kind) for row in rows[domain]]
+            if domain >= 0
+            else LazyTensor(self, (node << OUTPUT_BITS) + place, kind)
+            for domain, place, kind in site.results
+        ]
+        return assemble(site.output, iter(leaves))
 
     # ------------------------------------------------------------------------------------------------------
     # operations
@@ -433,12 +463,12 @@ class LazyBatch(Context):
         call = tuple(key)
         site = self.calls.get(call)
         if site is None:
-            site = self.calls[call] = self._new_operation(primitive, call[first:], attributes)
+            site = self.calls[call] = self._new_operation(primitive, call[first:], attributes, place)
         result: TensorLike = self.visit(site, (site.number, *ids))
         return result
 
     def _new_operation(
-        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes
+        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes, key: tuple[int, int]
     ) -> CallSite:
         """The call site of an operation: on tensors, given as kinds, and on numbers with their classes."""
         self.check_open(f"compute {primitive.name}")
@@ -450,7 +480,9 @@ class LazyBatch(Context):
 
         signature = [x for x in operands if x.__class__ is int]
         block: core.AnyBlock = core.Function(compute, name=primitive.name)
-        return self.net.call_sites.add_call(block, signature, f"compute {primitive.name}")
+        types = [self.net.call_sites.type_of(kind) for kind in signature]
+        input = types[0] if len(types) == 1 else T.Tuple(types)
+        return self.net.call_sites.infer_call(block, input, signature, key, f"compute {primitive.name}")
 
     def _operand(
         self, primitive: Primitive, operands: tuple[Any, ...], x: Any, place: tuple[int, ...]
@@ -508,7 +540,7 @@ class LazyBatch(Context):
     def numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
         """The numbers of many values in one run; `ids` are those that `ids_in` has found in them."""
         arrays = iter(self._runs.values(ids))
-        return [rebuild(value, lambda x: None if x is None else next(arrays)) for value in values]
+        return [mapped(lambda x: next(arrays), value) for value in values]
 
     def ids_in(self, value: object, line: Callable[[], SourceLine]) -> list[int]:
         """The ids of nested lazy tensors; `line` finds the user's line that asks for the value."""
@@ -520,7 +552,7 @@ class LazyBatch(Context):
                 if x.context is not self:
                     raise foreign(x, line())
                 ids.append(self.value_id(x))
-            elif x is not None:  # as a block gives for Void
+            else:
                 attempt, hint = f"cannot compute {x!r:.100}", ""
                 if isinstance(x, Generator):
                     attempt = "cannot wait for a generator"
@@ -528,7 +560,7 @@ class LazyBatch(Context):
                 reason = "it is not a lazy tensor, nor a tuple, list or dict of lazy tensors"
                 raise ArrowTypeError(message(f"{attempt} at {line()}", reason=reason, hint=hint))
 
-        rebuild(value, take)
+        mapped(take, value)
         return ids
 
     def value_and_grad(self, loss: LazyTensor) -> tuple[Array, dict[str, Gradient]]:

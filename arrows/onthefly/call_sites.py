@@ -10,7 +10,8 @@ before it was kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,6 @@ from arrows.engine.lowering import (
 from arrows.engine.planning import GrowingParams
 from arrows.engine.reading import index_limit
 from arrows.inference import Typed, infer
-from arrows.onthefly.nested import Pattern, pattern_of
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
@@ -44,22 +44,27 @@ class CallSite:
 
     Attributes:
         number: the number of its site.
+        output: the type of its result.
         kinds: the kinds of its outputs.
-        pattern: how the results are nested: 0 if there is one tensor.
-        element_sites: for each domain whose elements get rows, the site of these rows and their kinds.
+        flat: whether the result is one tensor, or a tuple of two tensors without keys, which is frequent.
+        results: for each tensor of the result the sequence whose rows it has (-1: none), its place among the
+            outputs or among those of a row, and its kind.
+        element_sites: for each sequence whose elements get rows, the site of these rows.
         limits: place of an operand that is used as an index -> the number of rows that it may select from.
         random: whether it is random: 0 never, 1 in training, since it has dropout, 2 always.
-        owners: the layers whose parameters it uses.
+        learns: whether it has parameters.
         line: the line of the call.
     """
 
     number: int
+    output: T.Type
     kinds: tuple[int, ...]
-    pattern: Pattern
-    element_sites: dict[int, tuple[int, tuple[int, ...]]]
+    flat: bool
+    results: tuple[tuple[int, int, int], ...]
+    element_sites: dict[int, int]
     limits: Mapping[int, int]
     random: int
-    owners: tuple[object, ...]
+    learns: bool
     line: SourceLine
 
 
@@ -95,19 +100,20 @@ class CallSites:
         sites: the sites.
         types: the types of tensors that were seen; the *kind* of a tensor is its type's place here.
         constants: the constants that operations are specialised to.
+        calls: what identifies a call -> its call site: see `LazyBatch`.
     """
 
     def __init__(self, params: GrowingParams, float_type: str | None) -> None:
         self.params, self.float_type = params, float_type
         self.sites: list[Site] = []
         self.constants: list[HostArray] = []
+        self.calls: dict[Hashable, CallSite] = {}
         self.types: list[T.Tensor] = []
         self._flow: dict[tuple[int, int, int], None] = {}  # place, site and output, in the order of sight
         # What follows only finds again what is above.
         self._constants: dict[Hashable, int] = {}
         self._kinds: dict[T.Tensor, int] = {}
-        self._reads: dict[int, int] = {}
-        self._carried: dict[int, int] = {}
+        self._entrances: dict[tuple[type[Site], int], int] = {}
         self._table: ValueTable | None = None
 
     @property
@@ -139,59 +145,60 @@ class CallSites:
                     self._constants[key] = number
         return self._constants[key]
 
-    def constant_type(self, kind: int) -> T.Tensor:
-        """The type of a constant; its kind is -1 - number."""
+    def type_of(self, kind: int) -> T.Tensor:
+        """The type of a tensor, or of a constant, whose kind is -1 - number."""
+        if kind >= 0:
+            return self.types[kind]
         array = self.constants[-1 - kind]
         return T.Tensor(array.shape, array.dtype.name)
 
-    def read_site(self, kind: int) -> int:
-        """The number of the site at which data of a type enter."""
-        if kind not in self._reads:
-            type = self.types[kind]
-            typed = Typed(form=core.Tensor(type.shape, type.dtype), input=T.Input(), output=type)
-            self._reads[kind] = self._only(ReadSite, type, lambda index: ReadSite(index, (type,), typed))
-        return self._reads[kind]
-
-    def carried_site(self, kind: int) -> int:
-        """The number of the site at which values of a type that an earlier run computed enter a run."""
-        if kind not in self._carried:
-            type = self.types[kind]
-            self._carried[kind] = self._only(CarriedSite, type, lambda index: CarriedSite(index, (type,)))
-        return self._carried[kind]
-
-    def _only(self, kind: type[Site], output: T.Tensor, make: Callable[[int], Site]) -> int:
-        """The number of the only site of a kind with this output, which is made if there is none."""
-        with self.params.lock.mutex:
-            for site in self.sites:
-                if isinstance(site, kind) and site.outputs == (output,):
-                    return site.index
-            self.sites.append(make(len(self.sites)))
-            return len(self.sites) - 1
+    def entrance(self, of: type[ReadSite | CarriedSite], kind: int) -> int:
+        """The number of the site at which values of a type enter a run: data, or values of earlier runs."""
+        if (of, kind) not in self._entrances:
+            output = self.types[kind]
+            typed = Typed(form=core.Tensor(output.shape, output.dtype), input=T.Input(), output=output)
+            with self.params.lock.mutex:
+                sites, number = self.sites, len(self.sites)
+                alike = [site.index for site in sites if isinstance(site, of) and site.outputs == (output,)]
+                if not alike:
+                    new = CarriedSite(number, (output,))
+                    sites.append(ReadSite(number, (output,), typed) if of is ReadSite else new)
+                self._entrances[of, kind] = alike[0] if alike else number
+        return self._entrances[of, kind]
 
     @property
     def carried_kinds(self) -> list[int]:
-        """The kinds that have a `carried_site`, in the order of these sites."""
+        """The kinds of which values of earlier runs entered, in the order of their sites."""
         return [self.kind(site.outputs[0]) for site in self.sites if isinstance(site, CarriedSite)]
 
     # ------------------------------------------------------------------------------------------------------
     # calls
 
-    def add_call(self, block: core.AnyBlock, signature: Sequence[Any], attempt: str = "") -> CallSite:
-        """Adds a call of a function or a layer on the user's innermost line.
+    def infer_call(
+        self, block: core.AnyBlock, input: T.Type, signature: Sequence[Any], key: Hashable, attempt: str = ""
+    ) -> CallSite:
+        """The call site of a function or a layer on the user's innermost line.
 
         Args:
             block: what is called.
-            signature: the kinds of its operands.
+            input: the type of its operands.
+            signature: their kinds and nesting.
+            key: identifies the place. Calls there of blocks that compute the same are one call site.
             attempt: what messages say was attempted; by default, to call the block.
 
         Raises:
             ArrowTypeError: the block does not take these operands.
         """
-        input, line = type_of_signature(self, signature), SourceLine.here()
+        line = SourceLine.here()
         try:
             typed = infer(block, input, float_type=self.float_type)
+            assert typed.trace is not None
+            same = typed.trace.key(), block.label, str(typed.output), tuple(signature), key
             with self.params.lock.mutex:
-                return self.add_typed(typed, constants_in(signature), line)
+                site = self.calls.get(same)
+                if site is None:
+                    site = self.calls[same] = self.add_typed(typed, constants_in(signature), line)
+                return site
         except (ArrowTypeError, ArrowValueError) as error:
             raise refused(attempt or f"call {block.label} on {input}", line, error) from None
 
@@ -229,16 +236,24 @@ class CallSites:
             (place, index_limit(trace, leaf)) for place, (leaf, domain) in enumerate(ports) if domain is None
         ]
         self.sites += [site, *elements]
+        results: list[tuple[int, int, int]] = []
+        counts = Counter[int]()
+        for var in trace.results:
+            rows = max(var.rows, -1)
+            results.append((rows, counts[rows], self.kind(var.type)))
+            counts[rows] += 1
+        flat = typed.output.items if type(typed.output) is T.Tuple and not typed.output.labels else ()
         return CallSite(
             number=number,
+            output=typed.output,
             kinds=tuple(map(self.kind, outputs)),
-            pattern=pattern_of(trace),
-            element_sites={
-                each.domain: (each.index, tuple(map(self.kind, each.outputs))) for each in elements
-            },
+            flat=isinstance(typed.output, T.Tensor)
+            or (len(flat) == 2 and all(isinstance(item, T.Tensor) for item in flat)),
+            results=tuple(results),
+            element_sites={each.domain: each.index for each in elements},
             limits={place: limit[0] for place, limit in limits if limit is not None},
             random=2 if trace.draws else int(trace.dropout_key is not None),
-            owners=tuple(owner for owner, _, _ in trace.parameters),
+            learns=bool(trace.parameters),
             line=line,
         )
 
@@ -301,26 +316,6 @@ def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueEr
     details = error.details
     text = message(f"cannot {attempt} at {line}", reason=details.reason or str(error), hint=details.hint)
     return ArrowTypeError(text)
-
-
-def type_of_signature(sites: CallSites, signature: Sequence[Any]) -> T.Type:
-    """The type that a signature stands for, a tuple if it has several parts.
-
-    A signature consists of kinds of tensors, negative ones for constants, in order; ``"("`` and ``")"`` are
-    around the items of a tuple, ``"["`` and ``"]"`` around the element of a sequence.
-    """
-    parts: list[list[T.Type]] = [[]]
-    for token in signature:
-        if token in ("(", "["):
-            parts.append([])
-        elif token == ")":
-            parts[-2].append(T.Tuple(parts.pop()))
-        elif token == "]":
-            parts[-2].append(T.Sequence(parts.pop()[0]))
-        else:
-            parts[-1].append(sites.types[token] if token >= 0 else sites.constant_type(token))
-    (items,) = parts
-    return items[0] if len(items) == 1 else T.Tuple(items)
 
 
 def constants_in(signature: Sequence[Any]) -> list[tuple[int, int]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from arrows import combinators as core
 from arrows.engine.compile import check_arguments, use_jit
@@ -20,93 +19,31 @@ from arrows.engine.running import Executor, ExecutorChoices, OperationCode
 from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch
-from arrows.onthefly.call_sites import CallSite, CallSites
+from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.dataflow import Dataflow, dataflow
-from arrows.onthefly.equal_blocks import Content, content_of
 from arrows.onthefly.learner import LearnerOnTheFly
+from arrows.ops.arrays import HostArray
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
 from arrows.typesys.errors import is_inside, message
 
+R = TypeVar("R")
 
-class Trials:
-    """Finds out which schedule takes fewer steps for a program, over its first runs.
+_TRIED = "strata", "agenda"
+_TRIALS = 4  # runs, until the schedule stays that took fewer steps
 
-    Args:
-        version: identifies the call sites that the program had when the trials began.
-    """
-
-    _RUNS = 4
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self._steps = {"strata": 0, "agenda": 0}
-        self._runs = 0
-
-    def candidates(self) -> list[str]:
-        """The schedules to try for the next run; only the best one once the trials are over."""
-        if self._runs < self._RUNS:
-            return list(self._steps)
-        return [min(self._steps, key=lambda name: self._steps[name])]
-
-    def note(self, steps: Mapping[str, int]) -> None:
-        """Records how many steps each schedule takes for a run."""
-        self._runs += 1
-        for name, count in steps.items():
-            self._steps[name] += count
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Planned:
-    """The plans of the call sites that a program had, and their executors.
-
-    Attributes:
-        version: `CallSites.version` then.
-        plans: by schedule.
-        executors: by schedule, whether dropout acts, and whether gradients may be asked for.
-        indices: by schedule, as `OnTheFly.indices`.
-    """
-
-    version: object
-    plans: dict[str, Plan] = field(default_factory=dict)
-    indices: dict[str, list[IndexPort]] = field(default_factory=dict)
-    executors: dict[tuple[str, bool, bool], Executor] = field(default_factory=dict)
-
-
-class Growth:
-    """Warns, once, of a line that brings in very many blocks or constants, which a network keeps for good."""
-
-    _MANY = 200  # so many layers may be meant
-
-    def __init__(self) -> None:
-        self._known: set[int] = set()
-        self._counts: Counter[tuple[SourceLine, str]] = Counter()
-
-    def note_block(self, block: object) -> None:
-        """Notes a block that the user's innermost line calls; the network keeps the block alive."""
-        if id(block) not in self._known:
-            self._known.add(id(block))
-            self._note(
-                "{} blocks that {} calls were made anew, and are not equal",
-                "each one is traced, compiled and kept for good, and a new layer has new parameters",
-                "make layers, Functions and other blocks once, outside of the loop",
-            )
-
-    def note_constant(self) -> None:
-        """Notes a constant that the user's innermost line makes, and that is equal to no other."""
-        self._note(
-            "{} constants have been made at {}",
-            "operations are compiled for each constant, and both are kept for good",
-            "g.tensor reads data",
-        )
-
-    def _note(self, attempt: str, reason: str, hint: str) -> None:
-        line = SourceLine.here()
-        self._counts[line, attempt] += 1
-        if self._counts[line, attempt] == self._MANY + 1:
-            text = message(attempt.format(self._MANY + 1, line), reason=reason, hint=hint)
-            warnings.warn_explicit(text, UserWarning, line.file, line.line)
+_MANY = 200  # so many layers at one line may be meant
+_BLOCKS = (
+    "{} blocks that {} calls were made anew, and are not equal",
+    "each one is traced, compiled and kept for good, and a new layer has new parameters",
+    "make layers, Functions and other blocks once, outside of the loop",
+)
+_CONSTANTS = (
+    "{} constants have been made at {}",
+    "operations are compiled for each constant, and both are kept for good",
+    "g.tensor reads data",
+)
 
 
 @answers("a network on the fly", "network")
@@ -174,16 +111,16 @@ class OnTheFly:
         self.int_kind = self.call_sites.kind(T.Tensor((), "int32"))
         self.float_kind = self.call_sites.kind(T.Tensor((), float_type or "float32"))
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
-        self.calls: dict[tuple[Any, ...], CallSite] = {}
+        self.calls = self.call_sites.calls
         self._numbers: dict[tuple[int, ...], Any] = {}
-        self.growth = Growth()
         self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
-        self._kept: list[object] = []
+        self._kept: dict[int, object] = {}
+        self._anew: Counter[tuple[SourceLine, str]] = Counter()
         self._jit = use_jit(jit, self.device.name)
-        self._typed: dict[tuple[Any, T.Type | None], Typed] = {}
-        self._planned = Planned(None)
-        self._trials = Trials(-1)
+        self._typed: dict[tuple[int, T.Type | None], Typed] = {}
+        self._planned: tuple[object, dict[Hashable, Any]] = None, {}
+        self._trials: tuple[int, list[Counter[str]]] = -1, []
         self._updates = 0
         self._programs: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
         self._arenas: list[Arena] = []
@@ -227,7 +164,7 @@ class OnTheFly:
         with self.lock.mutex:
             kept = self._planned, self._programs, self._clock
             try:
-                self._planned, self._programs = Planned(None), {}
+                self._planned, self._programs = (None, {}), {}
                 self._clock = Clock(self.device.synchronize)
                 function()  # so that the plan has all call sites
                 plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
@@ -240,34 +177,40 @@ class OnTheFly:
         """The schedules to try for a run: only one if the user chose it or the trials are over."""
         if self.schedule is not None:
             return [self.schedule]
-        if self._trials.version != len(self.call_sites.sites):
-            self._trials = Trials(len(self.call_sites.sites))
-        return self._trials.candidates()
+        count = len(self.call_sites.sites)
+        if self._trials[0] != count:
+            self._trials = count, []
+        steps = sum(self._trials[1], Counter[str]())
+        if len(self._trials[1]) < _TRIALS:
+            return list(_TRIED)
+        return [min(_TRIED, key=lambda name: steps[name])]
 
     def choose(self, steps: Mapping[str, int]) -> str:
         """The schedule with the fewest steps of those tried for a run; among equals, the first."""
         if len(steps) > 1:
-            self._trials.note(steps)
+            self._trials[1].append(Counter(steps))
         return min(steps, key=lambda name: steps[name])
+
+    def _once(self, key: Hashable, make: Callable[[], R]) -> R:
+        """What is made once for the call sites and the flow that have been observed so far."""
+        version = self.call_sites.version
+        if self._planned[0] != version:
+            self._planned = version, {}
+        made = self._planned[1]
+        if key not in made:
+            made[key] = make()
+        known: R = made[key]
+        return known
 
     def plan(self, schedule: str) -> Plan:
         """The plan of all call sites observed so far."""
-        planned = self._up_to_date()
-        if schedule not in planned.plans:
-            planned.plans[schedule] = make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
-        return planned.plans[schedule]
+        return self._once(
+            ("plan", schedule), lambda: make_plan(self.call_sites.lowered(), schedule, slabs_by_type)
+        )
 
     def indices(self, schedule: str) -> list[IndexPort]:
         """The operands of the call sites observed so far that are indices, and may be data as it is."""
-        planned = self._up_to_date()
-        if schedule not in planned.indices:
-            planned.indices[schedule] = index_ports(self.plan(schedule))
-        return planned.indices[schedule]
-
-    def _up_to_date(self) -> Planned:
-        if self._planned.version != self.call_sites.version:
-            self._planned = Planned(self.call_sites.version)
-        return self._planned
+        return self._once(("indices", schedule), lambda: index_ports(self.plan(schedule)))
 
     @property
     def dataflow(self) -> Dataflow:
@@ -280,53 +223,51 @@ class OnTheFly:
 
     def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; operations that are still in the plan keep their programs."""
-        kind = schedule, training, gradients
-        executors = self._up_to_date().executors
-        if kind not in executors:
+
+        def make() -> Executor:
             plan = self.plan(schedule)
-            executors[kind] = Executor(
-                plan,
-                self.device,
-                Arena(self.device),
-                self.params.of,
-                ExecutorChoices(
-                    seeds=range(len(plan.slabs)) if gradients else (),
-                    training=training,
-                    jit=self._jit,
-                    keep_values=True,
-                ),
-                clock=self._clock,
-                codes=self._programs.setdefault((training, gradients), {}),
+            choices = ExecutorChoices(
+                seeds=range(len(plan.slabs)) if gradients else (),
+                training=training,
+                jit=self._jit,
+                keep_values=True,
             )
-        return executors[kind]
+            codes = self._programs.setdefault((training, gradients), {})
+            arena = Arena(self.device)
+            return Executor(plan, self.device, arena, self.params.of, choices, clock=self._clock, codes=codes)
+
+        return self._once((schedule, training, gradients), make)
 
     def typed(self, block: object, input: T.Type | None) -> Typed:
         """A block with its types, for an input."""
         typed = self._typed.get((id(block), input))
         if typed is None:
-            content = content_of(block)
-            typed = None if content is None else self._typed.get((content.key, input))
-            if typed is None:
-                typed = infer(block, input, float_type=self.float_type)
-                traces = (each.trace for each in typed.walk() if each.trace is not None)
-                owners = [owner for trace in traces for owner, _, _ in trace.parameters]
-                for key in self.keep(block, content, owners):
-                    self._typed[key, input] = typed
-                self.growth.note_block(block)
+            typed = infer(block, input, float_type=self.float_type)
+            self.keep(block)
+            self._typed[id(block), input] = typed
         return typed
 
-    def keep(self, block: object, content: Content | None, owners: Iterable[object]) -> list[Any]:
-        """Keeps a block, so that nothing else gets its address; returns the keys that find it again.
+    def keep(self, block: object) -> None:
+        """Keeps a block for good, so that nothing else gets its address."""
+        if id(block) not in self._kept:
+            self._kept[id(block)] = block
+            self._warn_of_many(*_BLOCKS)
 
-        Args:
-            block: the block.
-            content: what it computes, if that can be told.
-            owners: the layers whose parameters it uses. If it is one of them, only itself is equal to it.
-        """
-        self._kept.append([block] if content is None else content.held)
-        if content is None or any(id(owner) not in content.themselves for owner in owners):
-            return [id(block)]
-        return [id(block), content.key]
+    def constant(self, array: HostArray) -> int:
+        """The number of a constant that the user's innermost line makes."""
+        known = len(self.call_sites.constants)
+        number = self.call_sites.constant(array)
+        if number >= known:
+            self._warn_of_many(*_CONSTANTS)
+        return number
+
+    def _warn_of_many(self, attempt: str, reason: str, hint: str) -> None:
+        """Warns, once, of a line that brings in very many blocks or constants, which are kept for good."""
+        line = SourceLine.here()
+        self._anew[line, attempt] += 1
+        if self._anew[line, attempt] == _MANY + 1:
+            text = message(attempt.format(_MANY + 1, line), reason=reason, hint=hint)
+            warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
     def place(self, frame: FrameType | None) -> tuple[int, int]:
         """Identifies a call's place: the user's innermost code on the stack, and how far it has come."""
@@ -366,8 +307,9 @@ class OnTheFly:
         if always or self._updates != self.lock.updates:
             with self.lock.mutex:
                 updates = self.lock.updates
-                for executor in self._planned.executors.values():
-                    executor.refresh()
+                for executor in self._planned[1].values():
+                    if isinstance(executor, Executor):
+                        executor.refresh()
                 self._updates = updates
 
     def take_arena(self) -> Arena:
@@ -387,13 +329,13 @@ class OnTheFly:
         """Releases all memory that is kept for further batches."""
         with self.lock.mutex:
             self._arenas.clear()
-            self._planned.executors.clear()
+            self._planned = None, {}
             self.device.release_memory()
 
     def describe(self, site: int) -> str:
         """A call site in words, for messages: what is called, and on which line."""
         for call in self.calls.values():
-            if call.number == site or site in [number for number, _ in call.element_sites.values()]:
+            if site in (call.number, *call.element_sites.values()):
                 return f"{self.call_sites.sites[call.number].typed.form.label} at {call.line}"  # type: ignore[attr-defined]
         return "a value that came in"
 

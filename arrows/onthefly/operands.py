@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from arrows import combinators as core
-from arrows.onthefly.call_sites import type_of_signature
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
 from arrows.ops import TensorLike
 from arrows.typesys import ArrowTypeError, SourceLine
@@ -28,8 +26,6 @@ def take(
     signature: list[Any],
     sequences: Sequences,
     type: T.Type | None = None,
-    *,
-    whole: bool = False,
 ) -> None:
     """Takes an argument of a call apart.
 
@@ -37,110 +33,116 @@ def take(
         batch: the batch that records the call.
         x: a lazy tensor, a plain value, or tuples and lists of these.
         ids: gets the ids of the operands of one row, that is, of those outside of sequences.
-        signature: gets the kinds of all operands and their nesting; see `type_of_signature`.
+        signature: gets the kinds of all operands in order, negative ones for constants; ``"("`` and ``")"``
+            are around the items of a tuple, ``"["`` and ``"]"`` around the element of a sequence.
         sequences: gets the sequences.
         type: the type, where it is known: then sequences may be empty.
-        whole: whether constants are read as data, as the elements of a sequence are.
     """
-    kind = x.__class__
-    if kind is LazyConstant and x.context is batch and not whole:
-        signature.append(x.kind)
-    elif isinstance(x, tuple):
-        items = type.items if isinstance(type, T.Tuple) else (None,) * len(x)
+    if isinstance(x, tuple):
         signature.append("(")
-        for item, item_type in zip(x, items, strict=True):
+        for place, item in enumerate(x):
             if item.__class__ is LazyTensor and item.context is batch:  # most are: this spares a call
                 ids.append(item.id)
                 signature.append(item.kind)
             else:
-                take(batch, item, ids, signature, sequences, item_type, whole=whole)
+                known = type.items[place] if isinstance(type, T.Tuple) else None
+                take(batch, item, ids, signature, sequences, known)
         signature.append(")")
-    elif isinstance(type, T.Sequence):
-        _take_sequence(batch, x, signature, sequences, type.element)
-    elif isinstance(x, list) and is_sequence(x):
-        _take_sequence(batch, x, signature, sequences, None)
+    elif x.__class__ is LazyConstant and x.context is batch:
+        signature.append(x.kind)
+    elif isinstance(x, list) and (not x or any(isinstance(item, (LazyTensor, tuple)) for item in x)):
+        if isinstance(type, T.Sequence) and not x:
+            element: list[Any] = [0] * len(T.leaves(type.element))
+            columns: list[list[int]] = [[] for _ in element]
+        else:
+            element, columns = _columns([read(batch, item, in_sequence=True) for item in x], x)
+        signature += ["[", *element, "]"]
+        sequences.append((columns, len(x)))
     else:
-        tensor = batch.whole(x if kind is int else _plain(x))
+        tensor = batch.whole(x)
         ids.append(tensor.id)
         signature.append(tensor.kind)
 
 
-def _take_sequence(
-    batch: LazyBatch, elements: list[Any], signature: list[Any], sequences: Sequences, type: T.Type | None
-) -> None:
-    flat = _flat_columns(batch, elements)
-    if flat is not None:
-        kinds = [column[0].kind for column in flat]
-        element = ["(", *kinds, ")"] if isinstance(elements[0], tuple) else kinds
-        columns = [[x.id for x in column] for column in flat]
-    else:
-        element = [0] * _tensors_in(type)
-        columns = [[] for _ in element]
-        for number, x in enumerate(elements):
-            own: list[Any] = []
-            ids: list[int] = []
-            take(batch, x, ids, own, [], type, whole=True)
-            if number == 0:
-                element, columns = own, [[] for _ in ids]
-            elif own != element:
-                types = [type_of_signature(batch.net.call_sites, each) for each in (element, own)]
-                raise ArrowTypeError(
-                    message(
-                        f"cannot make a sequence at {SourceLine.here()}",
-                        reason=f"its element 0 is {types[0]} and element {number} is {types[1]}; all "
-                        "elements of a sequence have one type",
-                    )
-                )
-            for column, id in zip(columns, ids, strict=True):
-                column.append(id)
-    signature += ["[", *element, "]"]
-    sequences.append((columns, len(elements)))
+def _columns(elements: list[Any], whole: list[Any]) -> tuple[list[Any], list[list[int]]]:
+    """The signature of an element of a sequence, and for each of its tensors the ids of all elements.
 
-
-def _flat_columns(batch: LazyBatch, elements: list[Any]) -> list[Sequence[LazyTensor]] | None:
-    """The columns of a sequence of tensors, or of flat tuples of tensors, of one type; None for others.
-
-    This is the fast way for most sequences: it checks whole columns, and `take` is not called per element.
+    Raises:
+        ArrowTypeError: the elements of the `whole` sequence have different types.
     """
-    if not elements:
-        return None
-    first = elements[0]
-    if first.__class__ is tuple and all(x.__class__ is tuple and len(x) == len(first) for x in elements):
-        columns: list[Sequence[Any]] = list(zip(*elements, strict=True))
-    else:
-        columns = [elements]
-    for column in columns:
-        kind = getattr(column[0], "kind", None)
-        if not all(x.__class__ is LazyTensor and x.kind == kind and x.context is batch for x in column):
-            return None
-    return columns or None
+    first = elements[0] if elements else ()
+    if elements and all(isinstance(x, tuple) and len(x) == len(first) for x in elements):
+        parts = [_columns(list(column), whole) for column in zip(*elements, strict=True)]
+        signature = chain.from_iterable(part for part, _ in parts)
+        return ["(", *signature, ")"], [column for _, columns in parts for column in columns]
+    kinds = {getattr(x, "kind", None) for x in elements}
+    if len(kinds) == 1 and None not in kinds:
+        return list(kinds), [[x.id for x in elements]]
+    types = [type_of(x) for x in whole] or [type_of(whole)]
+    other = next((number for number, type in enumerate(types) if type != types[0]), 0)
+    raise ArrowTypeError(
+        message(
+            f"cannot make a sequence at {SourceLine.here()}",
+            reason=f"its element 0 is {types[0]} and element {other} is {types[other]}; all elements of a "
+            "sequence have one type, of tensors and tuples",
+        )
+    )
 
 
-def is_sequence(x: list[Any]) -> bool:
-    """Whether a list is a sequence of tensors; a list of numbers is one tensor."""
-    return any(isinstance(item, (LazyTensor, tuple)) for item in x)
+def read(batch: LazyBatch, x: object, *, in_sequence: bool = False) -> Any:
+    """Nested tuples and lists of tensors: reads the plain values among them, and the constants in lists."""
+    if x.__class__ is LazyTensor and x.context is batch:
+        return x
+    if isinstance(x, tuple):
+        return tuple([read(batch, item, in_sequence=in_sequence) for item in x])
+    if isinstance(x, list) and (not x or holds_tensors(x)):
+        return [read(batch, item, in_sequence=True) for item in x]
+    if isinstance(x, LazyConstant) and not in_sequence:
+        return batch.tensor(x)
+    return batch.whole(x)
 
 
-def _tensors_in(type: T.Type | None) -> int:
-    """How many tensors a value of a type consists of; a sequence counts as one element."""
-    if isinstance(type, T.Tuple):
-        return sum(map(_tensors_in, type.items))
-    return _tensors_in(type.element) if isinstance(type, T.Sequence) else 1
+def type_of(x: object) -> T.Type:
+    """The type of nested tuples and lists of tensors; refuses a list whose elements have no known type.
+
+    An empty list inside of a list takes its type from the other lists there.
+    """
+    type = _type_if_known(x)
+    if type is None:
+        raise ArrowTypeError(
+            message(
+                f"cannot compute at {SourceLine.here()}",
+                reason="a sequence without elements has no type",
+                hint="treat an empty list apart: `if xs: ... else: ...`",
+            )
+        )
+    return type
 
 
-def _plain(x: object) -> Any:
-    """Returns a plain value; refuses an empty list, a block, and a tensor of a `Function`."""
-    reason = hint = ""
-    if isinstance(x, list) and not x:
-        reason = "a sequence without elements has no type"
-        hint = "treat an empty list apart: `if xs: ... else: ...`"
-    elif isinstance(x, core.Block):
-        reason, hint = f"{x.label} is a block, and no tensor", "call it first: block(x)"
-    elif isinstance(x, TensorLike) and not isinstance(x, LazyTensor):
-        reason, hint = "a tensor of a Function got into a batch", "compute with it inside of the Function"
-    if reason:
-        raise ArrowTypeError(message(f"cannot compute at {SourceLine.here()}", reason=reason, hint=hint))
-    return x
+def _type_if_known(x: Any) -> T.Type | None:
+    if isinstance(x, tuple):
+        items = [_type_if_known(item) for item in x]
+        types = [item for item in items if item is not None]
+        return T.Tuple(types) if len(types) == len(items) else None
+    if isinstance(x, list):
+        element = next((type for type in map(_type_if_known, x) if type is not None), None)
+        return None if element is None else T.Sequence(element)
+    type: T.Type = x.type
+    return type
+
+
+def holds_tensors(x: object) -> bool:
+    """Whether there are tensors in nested tuples and lists; an example may be deep, or circular."""
+    todo: list[Any] = [x]
+    seen: set[int] = set()
+    while todo:
+        x = todo.pop()
+        if isinstance(x, TensorLike):
+            return True
+        if isinstance(x, (tuple, list)) and id(x) not in seen:
+            seen.add(id(x))
+            todo.extend(x)
+    return False
 
 
 def foreign(x: LazyTensor, line: SourceLine | None = None) -> ArrowTypeError:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.values import LeafError, convert
-from arrows.onthefly.nested import holds_tensors
+from arrows.onthefly.operands import holds_tensors
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T

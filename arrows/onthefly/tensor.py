@@ -195,7 +195,7 @@ class LazyConstant(LazyTensor):
 
     @property
     def type(self) -> T.Tensor:
-        return self.context.net.call_sites.constant_type(self.kind)
+        return self.context.net.call_sites.type_of(self.kind)
 
     def __repr__(self) -> str:
         return f"LazyConstant({self.type})"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite, ReadSite
+from arrows.engine.lowering import ApplySite, CarriedSite, ReadSite
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
@@ -92,7 +92,7 @@ class Wirer:
         kinds = table.kind[table.first_producer[carried_from] + (carried & OUTPUT)]
         carried_sites = np.zeros(len(carried), np.int64)
         for kind in dict.fromkeys(kinds.tolist()):
-            carried_sites[kinds == kind] = call_sites.carried_site(kind)
+            carried_sites[kinds == kind] = call_sites.entrance(CarriedSite, kind)
         return NodeSelection(
             nodes=nodes,
             sites=sites,

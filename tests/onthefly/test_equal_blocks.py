@@ -29,8 +29,24 @@ class Weights(np.ndarray):
 
 
 WITH_FACTOR = np.ones(2, "f").view(Weights)
+
+
+class Scaled(ar.Layer[Any, Any]):
+    factor = 1.0
+
+    def parameters(self, input: Any) -> tuple[()]:
+        return ()
+
+    def forward(self, parameters: Any, a: Any) -> Any:
+        return a * SCALE * self.factor
+
+
 MODULE: Any = ModuleType("settings")
 MODULE.inner = ModuleType("settings.inner")
+
+
+def scale(a: Any) -> Any:
+    return a * SCALE
 
 
 def scaled(a: Any) -> Any:
@@ -66,10 +82,9 @@ CALLS: dict[str, Callable[[Any, Any, int], Any]] = {
     "a layer without parameters": lambda g, x, n: ar.Dropout(0.5)(x),
     "a function": lambda g, x, n: ar.Function(lambda a: ar.ops.tanh(a) * SCALE)(x),
     "a function of an array": lambda g, x, n: ar.Function(lambda a: a * WEIGHT)(x),
-    "a map": lambda g, x, n: ar.Map(ar.Function(lambda a: a * 2.0))([x, x]),
-    "a map of a function": lambda g, x, n: ar.Map(ar.Function(ar.ops.tanh))([x, x]),
     "a partial function": lambda g, x, n: ar.Function(partial(ar.ops.clip, low=0.5, high=2.0))(x),
-    "a block of an example": lambda g, x, n: g(ar.Map(ar.Scalar()) >> ar.Sum(), [1.0, n]),
+    "a function of a function's result": lambda g, x, n: ar.Function(lambda a: ar.Function(scale)(a))(x),
+    "a layer of the user's": lambda g, x, n: Scaled()(x),
 }
 
 
@@ -134,16 +149,6 @@ def test_a_function_reads_whatever_it_names_as_it_is_now(name: str) -> None:
     for new in (1.0, 2.0, 3.0, 2.0):
         owner.factor = new
         assert value(lambda x: ar.Function(function)(x), net) == [new, 2 * new]
-
-
-class Scaled(ar.Layer[Any, Any]):
-    factor = 1.0
-
-    def parameters(self, input: Any) -> tuple[()]:
-        return ()
-
-    def forward(self, parameters: Any, a: Any) -> Any:
-        return a * SCALE * self.factor
 
 
 @pytest.mark.parametrize("make", [Scaled, lambda: ar.Map(Scaled()) >> ar.Sum()])

@@ -6,7 +6,7 @@ An `Explainer` says what is wrong with an example that the fast reader refuses.
 """
 
 from arrows.engine.reference.apply import out_of_range
-from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
+from arrows.engine.reference.array_semantics import ArraySemantics, assemble, unwrap
 from arrows.engine.reference.diagnose import Explainer
 from arrows.engine.reference.evaluation import evaluate, parameters, value_and_grad
 from arrows.engine.reference.interpreter import interpret
@@ -17,6 +17,7 @@ __all__ = [
     "ArraySemantics",
     "Explainer",
     "Semantics",
+    "assemble",
     "evaluate",
     "interpret",
     "most_levels",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -115,16 +116,9 @@ class ArraySemantics(Semantics):
         with self.evaluation:
             returned = form.function(*arguments)
             leaves, _ = collect(returned, self.evaluation, form.label)
-        own = iter([self._of_node(leaf) for leaf in leaves])
-        return build(typed.output, lambda _: next(own), lambda element: self._elements(element, own))
-
-    def _elements(self, element: T.Type, leaves: Iterator[Value]) -> Recursion[list[Any]]:
-        """The elements of a sequence that a function returned, from its tensor leaves."""
-        if isinstance(element, T.Tensor):
-            return self.evaluation.split(next(leaves))
-        assert isinstance(element, T.Tuple)
-        columns = yield each(self._elements(item, leaves) for item in element.items)
-        return list(zip(*columns, strict=True))
+        values = [self._of_node(leaf) for leaf in leaves]
+        split = self.evaluation.split
+        return assemble(typed.output, iter([split(x) if x.rows >= 0 else x for x in values]))
 
     def _draw_key(self, typed: Typed) -> int:
         """The key of this visit of an occurrence that draws."""
@@ -174,16 +168,33 @@ class ArraySemantics(Semantics):
         self.tapped.append((typed.form, typed.input, value))
 
 
+def assemble(output: T.Type, leaves: Iterator[Any]) -> Any:
+    """What a function returned, from its tensor leaves; that of a sequence is the list of its elements.
+
+    >>> pairs = T.Sequence(T.Tuple([T.Tensor(()), T.Tensor(())]))
+    >>> assemble(T.Tuple([T.Tensor(()), pairs]), iter([0, [1, 2], [3, 4]]))
+    (0, [(1, 3), (2, 4)])
+    """
+
+    def elements(element: T.Type) -> Recursion[list[Any]]:
+        if isinstance(element, T.Tensor):
+            return list(next(leaves))
+        assert isinstance(element, T.Tuple)
+        return list(zip(*(yield each(map(elements, element.items))), strict=True))
+
+    return build(output, lambda _: next(leaves), elements)
+
+
 @recursive
-def unwrap(output: T.Type, value: Any) -> Recursion[Any]:
-    """A value of the walk as users see it: arrays instead of recorded values, tuples with their keys."""
+def unwrap(output: T.Type, value: Any, leaf: Callable[[Any], Any] = attrgetter("array")) -> Recursion[Any]:
+    """A value of the walk as users see it: tuples with their keys, and `leaf(x)` for each tensor."""
     if isinstance(output, T.Tensor):
-        return value.array
+        return leaf(value)
     if isinstance(output, T.Tuple):
-        items = yield each(unwrap.call(type, item) for type, item in zip(output.items, value, strict=True))
-        return make_tuple(items, output.labels)
+        parts = zip(output.items, value, strict=True)
+        return make_tuple((yield each(unwrap.call(type, item, leaf) for type, item in parts)), output.labels)
     if isinstance(output, T.Sequence):
-        return (yield each(unwrap.call(output.element, item) for item in value))
+        return (yield each(unwrap.call(output.element, item, leaf) for item in value))
     if isinstance(value, Endless) and isinstance(output, T.Broadcast):
-        return Endless((yield unwrap.call(output.element, value.element)))
+        return Endless((yield unwrap.call(output.element, value.element, leaf)))
     return value
