@@ -28,7 +28,7 @@ from arrows.engine.planning import (
     parse_loss,
 )
 from arrows.engine.program import Clock, Profile, Programs, profile
-from arrows.engine.reading import ExampleReader, Outputs, ReaderRecipe
+from arrows.engine.reading import ExampleReader, Outputs
 from arrows.engine.reference import Explainer
 from arrows.engine.running import (
     BatchRunner,
@@ -383,9 +383,8 @@ class Model:
             ...     model(prepared[[1, 0]]).tolist()
             [3.0, 3.0]
         """
-        recipe = ReaderRecipe(self.typed.form, self.float_type, self.schedule, self.max_nodes)
         path = None if cache is None else require_path("prepare: cache", cache)
-        return self.batches.prepare(examples, recipe, processes, executor, path, data)
+        return self.batches.prepare(examples, processes, executor, path, data)
 
     # ---------------------------------------------------------- the last call, schedules, programs and times
 

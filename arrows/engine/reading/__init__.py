@@ -33,7 +33,6 @@ from arrows.engine.reading.index_bounds import (
 from arrows.engine.reading.structural_hash import classify
 from arrows.engine.reading.wiring import Column, Outputs, Selection, Wirings, source_layout
 from arrows.engine.reading.workers import (
-    ReaderRecipe,
     checked_executor,
     read_by_executor,
     read_by_processes,
@@ -46,7 +45,6 @@ __all__ = [
     "IndexPort",
     "Outputs",
     "ReadNotes",
-    "ReaderRecipe",
     "Selection",
     "Unhashable",
     "Wirings",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from arrows.engine.planning import Plan
-from arrows.engine.reading.example_streams import ExampleStreams, Explain, ReadNotes
+from arrows.engine.reading.example_streams import ExampleStreams, ReadNotes
 from arrows.engine.reading.fingerprint import described
 from arrows.engine.reading.generated_code import completed_source
 from arrows.engine.reading.index_bounds import index_ports
 from arrows.engine.reading.wiring import Wirings
+from arrows.engine.reference import Explainer
+from arrows.engine.values import iterators_in
 from arrows.ops import IndexOutOfRange
 from arrows.typesys import InputError
 from arrows.typesys.runtime import cached_property
@@ -29,16 +32,14 @@ class ExampleReader:
     Args:
         plan: the model's plan, with the code that lowering wrote.
         max_nodes: the most nodes, and the most calls of recursive blocks, of one example.
-        explain: called as ``explain(example, number, values, replay)`` to raise the `InputError` that says
-            what is wrong; ``values`` means that it shows only once values are computed, and ``replay`` has
-            the iterators that were read.
+        explain: raises the `InputError` that says what is wrong with an example.
 
     Threads may read at the same time, and a user's function may call the same model meanwhile: each has
     streams of its own. Streams are never used again if reading failed or was interrupted, or was under way in
     another thread when the process was forked.
     """
 
-    def __init__(self, plan: Plan, max_nodes: int, explain: Explain) -> None:
+    def __init__(self, plan: Plan, max_nodes: int, explain: Explainer) -> None:
         self.plan = plan
         self.max_nodes = max_nodes
         self.explain = explain
@@ -117,12 +118,13 @@ class ExampleReader:
         return hinted
 
     def _fit(self, *examples: Any) -> bool:
-        """Whether there are objects, and all are examples; of large or strange ones nobody asks."""
-        if not examples or not _is_small(examples):
+        """Whether there are objects, and all are small examples."""
+        if not examples or iterators_in(examples):  # these are still to be read
             return False
+        explain = replace(self.explain, max_nodes=CHUNK)
         try:
             for example in examples:
-                self.explain(example, 0, False, None)
+                explain(example, 0, False)
         except InputError:
             return False
         return True
@@ -145,18 +147,3 @@ def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
             return
         yield block
         block = following
-
-
-def _is_small(value: object) -> bool:
-    """Whether an object holds little, of the kinds that people write: to look at it closely takes no time."""
-    todo, seen = [value], 0
-    while todo:
-        x, seen = todo.pop(), seen + 1
-        short = isinstance(x, np.ndarray) and x.size <= CHUNK
-        if isinstance(x, (list, tuple, dict)) and len(x) <= CHUNK:
-            todo += x.values() if isinstance(x, dict) else x
-        elif not (x is None or short or isinstance(x, (int, float, str, np.generic))):
-            return False
-        if seen > 10 * CHUNK:
-            return False
-    return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,12 @@ from arrows.engine.reading.index_arrays import index_type
 from arrows.engine.reading.index_bounds import IndexPort, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
-from arrows.engine.reference import too_many_nodes
+from arrows.engine.reference import Explainer, too_many_nodes
 from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many, iterators_in
 from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
 from arrows.typesys import types as T
 from arrows.typesys.errors import input_message
-
-Explain: TypeAlias = Callable[[object, int, bool, IteratorReplay | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class ExampleStreams:
     """
 
     def __init__(
-        self, plan: Plan, code: CodeType, *, indices: list[IndexPort], max_nodes: int, explain: Explain
+        self, plan: Plan, code: CodeType, *, indices: list[IndexPort], max_nodes: int, explain: Explainer
     ) -> None:
         self.plan, self.indices, self.max_nodes, self.explain = plan, indices, max_nodes, explain
         lowered, streams = plan.lowered, plan.lowered.streams

@@ -18,14 +18,12 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from arrows.combinators import AnyBlock
 from arrows.engine.lowering import lower
 from arrows.engine.planning import make_plan
 from arrows.engine.reading.example_reader import CHUNK, ExampleReader, blocks
@@ -46,32 +44,6 @@ _SENT = 256  # examples that a worker of an executor gets at once
 _FEWEST_PENDING = 8  # chunks that are under way, if the executor does not say how many workers it has
 
 Task: TypeAlias = Callable[[], Wirings]
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderRecipe:
-    """What a worker makes a reader of.
-
-    Attributes:
-        block: what the model was compiled of.
-        float_type, schedule, max_nodes: as in `arrows.compile`.
-    """
-
-    block: AnyBlock
-    float_type: str | None
-    schedule: str
-    max_nodes: int
-
-    def reader(self) -> ExampleReader:
-        """A reader as the model has it, but without parameters."""
-        typed = infer(self.block, float_type=self.float_type)
-        explain = Explainer(typed, _no_values, self.max_nodes, self.float_type)
-        return ExampleReader(make_plan(lower(typed), self.schedule), self.max_nodes, explain)
-
-
-def _no_values(owner: object, parameter: Parameter) -> HostArray:
-    """A parameter in a worker: an index is in range or not, whatever is in the table."""
-    return np.zeros(parameter.shape, parameter.dtype)
 
 
 def read_by_processes(reader: ExampleReader, examples: Iterable[object], processes: int) -> Iterator[Wirings]:
@@ -102,7 +74,7 @@ def read_by_processes(reader: ExampleReader, examples: Iterable[object], process
 
 
 def read_by_executor(
-    executor: Executor, reader: ExampleReader, recipe: ReaderRecipe, examples: Iterable[object]
+    executor: Executor, reader: ExampleReader, examples: Iterable[object]
 ) -> Iterator[Wirings]:
     """Reads examples in an executor's workers, and yields their wirings in order.
 
@@ -110,8 +82,7 @@ def read_by_executor(
 
     Args:
         executor: the executor.
-        reader: the model's, for threads.
-        recipe: what workers make a reader of.
+        reader: the model's.
         examples: any number of them.
 
     Raises:
@@ -122,7 +93,9 @@ def read_by_executor(
     from concurrent.futures import ThreadPoolExecutor
 
     threads = isinstance(executor, ThreadPoolExecutor)
-    sent = b"" if threads else _pickled((recipe, reader.description), "the block")
+    explain, schedule = reader.explain, reader.plan.schedule
+    block = explain.typed.form, explain.float_type, schedule, reader.max_nodes, reader.description
+    sent = b"" if threads else _pickled(block, "the block")
 
     def tasks() -> Iterator[tuple[Task, int, int]]:
         first = 0
@@ -143,41 +116,41 @@ def read_by_executor(
 def _in_order(executor: Executor, tasks: Iterable[tuple[Task, int, int]], most: int) -> Iterator[Wirings]:
     """The results of tasks, each with its first and last example; at most so many are under way."""
     pending: deque[tuple[Future[Wirings | _HandedBack], int, int]] = deque()
+
+    def result() -> Wirings:
+        future, first, last = pending.popleft()
+        with _refused(first, last):
+            read = future.result()
+        if isinstance(read, tuple):
+            raise InputError(read[0]) from read[1]
+        return read
+
     try:
         for task, first, last in tasks:
-            try:
+            with _refused(first, last):  # the executor was shut down, or a worker has died
                 pending.append((executor.submit(_handing_back, task), first, last))
-            except Exception as error:  # noqa: BLE001 (it was shut down, or a worker has died)
-                _refuse(error, first, last)
             if len(pending) >= most:
-                yield _result(*pending.popleft())
+                yield result()
         while pending:
-            yield _result(*pending.popleft())
+            yield result()
     finally:
         for future, _, _ in pending:
             future.cancel()
 
 
-def _result(future: Future[Wirings | _HandedBack], first: int, last: int) -> Wirings:
+@contextmanager
+def _refused(first: int, last: int) -> Iterator[None]:
     try:
-        result = future.result()
-    except Exception as error:  # noqa: BLE001 (whatever comes from a worker)
-        _refuse(error, first, last)
-    if isinstance(result, _HandedBack):
-        raised = InputError(result.text)
-        raise raised from result.cause
-    return result
-
-
-def _refuse(error: Exception, first: int, last: int) -> NoReturn:
-    raise ArrowValueError(
-        message(
-            f"cannot prepare the examples {first} to {last} in other processes",
-            reason=f"{type(error).__name__}: {error}",
-            hint="workers need this version of arrows, and the modules that the block's functions are from; "
-            "without processes= and executor=, this process reads",
-        )
-    ) from error
+        yield
+    except Exception as error:
+        raise ArrowValueError(
+            message(
+                f"cannot prepare the examples {first} to {last} in other processes",
+                reason=f"{type(error).__name__}: {error}",
+                hint="workers need this version of arrows, and the modules that the block's functions are "
+                "from; without processes= and executor=, this process reads",
+            )
+        ) from error
 
 
 def checked_executor(executor: Any) -> Executor:
@@ -224,17 +197,8 @@ def _pickled(value: object, name: str) -> bytes:
 # ---------------------------------------------------------------------------------- what a worker does
 
 
-@dataclass(frozen=True, slots=True)
-class _HandedBack:
-    """An error about an example, on its way from a worker.
-
-    Attributes:
-        text: what it says, with its parts.
-        cause: the error that caused it; None if there is none, or if it cannot be pickled.
-    """
-
-    text: Message
-    cause: BaseException | None
+_HandedBack: TypeAlias = tuple[Message, BaseException | None]
+"""An error about an example, on its way from a worker: what it says, and what caused it, if that can go."""
 
 
 def _handing_back(task: Task) -> Wirings | _HandedBack:
@@ -247,17 +211,24 @@ def _handing_back(task: Task) -> Wirings | _HandedBack:
             pickle.loads(pickle.dumps(cause))
         except Exception:  # noqa: BLE001 (whatever it holds)
             cause = None
-        return _HandedBack(error.details, cause)
+        return error.details, cause
 
 
 _latest: dict[bytes, ExampleReader] = {}  # a worker keeps the reader of the last model
 
 
+def _no_values(owner: object, parameter: Parameter) -> HostArray:
+    """A parameter in a worker: an index is in range or not, whatever is in the table."""
+    return np.zeros(parameter.shape, parameter.dtype)
+
+
 def _read_sent(sent: bytes, examples: bytes, first: int) -> Wirings:
     reader = _latest.get(sent)
     if reader is None:
-        recipe, description = pickle.loads(sent)
-        reader = recipe.reader()
+        block, float_type, schedule, max_nodes, description = pickle.loads(sent)
+        typed = infer(block, float_type=float_type)
+        explain = Explainer(typed, _no_values, max_nodes, float_type)
+        reader = ExampleReader(make_plan(lower(typed), schedule), max_nodes, explain)
         if reader.description != description:
             raise RuntimeError("this worker has another version of arrows, or of the modules of the block")
         _latest.clear()

@@ -16,7 +16,6 @@ from arrows.engine.reading import (
     ExampleReader,
     Fingerprint,
     Outputs,
-    ReaderRecipe,
     ReadNotes,
     Wirings,
     checked_executor,
@@ -189,13 +188,12 @@ class BatchReader:
     def prepare(
         self,
         examples: Examples,
-        recipe: ReaderRecipe,
         processes: int,
         executor: Executor | None,
         cache: Path | None,
         data: str | None,
     ) -> Prepared:
-        """As `Model.prepare`; ``recipe``: what the workers of an executor make a reader of."""
+        """As `Model.prepare`."""
         processes, purpose = checked_count("prepare: processes", processes), "prepare examples"
         if executor is not None and processes != 1:
             raise ArrowValueError("prepare: either processes or executor says who reads, not both")
@@ -206,7 +204,7 @@ class BatchReader:
         read: Callable[[Iterable[object]], Iterator[Wirings]] = (
             partial(read_by_processes, self.reader, processes=processes)
             if executor is None
-            else partial(read_by_executor, checked_executor(executor), self.reader, recipe)
+            else partial(read_by_executor, checked_executor(executor), self.reader)
         )
         if isinstance(examples, (Prepared, Batch)):
             if cache is not None:
