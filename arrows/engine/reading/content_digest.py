@@ -57,11 +57,11 @@ def digest(name: str, root: object) -> str:
     True
     """
     hashed = hashlib.sha256()
-    pending: list[tuple[Any, Any]] = [((None, name), root)]  # what leads to a value, and the value
+    pending: list[tuple[str, Any]] = [(name, root)]  # what leads to a value, and the value
     known: dict[int, tuple[int, object]] = {}  # the place of an object that is one, and the object
     met = 0
     while pending:
-        place, value = pending.pop()
+        path, value = pending.pop()
         parts: list[tuple[str, object]] = []
         if type(value) in _PLAIN:
             told = b"plain" + marshal.dumps(value, 2)  # later versions write which objects are identical
@@ -74,17 +74,13 @@ def digest(name: str, root: object) -> str:
                     raise _refused(f"is one of more than {MOST:,} objects, too many to look at")
                 head, parts = _told(value, type(value))
             except Unhashable as refused:
-                names = []
-                while place is not None:
-                    place, step = place
-                    names.append(step)
-                raise Unhashable("".join(reversed(names)), refused.reason) from None
+                raise Unhashable(path, refused.reason) from None
             if type(value) in _ONES or _is_ours(type(value)):
                 known[id(value)] = met, value
             told = b"object" + marshal.dumps((*head, len(parts)), 2)
         hashed.update(len(told).to_bytes(8, "little"))
         hashed.update(told)
-        pending += [((place, step), part) for step, part in reversed(parts)]
+        pending += [(path + step, part) for step, part in reversed(parts)]
     return hashed.hexdigest()
 
 
@@ -109,18 +105,14 @@ def _told(value: Any, kind: type) -> Told:
         return _code(value)
     if kind in (set, frozenset) and set(map(type, value)) <= {str}:
         return (kind.__name__, *sorted(value)), []  # their order has no meaning: each process has its own
-    if kind is np.ndarray and value.dtype.kind in "biufcmMSUV" and not value.dtype.hasobject:
+    of_numpy = kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy")
+    if of_numpy and value.dtype.kind in "biufcmMSUV" and not value.dtype.hasobject:
         numbers = hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
-        return ("array", repr(value.dtype), value.shape, numbers), []
-    if isinstance(value, np.generic) and kind.__module__ == "numpy" and not value.dtype.hasobject:
-        return ("scalar", repr(value.dtype), value.tobytes()), []
+        return (kind.__name__, repr(value.dtype), value.shape, numbers), []
     if (str(kind.__module__).partition(".")[0], kind.__name__) in _MADE_BY_ARGUMENTS:
         reduced = dispatch_table[kind](value) if kind in dispatch_table else value.__reduce_ex__(4)
-        return ("made by", kind.__qualname__), [("", reduced[1:])]
-    if kind is types.MethodType:
-        return ("method",), [(".__func__", value.__func__), (".__self__", value.__self__)]
-    if kind is types.BuiltinFunctionType:
-        return ("method in C", value.__name__), [(".__self__", value.__self__)]
+        if not isinstance(reduced, str):  # the name of something in another package
+            return ("made by", kind.__qualname__), [("", reduced[1:])]
     if all(_is_ours(base) for base in kind.__mro__ if base is not object and base.__module__ != "typing"):
         attributes, slots = state if isinstance(state := object.__getstate__(value), tuple) else (state, None)
         held = {**(attributes or {}), **(slots or {})}
@@ -211,7 +203,8 @@ _MADE_BY_ARGUMENTS = {
     *(("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")),
     *(("operator", name) for name in ("itemgetter", "attrgetter", "methodcaller")),
     *(("pandas", name) for name in ("Timestamp", "Timedelta", "NaTType", "NAType")),
-    *(("builtins", "range"), ("builtins", "slice"), ("decimal", "Decimal")),
+    *(("builtins", name) for name in ("range", "slice", "method", "builtin_function_or_method")),
+    ("decimal", "Decimal"),
     *(("functools", "partial"), ("re", "Pattern")),
 }
 """Kinds whose values are told by the arguments that make them again: the module's package, and the name."""
