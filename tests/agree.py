@@ -14,6 +14,7 @@ from arrows.engine.values import collate
 from tests.compare import close, dense
 from tests.engine.scheduling.specification import verify
 from tests.profile import NIGHTLY
+from tests.reference_gradients import value_and_grad
 
 EVERY = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
 BY_DAY = [(("cpu", "fake")[n % 2], name) for n, name in enumerate(SCHEDULES) if name != "none"]
@@ -65,7 +66,7 @@ def agree(block: Any, examples: Sequence[Any], *, loss: str = "", inputs: Sequen
             if not order:
                 assert float(ar.to_numpy(value)) == 0
                 continue
-            right = reference.value_and_grad(
+            right = value_and_grad(
                 model.typed,
                 [examples[i] for i in order],
                 lookup,
@@ -98,7 +99,7 @@ def agrees(model: ar.Model, examples: Sequence[Any], prepared: Any = None) -> No
         return ar.to_numpy(model.params.of(owner, spec))
 
     value, grads = model.value_and_grad(examples if prepared is None else prepared)
-    wanted = reference.value_and_grad(model.typed, examples, lookup, float_type="float64")
+    wanted = value_and_grad(model.typed, examples, lookup, float_type="float64")
     assert close(float(ar.to_numpy(value)), wanted.value, TOLERANCE)
     for name in model.params:
         owner, spec = model.params.owner(name)

@@ -24,6 +24,7 @@ from tests.compare import close, meets_kink
 from tests.engine.scheduling.specification import verify
 from tests.generate import PRODUCTIONS, RESULTS, Case, cases
 from tests.profile import NIGHTLY, counted, draws
+from tests.reference_gradients import value_and_grad
 
 SETTINGS: list[tuple[str | Device, str]] = [
     (device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES
@@ -118,7 +119,7 @@ def check(
     value, grads = model.value_and_grad(batch, inputs=names)
     check_metrics(model, outcomes, tolerance)
     check_taps(model, outcomes, tolerance)
-    wanted = reference.value_and_grad(
+    wanted = value_and_grad(
         model.typed,
         examples,
         lookup,

@@ -16,6 +16,7 @@ from arrows.inference import Inference, Typed
 from tests.compare import close, random_parameters
 from tests.generate import Case, cases
 from tests.profile import draws
+from tests.reference_gradients import value_and_grad
 
 
 def written_out(block: Any, float_type: str | None = None) -> Typed:
@@ -46,7 +47,7 @@ def both_ways(case: Case) -> None:
     if case.loss == "":
         return
     options |= {"loss": case.loss, "inputs": case.inputs}
-    one, other = (reference.value_and_grad(t, case.examples, lookup, **options) for t in (once, apart))
+    one, other = (value_and_grad(t, case.examples, lookup, **options) for t in (once, apart))
     assert close(one.value, other.value, 1e-12)
     assert one.parameters.keys() == other.parameters.keys()
     for key, gradient in one.parameters.items():

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.drawing import CHARACTERS, lay_out, scene_of, to_text
-from arrows.engine import reference
 from arrows.ops import RowSparse, trace
 from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
@@ -23,6 +22,7 @@ from arrows.typesys import types as T
 from tests.agree import agree
 from tests.compare import close
 from tests.profile import draws
+from tests.reference_gradients import value_and_grad
 
 TABLE = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]])
 DEVICES = ["cpu", "fake", *(["fake-kernels"] if host_compiler() is not None else [])]
@@ -195,7 +195,7 @@ def test_a_table_with_both_kinds_of_gradient_learns_as_the_reference_says(
     host = ar.compile(block, float_type="float64", seed=3)
     optimizer, expected = make(), make()
     for batch in (examples, examples[:1], examples):
-        right = reference.value_and_grad(host.typed, batch, host.params.of, float_type="float64")
+        right = value_and_grad(host.typed, batch, host.params.of, float_type="float64")
         value, grads = model.value_and_grad(batch)
         assert close(float(ar.to_numpy(value)), right.value, 1e-9)
         by_name: dict[str, Any] = {}

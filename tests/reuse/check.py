@@ -17,6 +17,7 @@ from arrows.engine.values import collate
 from arrows.training import SGD
 from tests.agree import plain
 from tests.compare import close, tape_meets_kink
+from tests.reference_gradients import loss_terms
 from tests.reuse.program import Draw, Program
 
 Setting = tuple[str, bool]  # schedule, whether element-wise chains are fused
@@ -169,7 +170,7 @@ class Models:
                 lambda owner, spec: ar.to_numpy(model.params.of(owner, spec)), self.float_type, record=True
             )
             value = arrays.run(model.typed, self.examples[number], None, 10**6)
-            seeds = [(value, 1.0)] if self.program.loss is None else arrays.loss_terms(self.program.loss)
+            seeds = loss_terms(arrays, value, self.program.loss)
             found = arrays.evaluation.backward(
                 [(seed, np.full(seed.array.shape, weight, seed.dtype)) for seed, weight in seeds]
             )

@@ -1,6 +1,6 @@
 """What a model means: one example at a time, node by node, on the functions as they are written.
 
-`evaluate` and `value_and_grad` are what the engine is measured against; `Block.eval` runs the first.
+`evaluate` is what the engine is measured against; `Block.eval` runs it.
 `interpret` walks an example by the meanings of the forms and leaves it to a `Semantics` what a tensor is.
 An `Explainer` says what is wrong with an example that the fast reader refuses.
 """
@@ -8,7 +8,7 @@ An `Explainer` says what is wrong with an example that the fast reader refuses.
 from arrows.engine.reference.apply import out_of_range
 from arrows.engine.reference.array_semantics import ArraySemantics, assemble, unwrap
 from arrows.engine.reference.diagnose import Explainer
-from arrows.engine.reference.evaluation import evaluate, parameters, value_and_grad
+from arrows.engine.reference.evaluation import evaluate, parameters
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import MAX_NODES, Semantics, most_levels, too_many_nodes
 
@@ -25,5 +25,4 @@ __all__ = [
     "parameters",
     "too_many_nodes",
     "unwrap",
-    "value_and_grad",
 ]

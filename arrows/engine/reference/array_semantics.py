@@ -78,11 +78,6 @@ class ArraySemantics(Semantics):
         self._drawing = drawing_occurrences(typed)
         return interpret(typed, example, self, number=number, max_nodes=max_nodes, replay=replay)
 
-    def loss_terms(self, loss: str | Mapping[str, float]) -> list[tuple[Value, float]]:
-        """What the loss is the weighted sum of: each value of a metric, and its weight."""
-        weights = {loss: 1.0} if isinstance(loss, str) else loss
-        return [(value, weight) for name, weight in weights.items() for value in self.metrics.get(name, ())]
-
     @in_own_context
     def constant(self, typed: Typed) -> Any:
         form = typed.form
