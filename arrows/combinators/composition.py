@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, overload
 
-from arrows.combinators.base.arguments import type_refusal, value_refusal
-from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block
+from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
+from arrows.combinators.base.block import B1, B2, A, B
 from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.fanout import blocks_in_words
 from arrows.combinators.notation import Graph
 from arrows.combinators.recorder import Recorder
-
-_Source = Wire[Any] | AnyBlock
 
 
 class Composition(Graph[A, B]):
@@ -50,6 +48,7 @@ class Composition(Graph[A, B]):
     _recorder: Recorder | None
 
     def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
+        set_name(self, name)
         recorder = Recorder("Composition", "" if name is None else name, ("input",), self.site)
         super().__init__(recorder, 0, name=name)
         self._recorder = recorder
@@ -63,7 +62,7 @@ class Composition(Graph[A, B]):
     @property
     def output(self) -> Output[B]:
         """The output, of which `output.reads(wires)` says what it is, once, inside the scope."""
-        return Output(self)
+        return Output(self._scope_of("wire the output of"))
 
     def scope(self) -> Composition[A, B]:
         """Opens the scope in which blocks are connected: `with composition.scope(): ...`, once.
@@ -84,29 +83,24 @@ class Composition(Graph[A, B]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        recorder = self._recorder
-        assert recorder is not None
+        recorder = self._scope_of("leave")
         recorder.__exit__()
-        if kind is not None:
-            return
-        if recorder.result is None:
+        if kind is None and recorder.result is None:
             raise value_refusal(
                 f"finish {self.title}",
                 "nothing is wired to its output",
                 hint="composition.output.reads(wire); if there is nothing but side outputs: "
                 "composition.output.reads()",
             )
-        nodes, parts = tuple(recorder.nodes), tuple(recorder.blocks)
-        self.__dict__.update(nodes=nodes, _parts=parts, result=recorder.result, _recorder=None)
+        if kind is None:
+            nodes, parts = tuple(recorder.nodes), tuple(recorder.blocks)
+            self.__dict__.update(nodes=nodes, _parts=parts, result=recorder.result, _recorder=None)
 
     def _scope_of(self, attempt: str) -> Recorder:
         """The recorder of the open scope."""
         if self._recorder is None or not self._recorder.open:
-            raise type_refusal(
-                f"{attempt} {self.title}",
-                "its scope is not open",
-                hint="with composition.scope(): composition.output.reads(wire)",
-            )
+            hint = "with composition.scope(): composition.output.reads(wire)"
+            raise type_refusal(f"{attempt} {self.title}", "its scope is not open", hint=hint)
         return self._recorder
 
     def check_finished(self, where: str) -> None:
@@ -125,38 +119,27 @@ class Composition(Graph[A, B]):
 class Output(Generic[B]):
     """The output of a Composition; see `Composition.output`."""
 
-    __slots__ = ("_composition",)
-
-    def __init__(self, composition: Composition[Any, B]) -> None:
-        self._composition = composition
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     @overload
-    def reads(self) -> None: ...
+    def reads(self, x: Wire[B] | Mapping[Any, Any] | tuple[Any, ...] = ..., /) -> None: ...
     @overload
-    def reads(self, x: Wire[B] | Block[Any, B] | Mapping[Any, Any] | tuple[Any, ...], /) -> None: ...
+    def reads(self: Output[tuple[B1, B2]], x1: Wire[B1], x2: Wire[B2], /) -> None: ...
     @overload
-    def reads(
-        self: Output[tuple[B1, B2]], x1: Wire[B1] | Block[Any, B1], x2: Wire[B2] | Block[Any, B2], /
-    ) -> None: ...
-    @overload
-    def reads(self, x1: _Source, x2: _Source, x3: _Source, /, *more: _Source) -> None: ...
+    def reads(self, x1: Wire[Any], x2: Wire[Any], x3: Wire[Any], /, *more: Wire[Any]) -> None: ...
     def reads(self, *sources: object) -> None:
         """Says what flows out.
 
-        A source is a wire, a (nested) tuple or dict of wires, or a block that stands once in the scope.
-        Several sources are a tuple; no source is nothing (Void).
+        A source is a wire, or a (nested) tuple or dict of wires. Several sources are a tuple; no source is
+        nothing (Void).
         """
-        recorder = self._composition._scope_of("wire the output of")
+        recorder = self._recorder
         attempt = f"wire the output of {recorder.title}"
         if recorder.result is not None:
-            raise value_refusal(
-                attempt,
-                "it is wired already",
-                at=recorder.inside,
-                hint="several wires are a tuple: composition.output.reads(a, b)",
-            )
-        read = sources or (recorder.nothing(),)
-        recorder.result = recorder.output(read[0] if len(read) == 1 else read, attempt)
+            hint = "several wires are a tuple: composition.output.reads(a, b)"
+            raise value_refusal(attempt, "it is wired already", at=recorder.inside, hint=hint)
+        recorder.result = recorder.source_of(sources, attempt)
 
     def __repr__(self) -> str:
-        return f"<output of {self._composition.label}>"
+        return f"<output of {self._recorder.title}>"

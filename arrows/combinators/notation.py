@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from arrows.combinators.base.arguments import function_name, set_name, type_refusal, value_refusal
+from arrows.combinators.base.arguments import function_name, parameter_names, set_name, type_refusal
 from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, B, Block
 from arrows.combinators.base.printing import Pieces, Spelling
 from arrows.combinators.base.wires import Wire
@@ -68,20 +67,10 @@ class Graph(Block[A, B]):
 
 def _written(source: Source, root: str) -> str:
     """Writes a source as text; `root` is the name of the input."""
-    text: list[str] = []
-    todo: list[Source | str] = [source]
-    while todo:
-        x = todo.pop()
-        if isinstance(x, str):
-            text.append(x)
-        elif isinstance(x, int):
-            text.append(root if x == 0 else f"w{x}")
-        else:
-            items: list[Source | str] = []
-            for item in x:
-                items.extend([", ", item] if items else [item])
-            todo.extend(reversed(["(", *items, ",)" if len(x) == 1 else ")"]))
-    return "".join(text)
+    if isinstance(source, int):
+        return root if source == 0 else f"w{source}"
+    items = ", ".join(_written(item, root) for item in source)
+    return f"({items},)" if len(source) == 1 else f"({items})"
 
 
 @overload
@@ -141,46 +130,24 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
         )
     name = function_name(body)
     site = SourceLine.here()
-    recorder = Recorder("arrow", name, _parameter_names(body, name), site)
+    attempt = f"build the arrow {name}"
+    parameters = parameter_names(attempt, body, "nothing could flow in", "def f(x): ...")
+    recorder = Recorder("arrow", name, parameters, site)
     with recorder:
         result = body(*recorder.inputs)
         if result is None:
             raise ArrowTypeError(
                 message(
-                    f"cannot build the arrow {name} ({site})",
+                    f"cannot {attempt} ({site})",
                     reason="its body returned None, not a wire",
                     hint="return the wire that is the result; to return nothing: `return ar.Void()(x)`",
                 )
             )
-        output = recorder.output(result, f"return {result!r} from the arrow {name}")
+        output = recorder.source(result, f"return {result!r} from the arrow {name}")
         for parameter, wire in zip(recorder.parameters, recorder.inputs, strict=True):
             if len(recorder.parameters) > 1 and not parameter.startswith("_"):
                 recorder.source(wire, "read a parameter")
     return Graph(recorder, output, name=None if name == "lambda" else name)
-
-
-def _parameter_names(body: Callable[..., Any], name: str) -> tuple[str, ...]:
-    try:
-        parameters = list(inspect.signature(body).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names = []
-    for p in parameters:
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY):
-            raise type_refusal(
-                f"build the arrow {name}",
-                f"each parameter is one wire, but {p} is not",
-                hint="write the parameters out: def f(x, state)",
-            )
-        if p.default is p.empty:
-            names.append(p.name)
-    if not names:
-        raise value_refusal(
-            f"build the arrow {name}",
-            "its body has no parameter, so nothing could flow in",
-            hint="def f(x): ...",
-        )
-    return tuple(names)
 
 
 @overload

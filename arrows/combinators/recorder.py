@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from arrows.combinators.base.arguments import type_refusal
-from arrows.combinators.base.block import AnyBlock, Block, at_line, spelled
+from arrows.combinators.base.block import AnyBlock, at_line, spelled
 from arrows.combinators.base.calls import current, current_recorder
 from arrows.combinators.base.printing import Spelling
-from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import SourceLine
 
 Source: TypeAlias = "int | tuple[Source, ...]"
 """The source of a call: the number of the wire that it reads, or a (nested) tuple of these."""
@@ -46,6 +45,10 @@ class Recorder:
     Attributes:
         kind: "arrow" or "Composition".
         name: of the arrow or Composition; empty if it has none.
+        title: what is recorded, in words.
+        title_and_site: the same, with the line that made it.
+        region: what one writes to record it.
+        inside: the body or scope, for messages about a place inside it.
         parameters: the names of its inputs; several mean that the input is a tuple of so many.
         site: the line that made it.
         inputs: a wire for each parameter.
@@ -57,13 +60,16 @@ class Recorder:
     def __init__(self, kind: str, name: str, parameters: tuple[str, ...], site: SourceLine) -> None:
         self.kind = kind
         self.name = name
+        self.title_and_site = f"the {kind} {name} ({site})" if name else f"the {kind} ({site})"
+        self.title = f"the {kind} {name}" if name else self.title_and_site
+        self.region = "body" if kind == "arrow" else "scope"
+        self.inside = f"the {self.region} of {self.title}"
         self.parameters = parameters
         self.site = site
         self.nodes: list[GraphNode] = []
         self.blocks: list[AnyBlock] = []
         self.open = False
         self.result: Source | None = None
-        self._results: dict[int, list[int]] = {}  # by identity of a block, the wires of its results
         self._items: dict[tuple[int, int | None, Hashable], int] = {}
         self._nothing: Wire[None] | None = None
         root: Wire[Any] = Wire(self, 0)
@@ -80,26 +86,6 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         current.reset(self._before)
         self.open = False
-
-    @property
-    def title(self) -> str:
-        """What is recorded, in words."""
-        return f"the {self.kind} {self.name}" if self.name else f"the {self.kind} ({self.site})"
-
-    @property
-    def title_and_site(self) -> str:
-        """What is recorded, and where it was made."""
-        return f"{self.title} ({self.site})" if self.name else self.title
-
-    @property
-    def region(self) -> str:
-        """What one writes to record it."""
-        return "body" if self.kind == "arrow" else "scope"
-
-    @property
-    def inside(self) -> str:
-        """Names the body or scope, for messages about a place inside it."""
-        return f"the {self.region} of {self.title}"
 
     def words(self, wire: Wire[Any]) -> str:
         """Describes a wire that is no item."""
@@ -119,16 +105,14 @@ class Recorder:
                 hint=f"a wire is used in the {self.region} that it was made in, and nowhere else",
             )
         block.check_finished("a block that reads a wire")
-        args = args or (self.nothing(),)
-        source = self.source(args[0] if len(args) == 1 else args, attempt)
-        self._results.setdefault(id(block), []).append(len(self.nodes) + 1)
-        return Wire(self, self.record(block, source, SourceLine.here()))
+        return Wire(self, self.record(block, self.source_of(args, attempt), SourceLine.here()))
 
-    def nothing(self) -> Wire[None]:
-        """A wire that carries nothing."""
-        if self._nothing is None:
-            self._nothing = Wire(self, self.record(Void(), 0, SourceLine.here()))
-        return self._nothing
+    def source_of(self, values: tuple[object, ...], attempt: str) -> Source:
+        """Returns the source that several values stand for: a tuple, of one the value itself."""
+        if not values:
+            self._nothing = self._nothing or Wire(self, self.record(Void(), 0, SourceLine.here()))
+            values = (self._nothing,)
+        return self.source(values[0] if len(values) == 1 else values, attempt)
 
     def record(self, block: AnyBlock, source: Source, site: SourceLine) -> int:
         """Records a call, and returns the number of the wire of its result."""
@@ -137,100 +121,44 @@ class Recorder:
         return len(self.nodes)
 
     def source(self, value: object, attempt: str) -> Source:
-        """Returns the source that a wire, or a nested tuple of wires, stands for."""
-        done: list[Source] = []
-        todo: list[tuple[Any, bool]] = [(value, False)]
-        while todo:
-            x, ready = todo.pop()
-            if ready:
-                cut = len(done) - len(x)
-                done[cut:] = [tuple(done[cut:])]
-            elif isinstance(x, tuple):
-                todo.append((x, True))
-                todo.extend((item, False) for item in reversed(x))
-            else:
-                done.append(self._place(x, attempt) if isinstance(x, Wire) else self._place_of(x, attempt))
-        return done[0]
-
-    def output(self, result: object, attempt: str) -> Source:
-        """Returns the source of a result: a wire, or a nested tuple, NamedTuple or dict of wires."""
-        done: list[Source] = []
-        todo: list[tuple[Any, bool]] = [(result, False)]
-        while todo:
-            x, ready = todo.pop()
-            if not isinstance(x, (tuple, dict)):
-                done.append(self.source(x, attempt))
-                continue
-            items = tuple(x.values()) if isinstance(x, dict) else x
-            if not ready:
-                todo.append((x, True))
-                todo.extend((item, False) for item in reversed(items))
-                continue
-            cut = len(done) - len(items)
-            source: Source = tuple(done[cut:])
-            labels = tuple(x) if isinstance(x, dict) else getattr(x, "_fields", None)
-            if labels:
-                labelling: AnyBlock = Fan([Item(i) for i in range(len(labels))], labels)
-                spelled(labelling, Spelling("Record", tuple(map(repr, labels))))
-                source = self.record(labelling, source, self.site)
-            done[cut:] = [source]
-        return done[0]
+        """Returns the source that a wire stands for, or a nested tuple, NamedTuple or dict of wires."""
+        if isinstance(value, Wire):
+            return self._place(value, attempt)
+        if not isinstance(value, (tuple, dict)):
+            hint = "a block reads first: wire = block.reads(...); a constant too: ar.Constant(value).reads()"
+            if self.kind == "arrow":
+                constant = "put a constant on a wire with ar.Constant(value)(wire)"
+                hint = "call the block on a wire: block(wire)" if callable(value) else constant
+            expected = f"expected a wire or a tuple of wires, got {value!r}"
+            raise type_refusal(attempt, expected, at=self.inside, hint=hint)
+        items = value.values() if isinstance(value, dict) else value
+        sources = tuple(self.source(item, attempt) for item in items)
+        labels = tuple(value) if isinstance(value, dict) else getattr(value, "_fields", None)
+        if not labels:
+            return sources
+        labelling: AnyBlock = Fan([Item(i) for i in range(len(labels))], labels)
+        return self.record(
+            spelled(labelling, Spelling("Record", tuple(map(repr, labels)))), sources, self.site
+        )
 
     def _place(self, wire: Wire[Any], attempt: str) -> int:
         """Returns the number of a wire. An item gets one when it is first read, since it may never be."""
-        if wire.recorder is not self:
-            raise self._foreign(wire, attempt)
-        items: list[Wire[Any]] = []
-        while wire.place is None:
-            items.append(wire)
-            assert wire.parent is not None
-            wire = wire.parent
-        place = wire.place
-        for item in reversed(items):
-            arity = item.arity if place or len(self.parameters) == 1 else len(self.parameters)
-            key = place, arity, _identity(item.key)
-            if key not in self._items:
-                block: AnyBlock = at_line(Item(item.key, arity=arity), item.site)
-                self._items[key] = self.record(block, place, item.site)
-            place = item.place = self._items[key]
-        return place
-
-    def _foreign(self, wire: Wire[Any], attempt: str) -> ArrowTypeError:
-        owner = wire.recorder
-        hint = "let the inner Composition read it outside, and use its input inside"
-        if self.kind == "arrow":
-            hint = f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
-        return type_refusal(
-            attempt,
-            f"the wire {wire.describe()} belongs to {owner.title_and_site}",
-            at=self.inside,
-            hint=hint,
-        )
-
-    def _place_of(self, x: Any, attempt: str) -> int:
-        """The number of the wire that something other than a wire stands for: the result of a block."""
-        if self.kind == "arrow" or not isinstance(x, Block):
-            hint = "a constant is read as a block: ar.Constant(value)"
+        if (owner := wire.recorder) is not self:
+            hint = "let the inner Composition read it outside, and use its input inside"
             if self.kind == "arrow":
-                constant = "put a constant on a wire with ar.Constant(value)(wire)"
-                hint = "call the block on a wire: block(wire)" if callable(x) else constant
-            raise type_refusal(
-                attempt, f"expected a wire or a tuple of wires, got {x!r}", at=self.inside, hint=hint
-            )
-        places = self._results.get(id(x), [])
-        if not places and ignores_input(x):
-            self.apply(x, ())
-            return len(self.nodes)
-        if len(places) == 1:
-            return places[0]
-        lines = ", ".join(str(self.nodes[place - 1].site.line) for place in places)
-        has = f"has {len(places)}, in lines {lines}" if places else "has read nothing here so far"
-        raise type_refusal(
-            attempt,
-            f"a block that is read stands for its only occurrence in this scope, and {x.label} {has}",
-            at=self.inside,
-            hint="keep the wire that reads returns, and use that: wire = block.reads(...)",
-        )
+                hint = f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
+            belongs = f"the wire {wire.describe()} belongs to {owner.title_and_site}"
+            raise type_refusal(attempt, belongs, at=self.inside, hint=hint)
+        if wire.place is None:
+            assert wire.parent is not None
+            place = self._place(wire.parent, attempt)
+            arity = wire.arity if place or len(self.parameters) == 1 else len(self.parameters)
+            key = place, arity, _identity(wire.key)
+            if key not in self._items:
+                block: AnyBlock = at_line(Item(wire.key, arity=arity), wire.site)
+                self._items[key] = self.record(block, place, wire.site)
+            wire.place = self._items[key]
+        return wire.place
 
 
 def _identity(key: object) -> Hashable:

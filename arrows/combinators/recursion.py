@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Concatenate, Protocol, overload
 
-from arrows.combinators.base.arguments import function_name, set_name, wrong_argument, wrong_value
+from arrows.combinators.base.arguments import function_name, parameter_names, set_name, wrong_argument
 from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 
 
+@dataclass(slots=True, eq=False)
 class Token:
     """Ties references to the recursive block that they stand for, by identity.
 
     Attributes:
         name: the name of the recursive block.
-        site: the line that made it.
+        input, output: the declared types, or None.
         declared: whether it is a declaration, which is defined later.
         alone: whether its definition refers to no other, so that it is printed where it stands first.
-        input, output: the declared types, or None.
+        site: the line that made it.
         definition: the block that references with this token stand for, wherever they are; it is set once.
     """
 
-    __slots__ = ("alone", "declared", "definition", "input", "name", "output", "site")
-
-    def __init__(
-        self,
-        name: str,
-        input: T.Type | None = None,
-        output: T.Type | None = None,
-        site: SourceLine | None = None,
-        declared: bool = False,
-        alone: bool = False,
-    ) -> None:
-        self.name = name
-        self.declared = declared
-        self.alone = alone
-        self.input = input
-        self.output = output
-        self.site = site if site is not None else SourceLine.here()
-        self.definition: AnyBlock | None = None
+    name: str
+    input: T.Type | None = None
+    output: T.Type | None = None
+    declared: bool = False
+    alone: bool = False
+    site: SourceLine = field(default_factory=SourceLine.here)
+    definition: AnyBlock | None = None
 
     def define(self, block: AnyBlock) -> bool:
         """Sets the definition unless there is one; returns whether it did."""
@@ -63,7 +53,7 @@ class Token:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Leaves out the definition, which leads back here: pickles of blocks hold the definitions themselves.
-        return Token, (self.name, self.input, self.output, self.site, self.declared, self.alone)
+        return Token, (self.name, self.input, self.output, self.declared, self.alone, self.site)
 
 
 _WRITING = threading.Lock()
@@ -214,26 +204,25 @@ def fix(definition: Any = _LATER, *, input_type: object = None, output_type: obj
             hint="ar.fix(lambda me: ar.OneOf(...).case(True, leaf).case(False, ar.Map(me) >> ...))",
         )
     name = function_name(definition)
-    parameters = _parameters(definition)
-    if not parameters:
-        raise wrong_value(
-            f"the recursive block {name}",
-            "its function has no parameter, so nothing in it can stand for the block",
-            hint="one parameter, `me`: the reference to the block itself; "
-            "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
-        )
-    if len(parameters) == 1:
-        token = Token(name, _declared(input_type), _declared(output_type), alone=True)
-        block: Reference[Any, Any] = Reference(token, name=name)
-        token.define(as_block(definition(block), f"the definition of {name} that its function returned"))
-        return block
-    count, named = len(parameters), f"the recursive blocks {', '.join(parameters)}"
-    inputs = _for_each(named, count, "input_type", input_type)
-    outputs = _for_each(named, count, "output_type", output_type)
-    blocks: tuple[Reference[Any, Any], ...] = tuple(
-        Reference(Token(*words)) for words in zip(parameters, inputs, outputs, strict=True)
+    parameters = parameter_names(
+        f"make the recursive block {name}",
+        definition,
+        "nothing in it can stand for the block",
+        "one parameter, `me`: the reference to the block itself; "
+        "or one for each of several blocks: ar.fix(lambda a, b: (f, g))",
     )
-    bodies = definition(*blocks)
+    count, alone = len(parameters), len(parameters) == 1
+    names = (name,) if alone else parameters
+    named = f"the recursive blocks {', '.join(names)}"
+    inputs, outputs = (
+        (types,) if alone else _for_each(named, count, which, types)
+        for which, types in (("input", input_type), ("output", output_type))
+    )
+    blocks: tuple[Reference[Any, Any], ...] = tuple(
+        Reference(Token(own, _declared(input), _declared(output), alone=alone), name=own if alone else None)
+        for own, input, output in zip(names, inputs, outputs, strict=True)
+    )
+    bodies = (definition(*blocks),) if alone else definition(*blocks)
     if not isinstance(bodies, tuple) or len(bodies) != count:
         got = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
         if isinstance(bodies, tuple):
@@ -244,38 +233,22 @@ def fix(definition: Any = _LATER, *, input_type: object = None, output_type: obj
             f"one for each; it returned {got}",
             hint=f"return the definitions of {', '.join(parameters)}, in this order",
         )
-    bodies = tuple(as_block(b, f"the definition of {n}") for n, b in zip(parameters, bodies, strict=True))
-    for block, body in zip(blocks, bodies, strict=True):
-        block.token.define(body)
-    return blocks
+    for own, block, body in zip(names, blocks, bodies, strict=True):
+        block.token.define(as_block(body, f"the definition of {own} that its function returned"))
+    return blocks[0] if alone else blocks
 
 
 def _declared(type: object) -> T.Type | None:
     return None if type is None else T.as_type(type)
 
 
-def _for_each(named: str, count: int, argument: str, types: object) -> list[T.Type | None]:
+def _for_each(named: str, count: int, which: str, types: object) -> tuple[object, ...]:
     """The declared types of several blocks, one for each."""
     types = (None,) * count if types is None else types
     if not isinstance(types, tuple) or len(types) != count:
         raise wrong_argument(
             named,
-            f"{argument}= takes a tuple with a type for each of the {count} blocks, got {types!r}",
-            hint=f"{argument}=([4], None): None leaves a type to inference",
+            f"{which}_type= takes a tuple with a type for each of the {count} blocks, got {types!r}",
+            hint=f"{which}_type=([4], None): None leaves a type to inference",
         )
-    return [_declared(type) for type in types]
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    """Lists the names of a function's required parameters."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a builtin without a signature: let the call decide
-        return ["me"]
-    required = [
-        p.name
-        for p in parameters
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-    ]
-    optional = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.POSITIONAL_OR_KEYWORD)]
-    return required or optional[:1]
+    return types

@@ -35,15 +35,6 @@ def test_blocks_read_wires_and_one_another() -> None:
     assert (ar.GetItem("xs") >> mean()).eval({"xs": [4]}) == 4
 
 
-def test_a_block_as_a_source_is_its_only_occurrence() -> None:
-    read, double = ar.Scalar(), ar.Function(lambda x: x * 2.0)
-    with ar.Composition().scope() as c:
-        read.reads(c.input)
-        double.reads(read)
-        c.output.reads(double)
-    assert float(c.eval(3)) == 6
-
-
 def test_several_sources_are_a_tuple_and_none_is_nothing() -> None:
     with ar.Composition().scope() as c:
         x, y = ar.Scalar().reads(c.input["x"]), ar.Scalar().reads(c.input["y"])
@@ -54,12 +45,6 @@ def test_several_sources_are_a_tuple_and_none_is_nothing() -> None:
     )
     (x, (y, seven)), again = c.eval({"x": 1, "y": 2})
     assert [float(v) for v in (x, y, seven, again)] == [1, 2, 7, 1]
-
-
-def test_constants_need_no_source() -> None:
-    with ar.Composition().scope() as c:
-        c.output.reads(ar.Function(add).reads(ar.Scalar().reads(c.input), ar.Constant(2.0)))
-    assert float(c.eval(3)) == 5
 
 
 def test_nothing_but_side_outputs() -> None:

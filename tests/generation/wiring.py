@@ -61,7 +61,7 @@ def beside(build: Build, depth: int) -> Piece:
 def composed(build: Build, depth: int) -> Piece:
     """Blocks that are connected in a scope, and in a scope inside of it."""
     first, second, join = build.vector(depth), build.vector(depth), build.join(2)
-    change, kind = build.change(), build.one_of("flat", "nested", "by occurrence")
+    change, kind = build.change(), build.one_of("flat", "nested")
     outer = ar.Composition(name=build.one_of(None, "outer"))
     with outer.scope():
         a = first.block.reads(outer.input["a"])
@@ -71,12 +71,8 @@ def composed(build: Build, depth: int) -> Piece:
                 inner.output.reads(change.reads(inner.input[1]), inner.input[0])
             pair = inner.reads(a, second.block.reads(outer.input["b"]))
             outer.output.reads(join.reads(pair[0], pair[1]))
-        elif kind == "flat":
-            outer.output.reads(join.reads(a, second.block.reads(outer.input["b"])))
         else:
-            once = ar.Function(parts.bell)
-            once.reads(second.block.reads(outer.input["b"]))
-            outer.output.reads(join.reads(a, once))
+            outer.output.reads(join.reads(a, second.block.reads(outer.input["b"])))
     return Piece(outer, st.fixed_dictionaries({"b": second.data, "a": first.data}))
 
 

@@ -170,11 +170,9 @@ def composed(*blocks: Any) -> Any:
 
 
 def both(f: Any, g: Any, j: Any) -> Any:
-    """Two blocks on one input, and one on their results, by occurrence."""
+    """Two blocks on one input, and one on their results."""
     with ar.Composition().scope() as c:
-        first, second = ar.Pipe(f, name="first"), ar.Pipe(g, name="second")
-        first.reads(c.input)
-        second.reads(c.input)
+        first, second = f.reads(c.input), g.reads(c.input)
         c.output.reads(j.reads(second, first))
     return c
 

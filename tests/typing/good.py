@@ -226,7 +226,7 @@ with composed.scope():
     composed.output.reads(hid2lab.reads(vector))
 assert_type(f >> ar.Identity() & composed, AndFan[int, V, L])
 with ar.Composition().scope() as loose:
-    loose.output.reads(ar.Function(add).reads(f.reads(loose.input), zeros))
+    loose.output.reads(ar.Function(add).reads(f.reads(loose.input), zeros.reads()))
 assert_type(loose >> hid2lab, Block[Any, L])
 
 # 8 choice by key; a block on Tree serves where a block on Leaf is wanted

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import inspect
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
@@ -130,6 +131,32 @@ def function_name(function: object) -> str:
     if name is None:
         return type(function).__name__
     return "lambda" if name == "<lambda>" else str(name)
+
+
+def parameter_names(attempt: str, function: Callable[..., object], lack: str, hint: str) -> tuple[str, ...]:
+    """Lists the required parameters of a function, each of which gets a wire or a block.
+
+    Args:
+        attempt: for messages.
+        function: what will be called.
+        lack: why it must have one, and `hint`: how to write it.
+
+    Raises:
+        ArrowTypeError: a parameter takes several arguments, or a keyword alone.
+        ArrowValueError: it has no parameter.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature
+        parameters = []
+    for p in parameters:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or (p.kind is p.KEYWORD_ONLY and p.default is p.empty):
+            stands = f"each parameter stands for one thing, but {p} does not"
+            raise type_refusal(attempt, stands, hint="write the parameters out: def f(x, y)")
+    names = tuple(p.name for p in parameters if p.default is p.empty)
+    if not names:
+        raise value_refusal(attempt, f"its function has no parameter, so {lack}", hint=hint)
+    return names
 
 
 def shortened(value: object) -> str:

@@ -167,25 +167,16 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
     @overload
     def reads(self) -> Wire[B_co]: ...
     @overload
-    def reads(self, x: Wire[A_contra] | Block[Any, A_contra], /) -> Wire[B_co]: ...
+    def reads(self, x: Wire[A_contra], /) -> Wire[B_co]: ...
     @overload
-    def reads(
-        self: Block[tuple[A1, A2], B], x1: Wire[A1] | Block[Any, A1], x2: Wire[A2] | Block[Any, A2], /
-    ) -> Wire[B]: ...
+    def reads(self: Block[tuple[A1, A2], B], x1: Wire[A1], x2: Wire[A2], /) -> Wire[B]: ...
     @overload
-    def reads(
-        self: Block[tuple[A1, A2, A3], B],
-        x1: Wire[A1] | Block[Any, A1],
-        x2: Wire[A2] | Block[Any, A2],
-        x3: Wire[A3] | Block[Any, A3],
-        /,
-    ) -> Wire[B]: ...
+    def reads(self: Block[tuple[A1, A2, A3], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], /) -> Wire[B]: ...
     def reads(self, *sources: object) -> Any:
         """Connects the block inside the open scope of a `Composition`.
 
         Args:
-            *sources: wires, nested tuples of wires, or blocks that stand once in this scope; several are a
-                tuple, none is nothing (Void).
+            *sources: wires, or nested tuples or dicts of wires; several are a tuple, none is nothing (Void).
 
         Returns:
             The wire with the block's result.

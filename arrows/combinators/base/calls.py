@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +26,17 @@ def current_recorder() -> Recorder | None:
     return recorder if recorder is not None and recorder.open else None
 
 
-def recorder_of(args: tuple[object, ...]) -> Recorder | None:
-    """The recorder of the arrow being recorded, if there is a wire among nested arguments; else None."""
-    todo = list(reversed(args))
+def _values(args: tuple[object, ...]) -> Iterator[object]:
+    """What stands in nested arguments, in order."""
+    todo: list[Any] = list(reversed(args))
     while todo:
         x = todo.pop()
-        if isinstance(x, Wire):
-            return current_recorder() or x.recorder
-        if isinstance(x, tuple):
+        if isinstance(x, (tuple, list)):
             todo.extend(reversed(x))
-    return None
+        elif isinstance(x, dict):
+            todo.extend(reversed(x.values()))
+        else:
+            yield x
 
 
 def context_of(args: tuple[object, ...]) -> Context | None:
@@ -45,14 +47,10 @@ def context_of(args: tuple[object, ...]) -> Context | None:
     for x in args:  # most calls have a tensor in plain sight
         if isinstance(x, TensorLike):
             return x.context
-    todo: list[object] = list(reversed(args))
-    while todo:
-        x = todo.pop()
+    for x in _values(args):
         if isinstance(x, TensorLike):
             return x.context
-        if isinstance(x, (tuple, list)):
-            todo.extend(reversed(x))
-        elif isinstance(x, Wire):
+        if isinstance(x, Wire):
             return None
     return None if current_recorder() is not None else innermost()
 
@@ -63,9 +61,9 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
     Raises:
         ArrowTypeError: there is no wire among the arguments.
     """
-    recorder = recorder_of(args)
-    if recorder is not None:
-        return recorder.apply(block, args)
+    for x in _values(args):
+        if isinstance(x, Wire):
+            return (current_recorder() or x.recorder).apply(block, args)
     if len(args) == 1 and hasattr(args[0], "parts"):  # a block; that class is defined after this one
         hint = f"to apply it to that block's result: {args[0].label} >> {block.label}"
     elif args and all(hasattr(a, "rows") for a in args):
