@@ -72,7 +72,6 @@ from arrows.combinators.items import take as take
 from arrows.combinators.items import take_of as take_of
 from arrows.combinators.items import take_or_default as take_or_default
 from arrows.combinators.layer import Layer as Layer
-from arrows.combinators.layer import written_call as written_call
 from arrows.combinators.message_passing import MessagePassing as MessagePassing
 from arrows.combinators.notation import Graph as Graph
 from arrows.combinators.notation import arrow as arrow

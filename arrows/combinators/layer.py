@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,22 +13,18 @@ from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import A, B
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import refuse_arguments
 
 
 class Written(Apply[A, B]):
-    """A block that is printed with the arguments that its author wrote.
+    """A block that is printed with the arguments that its author wrote."""
 
-    Attributes:
-        foreign: the table of `foreign_names` with the arguments of other libraries.
-    """
-
-    foreign: ClassVar[str]
     _words: str
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls, *args, **kwargs)
-        self.__dict__["_words"] = written_call(cls, args, kwargs, cls.foreign)
+        named = {key: _word(value) for key, value in kwargs.items() if key != "name"}
+        words = [*map(_word, args), *(f"{key}={word}" for key, word in named.items() if word)]
+        self.__dict__["_words"] = ", ".join(filter(None, words))
         return self
 
     def arguments(self) -> list[str]:
@@ -112,27 +107,6 @@ class Layer(Written[A, B]):
             specs = self.parameters(input.element)
         checked = _checked(specs, type(self).__name__)
         return self.forward({spec.name: ops.parameter(self, spec) for spec in checked}, *args)
-
-
-def written_call(cls: type, args: tuple[object, ...], keywords: Mapping[str, object], table: str) -> str:
-    """The arguments of a constructor as messages write them.
-
-    Args:
-        cls: the class.
-        args, keywords: what it is called with.
-        table: the table of `foreign_names` with the arguments of other libraries.
-
-    Raises:
-        ArrowTypeError: it does not take as many arguments, or none of such a name.
-    """
-    if args or keywords:
-        init = inspect.getattr_static(cls, "__init__")
-        sized = args and isinstance(args[-1], int)
-        hint = "the sizes of the input are inferred, not given" if sized else ""
-        refuse_arguments(init, args, keywords, call=cls.__name__, table=table, hint=hint)
-    words = [_word(a) for a in args]
-    words += [f"{k}={_word(v)}" for k, v in keywords.items() if k != "name"]
-    return ", ".join(w for w in words if w and not w.endswith("="))
 
 
 def _checked(specs: object, layer: str) -> tuple[Parameter, ...]:

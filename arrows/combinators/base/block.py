@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 
 from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.calls import call_on_wires, connect, context_of
-from arrows.combinators.base.copying import deep_copy, reduce
+from arrows.combinators.base.copying import reduce
 from arrows.combinators.base.frozen import Frozen
 from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
@@ -320,9 +320,6 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return reduce(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return deep_copy(self, memo)
 
 
 AnyBlock: TypeAlias = Block[Any, Any]

@@ -1,21 +1,19 @@
 """Copying and pickling of blocks without recursion.
 
 A flat list holds the blocks that have parts, parts first; each refers to its parts by their index. Blocks
-without parts stand in the list as themselves, so that pickle's own memo keeps track of shared layers, over
-several roots too. The list also holds definitions that refer to one another; the tokens of their references
-tie them together again.
+without parts stand in the list as themselves, so that the memo of `pickle` and `copy` keeps track of shared
+layers, over several roots too. The list also holds definitions that refer to one another; the tokens of
+their references tie them together again.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from arrows.combinators.base.printing import Spelling, pieces_of
 from arrows.combinators.base.traversal import parts_first
-from arrows.typesys import SourceLine
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock
@@ -23,15 +21,13 @@ if TYPE_CHECKING:
 
 B = TypeVar("B", bound="AnyBlock")
 
-_WANTED = "something to copy or pickle"
-
 Row: TypeAlias = "AnyBlock | tuple[type[AnyBlock], dict[str, object], tuple[int, ...]]"
 """A block without parts, or the class, the state and the indices of the parts."""
 
 
 def reduce(block: AnyBlock) -> tuple[Any, ...]:
     """Makes the result of `__reduce_ex__`."""
-    block.check_finished(_WANTED)
+    block.check_finished("something to copy or pickle")
     if not block.parts and block.definition is None:
         return _empty, (type(block),), dict(block.__dict__)
     rows: list[Row] = []
@@ -46,7 +42,8 @@ def reduce(block: AnyBlock) -> tuple[Any, ...]:
             rows.append((type(part), state, tuple(place[id(p)] for p in part.parts)))
         else:
             rows.append(part)
-    knots = [(token, place[id(token.definition)]) for token in _tokens(order)]
+    tokens = {id(x.token): x.token for x in order if x.token is not None and x.definition is not None}
+    knots = [(token, place[id(token.definition)]) for token in tokens.values()]
     return restore, (rows, place[id(block)], knots)
 
 
@@ -76,31 +73,6 @@ def _with_blocks(spelling: Spelling, change: Callable[[Any], Any]) -> Spelling:
         for argument in spelling.arguments
     ]
     return replace(spelling, arguments=tuple(arguments))
-
-
-def deep_copy(block: B, memo: dict[int, Any]) -> B:
-    """Copies everything inside; a block that stands at several places is one block in the copy too."""
-    block.check_finished(_WANTED)
-    order = parts_first(block)
-    for part in order:
-        if id(part) in memo:
-            continue
-        copied = memo[id(part)] = _empty(type(part))  # before its attributes, which may lead back to it
-        for key, value in part.__dict__.items():
-            if key == "_parts":
-                copied.__dict__[key] = tuple(memo[id(p)] for p in value)
-            else:
-                copied.__dict__[key] = value if isinstance(value, SourceLine) else copy.deepcopy(value, memo)
-    for token in _tokens(order):
-        memo[id(token)].define(memo[id(token.definition)])
-    whole: B = memo[id(block)]
-    return whole
-
-
-def _tokens(blocks: list[AnyBlock]) -> list[Token]:
-    """Lists the tokens with definitions that blocks refer to, each once."""
-    tokens = {id(x.token): x.token for x in blocks if x.token is not None and x.definition is not None}
-    return list(tokens.values())
 
 
 def _empty(cls: type[B]) -> B:

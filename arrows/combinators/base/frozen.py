@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import ClassVar, NoReturn, Self
+import inspect
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from arrows.combinators.base.arguments import type_refusal
 from arrows.typesys.did_you_mean import refuse_arguments
 
 
-class Frozen:
+class _Freezing(type):
+    """Seals each object of a class when its `__init__` has ended; says what is wrong with its arguments."""
+
+    if not TYPE_CHECKING:  # type checkers take the arguments of a class from its `__init__`
+
+        def __call__(cls, *args: Any, **keywords: Any) -> Any:
+            # Not when Python makes the class, since a decorator such as `@dataclass` may change it then.
+            if "_examined" not in cls.__dict__:
+                _examine(cls)
+                cls._examined = True
+            try:
+                made = super().__call__(*args, **keywords)
+            except TypeError as error:
+                if error.__traceback__.tb_next is None:  # Python could not call `__init__` with these
+                    sized = cls.foreign != "block" and args and isinstance(args[-1], int)
+                    hint = "the sizes of the input are inferred, not given" if sized else ""
+                    table = cls.foreign
+                    refuse_arguments(cls.__init__, args, keywords, call=cls.__name__, table=table, hint=hint)
+                raise
+            made.__dict__["_sealed"] = True
+            return made
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            signature = inspect.signature(cls.__init__)
+            return signature.replace(parameters=[*signature.parameters.values()][1:])
+
+
+class Frozen(metaclass=_Freezing):
     """A value whose attributes are set in `__init__` and nowhere else.
 
     Derived classes, those of users too, have a plain `__init__`; when it ends, the object is frozen.
+
+    Attributes:
+        foreign: the table of `foreign_names` with the arguments of other libraries.
     """
 
-    _sealed: bool
-    _examined: ClassVar[bool]
-
-    def __new__(cls, *args: object, **kwargs: object) -> Self:
-        # At the first object of a class, since a decorator such as `@dataclass` may still change the class
-        # after Python has made it.
-        if "_examined" not in cls.__dict__:
-            _examine(cls)
-            cls._examined = True
-        return super().__new__(cls)
+    foreign: ClassVar[str] = "block"
 
     @property
     def label(self) -> str:
@@ -47,7 +68,7 @@ class Frozen:
 
 
 def _examine(cls: type[Frozen]) -> None:
-    """Lets each `__init__` of a class seal its objects; refuses a class of objects that are no frozen values.
+    """Refuses a class of objects that are no frozen values.
 
     Raises:
         ArrowTypeError: the class compares its objects, or keeps attributes in slots.
@@ -66,27 +87,3 @@ def _examine(cls: type[Frozen]) -> None:
                 f"a block is copied and pickled with its __dict__, and {owner.__name__} has slots",
                 hint="leave out slots=True, or __slots__",
             )
-        init = owner.__dict__.get("__init__")
-        if init is not None and issubclass(owner, Frozen) and not hasattr(init, "seals"):
-            owner.__init__ = _sealing(init, owner.__name__)  # type: ignore[method-assign]
-
-
-def _sealing(init: Callable[..., None], owner: str) -> Callable[..., None]:
-    """Wraps `init`, so that it seals the object at its end if it is the `__init__` of the object's class."""
-
-    @functools.wraps(init)
-    def sealed(self: Frozen, *args: object, **kwargs: object) -> None:
-        try:
-            init(self, *args, **kwargs)
-        except TypeError as error:
-            walk = error.__traceback__
-            if walk is not None and walk.tb_next is None:  # Python could not call it with these arguments
-                own = type(self).__init__ is sealed  # else a subclass calls it, whose code is wrong
-                call = type(self).__name__ if own else owner
-                refuse_arguments(init, args, kwargs, call=call, table="block")
-            raise
-        if type(self).__init__ is sealed:
-            self.__dict__["_sealed"] = True
-
-    sealed.seals = True  # type: ignore[attr-defined]
-    return sealed
