@@ -15,7 +15,6 @@ from arrows.combinators.base.arguments import function_name as function_name
 from arrows.combinators.base.arguments import set_name as set_name
 from arrows.combinators.base.block import AnyBlock as AnyBlock
 from arrows.combinators.base.block import Block as Block
-from arrows.combinators.base.convert import NotYetABlock as NotYetABlock
 from arrows.combinators.base.convert import as_block as as_block
 from arrows.combinators.base.printing import brief as brief
 from arrows.combinators.base.printing import title as title

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from arrows.combinators.base.arguments import (
     function_name,
     places_of,
     set_name,
-    value_refusal,
     wrong_argument,
+    wrong_value,
 )
 from arrows.combinators.base.block import A, AnyBlock, B, Block
-from arrows.combinators.base.convert import NotYetABlock, are_pairs, as_block
+from arrows.combinators.base.convert import are_pairs, as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import InferredZeros
-from arrows.typesys import SourceLine
 from arrows.typesys.did_you_mean import explains_arguments
 
 K = TypeVar("K")
@@ -106,24 +105,21 @@ def _written_key(key: Key) -> Argument:
     return key if isinstance(key, Block) else function_name(key)
 
 
-class NoCases(NotYetABlock, Generic[A, K]):
+class NoCases(Generic[A, K]):
     """A `OneOf` without cases; it becomes a block with its first case."""
+
+    block_hint = "a OneOf has at least one case: ar.OneOf(key).case(True, f).case(False, g)"
 
     def __init__(self, key: Key, name: str | None) -> None:
         self._key = key
         self._name = name
-        self._site = SourceLine.here()
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """Returns the choice with its first case; see `Cases.case`."""
         return Cases(self._key, *_checked([(key, block)]), name=self._name)
 
-    def refuse(self, where: str) -> NoReturn:
-        raise value_refusal(
-            f"use a OneOf without cases as {where}",
-            f"the OneOf made at {self._site} has no case to choose",
-            hint="ar.OneOf(key).case(True, f).case(False, g)",
-        )
+    def __repr__(self) -> str:
+        return "a OneOf without cases"
 
 
 @overload
@@ -167,7 +163,7 @@ def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
             "the first argument must be the key that chooses, and it is the cases",
             hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
         )
-    if isinstance(key, (NotYetABlock, Block)) or (isinstance(key, (Mapping, tuple)) and key):
+    if isinstance(key, Block) or hasattr(key, "block_hint") or (isinstance(key, (Mapping, tuple)) and key):
         key = as_block(key, "the key of a OneOf")
     elif not callable(key):
         raise wrong_argument(
@@ -188,7 +184,7 @@ def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
             hint="ar.OneOf(key, {'leaf': f, 'pair': g})",
         )
     if not pairs:
-        NoCases(key, name).refuse("a block")
+        raise wrong_value("a OneOf", "it has no case to choose", hint=NoCases.block_hint)
     return Cases(key, *_checked(pairs), name=name)
 
 

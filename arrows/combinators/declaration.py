@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, NoReturn
+from typing import Any, Generic
 
-from arrows.combinators.base.arguments import require_name, type_refusal, value_refusal
+from arrows.combinators.base.arguments import require_name, value_refusal
 from arrows.combinators.base.block import A, B, Block
-from arrows.combinators.base.convert import NotYetABlock, as_block
+from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
 from arrows.typesys import types as T
 
 
-class ForwardDeclaration(NotYetABlock, Generic[A, B]):
+class ForwardDeclaration(Generic[A, B]):
     """A block that is declared now and defined later; `ar.fix` does the same in one step.
 
     A declaration is no block itself. Calling it gives a block that stands for the later definition.
@@ -42,6 +42,8 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
         >>> depth.eval([1, [2, [3]]])
         3
     """
+
+    block_hint = "call it for a block that refers to it; once it is resolved, use what resolve_to returned"
 
     def __init__(
         self: ForwardDeclaration[Any, Any],
@@ -98,11 +100,3 @@ class ForwardDeclaration(NotYetABlock, Generic[A, B]):
 
     def __repr__(self) -> str:
         return f"<declaration {self.name}, {'' if self._reference.definition is not None else 'un'}resolved>"
-
-    def refuse(self, where: str) -> NoReturn:
-        raise type_refusal(
-            f"use {self._reference.token.words} as {where}",
-            f"it was made at {self._reference.token.site}, and is not a block itself",
-            hint="call it, without arguments, for a block that refers to it; once it is resolved, "
-            "use what resolve_to returned",
-        )

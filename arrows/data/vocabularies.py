@@ -42,6 +42,7 @@ class Vocabulary:
         2
     """
 
+    block_hint = "its method block() gives the block: vocabulary.block()"
     words: tuple[str, ...]
     unknown: str | None
     _numbers: dict[str, int] = field(repr=False, compare=False)

@@ -216,7 +216,7 @@ def test_oneof_forms() -> None:
     with pytest.raises(ArrowTypeError, match="hashed"):
         ar.OneOf(bool).case([], a)  # type: ignore[arg-type]
     for misuse in (lambda c: c >> a, lambda c: c & a, ar.Map, ar.infer):
-        with pytest.raises(ArrowValueError, match="without cases"):
+        with pytest.raises(ArrowTypeError, match="a OneOf without cases"):
             misuse(ar.OneOf(bool))
 
 

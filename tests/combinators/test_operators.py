@@ -102,8 +102,6 @@ def test_one_operand_a_wire(symbol: str) -> None:
         (lambda f, g: 2 - f, "Scalar('float32') >> ar.Function(lambda x: 2 - x)"),
         (lambda f, g: f < g, "(Scalar('float32') & dense) >> ar.Function(lambda x, y: x < y)"),
         (lambda f, g: -f, "Scalar('float32') >> ar.Function(lambda x: -x)"),
-        (lambda f, g: ar.OneOf(len) + g, "ar.OneOf(key).case(True, f).case(False, g)"),
-        (lambda f, g: not ar.OneOf(len), "ar.OneOf(key).case(True, f).case(False, g)"),
         (lambda f, g: f[0], "block >> ar.GetItem(0)"),
         (lambda f, g: f and g, "both results: f & g; one by value: ar.OneOf(key, {...})"),
         (lambda f, g: len(f), "of each example's sequence: f >> ar.Length()"),

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import NoReturn
 
 import numpy as np
 
 from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import AnyBlock, Block
-from arrows.combinators.base.operators import WithoutValue
 from arrows.combinators.base.wires import Wire
-
-
-class NotYetABlock(WithoutValue, ABC):
-    """An object that lacks one step to be a block: a `OneOf` without cases, a declaration not yet called."""
-
-    @abstractmethod
-    def refuse(self, where: str) -> NoReturn:
-        """Raises the error that says what is missing; `where` says what the block is wanted for."""
-
-    def refuse_operator(self, symbol: str, operands: tuple[object, ...]) -> NoReturn:
-        self.refuse(f"the {'left' if operands[0] is self else 'right'} side of {symbol}")
-
-    def refuse_test(self) -> NoReturn:
-        self.refuse("a condition")
 
 
 def as_block(x: object, where: str) -> AnyBlock:
@@ -45,17 +28,14 @@ def as_block(x: object, where: str) -> AnyBlock:
     if isinstance(x, Block):
         x.check_finished(where)
         return x
-    if isinstance(x, NotYetABlock):
-        x.refuse(where)
     if isinstance(x, (Mapping, tuple)) or (isinstance(x, list) and are_pairs(x)):
         return Block.operators.record(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return Block.operators.constant(x)
-    raise type_refusal(
-        f"use {_name(x)} as {where}",
-        f"expected a block, or a dict or tuple of blocks, got {_class_in_words(x)}",
-        hint=_hint(x),
-    )
+    reason = f"expected a block, or a dict or tuple of blocks, got {_class_in_words(x)}"
+    step = None if isinstance(x, Wire) else getattr(x, "block_hint", None)
+    reason = "it is no block yet" if step else reason
+    raise type_refusal(f"use {_name(x)} as {where}", reason, hint=step or _hint(x))
 
 
 def are_pairs(x: Sequence[object]) -> bool:
@@ -74,15 +54,10 @@ def _name(x: object) -> str:
 def _class_in_words(x: object) -> str:
     if isinstance(x, type):
         return f"a class{' of blocks' if issubclass(x, Block) else ''}, not a block"
-    if callable(x) and not _has_block(x):
+    if callable(x):
         return "a Python function"
     name = type(x).__name__
     return "None" if x is None else f"{'an' if name[0] in 'aeio' else 'a'} {name}"
-
-
-def _has_block(x: object) -> bool:
-    """Whether it is a `Vocabulary` or the like, which makes a block."""
-    return callable(getattr(x, "block", None))
 
 
 def _hint(x: object) -> str:
@@ -92,8 +67,6 @@ def _hint(x: object) -> str:
         return f"call it: ar.{x.__name__}(...)"
     if isinstance(x, FunctionType) and (x.__module__ or "").startswith("arrows.combinators."):
         return f"call it: ar.{x.__name__}(...)"
-    if _has_block(x):
-        return "its method block() gives the block: vocabulary.block()"
     if callable(x):
         return (
             "ar.Function(f) for a function of tensors, ar.InputTransform(f) for a function of Python objects"
