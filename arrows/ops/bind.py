@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import cast
 
-import numpy as np
-
-from arrows.ops.arrays import HostArray
-from arrows.ops.evaluate import EagerEvaluation, Value
-from arrows.ops.function_context import constant
-from arrows.ops.primitive import Attributes, Primitive
+from arrows.ops.evaluate import EagerEvaluation
+from arrows.ops.primitive import Primitive
 from arrows.ops.tensorlike import Operand, TensorLike
 
 
@@ -35,6 +31,7 @@ def bind(
     Raises:
         ShapeError: the operands do not fit.
 
+    >>> import numpy as np
     >>> from arrows.ops.extend import get
     >>> bind(get("add"), np.array([1.0, 2.0]), 3.0).tolist()
     [4.0, 5.0]
@@ -44,15 +41,4 @@ def bind(
             return operand.context.apply(primitive, operands, attributes, like)
     if like is not None:
         return like.context.apply(primitive, operands, attributes, like)
-    return cast("TensorLike", _compute(primitive, operands, attributes))
-
-
-def _compute(primitive: Primitive, operands: tuple[Operand, ...], attributes: Attributes) -> HostArray:
-    """Computes a primitive at once, as NumPy would, since no operand is a tensor of a Function."""
-    evaluation = EagerEvaluation()
-    beside = next((operand for operand in operands if isinstance(operand, (np.ndarray, np.generic))), None)
-    like = None if beside is None else evaluation.constant(np.asarray(beside)).type
-    values = [evaluation.constant(constant(operand, like)) for operand in operands]
-    result = bind(primitive, *values, like=None, **attributes)
-    assert isinstance(result, Value)
-    return result.array
+    return cast("TensorLike", EagerEvaluation().apply(primitive, operands, attributes, None).array)

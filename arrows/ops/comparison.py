@@ -9,7 +9,7 @@ from typing import cast as typed
 
 from arrows.ops.arrays import put
 from arrows.ops.bind import bind
-from arrows.ops.function_context import constant
+from arrows.ops.function_context import constant, type_beside
 from arrows.ops.primitive import Gradients, declare
 from arrows.ops.shape_rules import broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
@@ -198,10 +198,7 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     >>> where(np.array([True, False]), np.array([1.0, 2.0]), 0.0).tolist()
     [1.0, 0.0]
     """
-    beside = next((x.type for x in (a, b) if isinstance(x, TensorLike)), None)
-    if beside is None:
-        array = next((x for x in (a, b) if not isinstance(x, (bool, int, float))), 0.0)
-        beside = Tensor((), constant(array).dtype.name)
+    beside = type_beside(a, b) or Tensor((), "float64")
     a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
     return bind(_where, condition, a, b)
 

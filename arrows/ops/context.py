@@ -87,12 +87,14 @@ class Context:
         float_type: the element type that every float gets; None leaves them as they are.
         open: whether it has been entered and not left.
         in_function: whether a Function runs in it, so that parameters and random numbers have a meaning.
+        draws: how many times random numbers were drawn, so that equal draws are no equal equations.
         outer: the context that was the innermost when this one was entered; None where leaving sets it back.
     """
 
     float_type: str | None
     open: bool = True
     in_function: bool = False
+    draws: int = 0
     outer: Context | None = None
 
     def constant(self, array: HostArray) -> TensorLike:
@@ -131,10 +133,6 @@ class Context:
 
     def draw_key(self) -> TensorLike:
         """The key of random numbers, uint64."""
-        raise NotImplementedError
-
-    def next_draw(self) -> int:
-        """The number of the function's next draw."""
         raise NotImplementedError
 
     def attempt(self, line: SourceLine) -> str:

@@ -19,7 +19,7 @@ from arrows.ops.function_context import FunctionContext
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
-from arrows.ops.tensorlike import TensorLike
+from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError
 from arrows.typesys.dtypes import is_float
 from arrows.typesys.types import Tensor
@@ -128,7 +128,7 @@ class EagerEvaluation(FunctionContext):
 
     def begin_draws(self, key: int) -> None:
         """Sets the key of the function that runs next, from which it draws random numbers."""
-        self._key, self._draws = key, 0
+        self._key, self.draws = key, 0
 
     def draw_key(self) -> Value:
         """The key of random numbers, uint64."""
@@ -150,35 +150,24 @@ class EagerEvaluation(FunctionContext):
             self._tape.append(("split", results, [value], lambda *rows: [np.stack(rows)]))
         return results
 
-    @quiet
-    def emit(
+    def apply(
         self,
         primitive: Primitive,
-        operands: tuple[Value, ...],
+        operands: tuple[Operand, ...],
         attributes: Attributes,
-        type: Tensor,
-        rows: int,
-        like: Value | None,
+        like: TensorLike | None,
     ) -> Value:
-        """Computes one primitive on operands that `bind` has checked."""
-        segments = next((v.segments for v in (*operands, like) if v is not None and v.rows >= 0), None)
-        for operand in operands:
-            if segments is not None and operand.rows >= 0 and len(operand.array) != segments.total:
-                raise ShapeError(
-                    f"{primitive.name}: sequences of different length, "
-                    f"{segments.total} and {len(operand.array)}"
-                )
+        """Computes one primitive."""
+        values, type, rows = self.checked(primitive, operands, attributes, like)
+        segments = next((v.segments for v in (*values, like) if isinstance(v, Value) and v.rows >= 0), None)
         used = attributes
         if segments is not None and not primitive.segmented:
-            has_rows = tuple(operand.rows >= 0 for operand in operands)
-            used = primitive.lift(attributes, has_rows, tuple(operand.type for operand in operands))
+            has_rows = tuple(value.rows >= 0 for value in values)
+            used = primitive.lift(attributes, has_rows, tuple(value.type for value in values))
         extra = {"segments": segments} if primitive.segmented else {}
-        arrays = [operand.array for operand in operands]
-        array = np.asarray(primitive.kernel(np, **used)(*arrays, **extra))
-        if primitive.collapses and array.shape == (
-            1,
-            *type.shape,
-        ):  # of the one sequence
+        with np.errstate(all="ignore"):  # as `quiet` does, whose frames stand in no error of a check
+            array = np.asarray(primitive.kernel(np, **used)(*(value.array for value in values), **extra))
+        if primitive.collapses and array.shape == (1, *type.shape):  # of the one sequence
             array = array.reshape(type.shape)
         shape = type.shape if segments is None or rows < 0 else (segments.total, *type.shape)
         if array.shape != shape or array.dtype.name != type.dtype:
@@ -188,8 +177,8 @@ class EagerEvaluation(FunctionContext):
             )
         result = Value(self, array, type, rows, None if rows < 0 else segments)
         if self.record:
-            pull = partial(self._gradients, primitive, operands, attributes, result)
-            self._tape.append((primitive.name, [result], operands, pull))
+            pull = partial(self._gradients, primitive, values, attributes, result)
+            self._tape.append((primitive.name, [result], values, pull))
         return result
 
     @quiet

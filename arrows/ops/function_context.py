@@ -29,7 +29,6 @@ class FunctionContext(Context):
     def __init__(self, float_type: str | None) -> None:
         self.float_type = float_type
         self._tokens: list[Token[Context | None]] = []
-        self._draws = 0
 
     def __enter__(self) -> Self:
         self._tokens.append(current_context.set(self))
@@ -38,13 +37,10 @@ class FunctionContext(Context):
     def __exit__(self, *error: object) -> None:
         current_context.reset(self._tokens.pop())
 
-    def apply(
-        self,
-        primitive: Primitive,
-        operands: tuple[Operand, ...],
-        attributes: Attributes,
-        like: TensorLike | None,
-    ) -> TensorLike:
+    def checked(
+        self, primitive: Primitive, operands: tuple[Operand, ...], attributes: Attributes, like: object
+    ) -> tuple[tuple[Any, ...], Tensor, int]:
+        """The operands as tensors of equal ranks and levels; the type and level of the result."""
         for operand in (*operands, like):
             if isinstance(operand, TensorLike) and operand.context is not self:
                 operand.context.refuse_mixture(primitive)
@@ -52,25 +48,7 @@ class FunctionContext(Context):
         if primitive.elementwise:
             values = _equal_rank(values)
         rows, values = _levels(primitive, values, attributes)
-        kind = primitive.rule(*(value.type for value in values), **attributes)
-        return self.emit(primitive, values, attributes, kind, rows, like)
-
-    def emit(
-        self,
-        primitive: Primitive,
-        operands: tuple[Any, ...],  # each context takes its own class of tensors
-        attributes: Attributes,
-        type: Tensor,
-        rows: int,
-        like: Any,
-    ) -> TensorLike:
-        """Records or computes an operation whose operands are checked and of equal ranks and levels."""
-        raise NotImplementedError
-
-    def next_draw(self) -> int:
-        """The number of the function's next draw, so that equal draws are no equal equations."""
-        self._draws += 1
-        return self._draws - 1
+        return values, primitive.rule(*(value.type for value in values), **attributes), rows
 
     def refuse_mixture(self, primitive: Primitive) -> None:
         raise ShapeError(
@@ -126,6 +104,15 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
         raise ShapeError(f"{value!r} is out of range for {dtype}") from None
 
 
+def type_beside(*operands: Operand) -> Tensor | None:
+    """The type whose elements Python numbers take beside these: that of a tensor, or else of an array."""
+    for operand in operands:
+        if isinstance(operand, TensorLike):
+            return operand.type
+    arrays = [constant(x) for x in operands if isinstance(x, (np.ndarray, np.generic))]
+    return Tensor(arrays[0].shape, arrays[0].dtype.name) if arrays else None
+
+
 def refuse_wire(value: object) -> None:
     """Lets a wire of an arrow raise its own error: it stands for a value that does not exist yet."""
     refuse = getattr(value, "_no_tensor", None)
@@ -138,13 +125,14 @@ def _tensors(
 ) -> tuple[TensorLike, ...]:
     if not [operand for operand in operands if not isinstance(operand, TensorLike)]:
         return cast("tuple[TensorLike, ...]", operands)
-    beside = next((operand for operand in operands if isinstance(operand, TensorLike)), None)
+    beside = None
     rank = builtins.max((x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))), default=0)
     values = []
     for operand in operands:
         if not isinstance(operand, TensorLike):
             try:
-                array = constant(operand, None if beside is None else beside.type)
+                beside = beside or type_beside(*operands)
+                array = constant(operand, beside)
             except ShapeError as error:
                 raise ShapeError(f"{primitive.name}: {error.reason}", hint=error.hint) from None
             if primitive.elementwise:

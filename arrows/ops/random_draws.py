@@ -141,7 +141,7 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
         key = spread_key(like, key)
     drawn = "float32" if kind == "float16" else kind
     axes = sizes(name, shape)
-    number = context.next_draw()
+    number, context.draws = context.draws, context.draws + 1
     return cast(bind(_PRIMITIVES[name], key, shape=axes, dtype=drawn, number=number), kind)
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from arrows.ops import miscalls
 from arrows.ops.arrays import HostArray
-from arrows.ops.bind import bind
 from arrows.ops.context import Parameter
 from arrows.ops.dropout import dropout_by_key
 from arrows.ops.errors import FunctionError, ShapeError
-from arrows.ops.function_context import FunctionContext, constant
+from arrows.ops.function_context import FunctionContext
 from arrows.ops.innermost import in_own_context
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.random_guard import global_states, names_a_source, where_defined
@@ -153,21 +152,19 @@ class TraceRecorder(FunctionContext):
         self, primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Hashable
     ) -> TensorLike:
         """`arrows.ops.bind` into this recorder, even if every operand is a constant."""
-        values = [x if isinstance(x, TensorLike) else self.constant(constant(x)) for x in operands]
-        return bind(primitive, *values, like=like, **attributes)
+        return self.apply(primitive, operands, attributes, like)
 
-    def emit(
+    def apply(
         self,
         primitive: Primitive,
-        operands: tuple[Tracer, ...],
+        operands: tuple[Operand, ...],
         attributes: Attributes,
-        type: T.Tensor,
-        rows: int,
-        like: Tracer | None,
+        like: TensorLike | None,
     ) -> Tracer:
-        """Records one equation that `bind` has checked, unless an equal one is recorded already."""
+        """Records one equation, unless an equal one is recorded already."""
+        values, type, rows = self.checked(primitive, operands, attributes, like)
         pairs = tuple(sorted(attributes.items())) if attributes else ()
-        variables = tuple([operand.var for operand in operands])
+        variables = tuple([value.var for value in values])
         # The text of the attributes counts too: 0.0 and -0.0 are equal, but give different results.
         key = (primitive, *[var.id for var in variables], pairs, repr(pairs))
         tracer = self._tracers.get(key)
