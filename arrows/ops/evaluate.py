@@ -82,23 +82,13 @@ class EagerEvaluation(FunctionContext):
         self._lookup = lookup
         # What was computed: its name, the results, the operands.
         self._tape: list[tuple[str, Sequence[Value], Sequence[Value], Pull]] = []
-        self._parameters: dict[tuple[object, str], Value] = {}
-        self._frozen: set[Value] = set()
+        self._parameters: dict[tuple[object, str], tuple[Value, bool]] = {}  # and whether it is trained
         self._key = 0
 
-    def value(self, array: npt.ArrayLike, rows: int = ROW, type: Tensor | None = None) -> Value:
-        """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0.
-
-        `type` is the type of one row; by default it is taken from the array.
-        """
+    def value(self, array: npt.ArrayLike, rows: int = ROW) -> Value:
+        """Wraps the array of one row, or, with `rows >= 0`, of the elements of a sequence along axis 0."""
         array = np.asarray(array)
-        shape = array.shape[1:] if rows >= 0 else array.shape
-        if type is None:
-            type = Tensor(shape, array.dtype.name)
-        elif shape != type.shape or array.dtype.name != type.dtype or (rows >= 0 and not array.ndim):
-            raise ArrowValueError(
-                f"an array {array.dtype.name}{list(array.shape)} is not a value of type {type}"
-            )
+        type = Tensor(array.shape[1:] if rows >= 0 else array.shape, array.dtype.name)
         return Value(self, array, type, rows, _one_segment(len(array)) if rows >= 0 else None)
 
     def constant(self, array: HostArray) -> Value:
@@ -113,18 +103,11 @@ class EagerEvaluation(FunctionContext):
         if key not in self._parameters:
             if self._lookup is None:
                 raise ShapeError(f"parameter {spec.name!r} is used, but this evaluation has no parameters")
-            array = self._lookup(owner, spec)
             dtype = self.float_type if self.float_type is not None and is_float(spec.dtype) else spec.dtype
-            if array.shape != tuple(spec.shape):
-                raise ArrowValueError(
-                    f"parameter {spec.name!r} has shape {list(array.shape)}, "
-                    f"but its layer says {list(spec.shape)}"
-                )
-            array = array if array.dtype.name == dtype else array.astype(dtype)
-            self._parameters[key] = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
-            if not spec.trainable:
-                self._frozen.add(self._parameters[key])
-        return self._parameters[key]
+            array = self._lookup(owner, spec).astype(dtype, copy=False)
+            value = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
+            self._parameters[key] = value, spec.trainable
+        return self._parameters[key][0]
 
     def begin_draws(self, key: int) -> None:
         """Sets the key of the function that runs next, from which it draws random numbers."""
@@ -188,16 +171,9 @@ class EagerEvaluation(FunctionContext):
         Returns the gradient of each trainable parameter that was used, by `(owner, name)` (zeros where none
         arrives), and of each wrapped input that a gradient arrives at, by its `Value`.
         """
-        if not self.record:
-            raise ArrowValueError("this evaluation keeps no tape; make it with record=True")
         gradients: dict[Value, HostArray] = {}
         for value, cotangent in seeds:
-            cotangent = np.asarray(cotangent, value.type.dtype)
-            if cotangent.shape != value.array.shape:
-                raise ArrowValueError(
-                    f"a gradient of shape {cotangent.shape} for a value of shape {value.array.shape}"
-                )
-            _accumulate(gradients, value, cotangent)
+            _accumulate(gradients, value, np.asarray(cotangent, value.type.dtype))
         self.record = False  # derivatives are made of the same operations, which must not get onto the tape
         try:
             for _, results, operands, pull in reversed(self._tape):
@@ -215,8 +191,8 @@ class EagerEvaluation(FunctionContext):
             self.record = True
         parameters = {
             key: _taken(gradients, value) if value in gradients else np.zeros_like(value.array)
-            for key, value in self._parameters.items()
-            if value not in self._frozen
+            for key, (value, trained) in self._parameters.items()
+            if trained
         }
         inputs: dict[Hashable, HostArray] = {
             value: _taken(gradients, value) for value in [*gradients] if value.rows != INVARIANT

@@ -87,17 +87,6 @@ def test_an_index_out_of_range_is_named(index: int) -> None:
     assert (rows.value.row, rows.value.index, rows.value.size) == (2, index, 5)
 
 
-def test_values_must_be_of_their_type() -> None:
-    with pytest.raises(ArrowValueError, match="is not a value of type"):
-        EagerEvaluation().value(np.zeros(3), type=T.Tensor((4,)))
-    wrong = EagerEvaluation(lambda owner, spec: np.zeros(4))
-    with (
-        wrong,
-        pytest.raises(ArrowValueError, match=r"parameter 'w' has shape \[4\], but its layer says \[3\]"),
-    ):
-        parameter(OWNER, normal("w", 3))
-
-
 def test_shared_conveniences() -> None:
     x = np.array([[1.0, -2.0], [3.0, 4.0]])
 

@@ -91,11 +91,11 @@ class ArraySemantics(Semantics):
 
     def _filled(self, type: T.Tensor, array: HostArray | None) -> Value:
         filled = np.zeros(type.shape, type.dtype) if array is None else array.astype(type.dtype)
-        return self.evaluation.value(filled, type=type)
+        return self.evaluation.value(filled)
 
     def read(self, typed: Typed, leaf: object) -> Value:
         assert isinstance(typed.output, T.Tensor)
-        value = self.evaluation.value(convert(leaf, typed.output), type=typed.output)
+        value = self.evaluation.value(convert(leaf, typed.output))
         if isinstance(typed.form, Read) and typed.form.name is not None:
             self.inputs.setdefault(typed.form.name, []).append(value)
         return value
