@@ -14,6 +14,7 @@ from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Attributes, Primitive
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
+from arrows.typesys.dtypes import is_float
 from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
@@ -96,6 +97,10 @@ class Context:
     in_function: bool = False
     draws: int = 0
     outer: Context | None = None
+
+    def float_or(self, dtype: str) -> str:
+        """An element type, in place of which every floating one is this context's, if it has one."""
+        return self.float_type if self.float_type is not None and is_float(dtype) else dtype
 
     def constant(self, array: HostArray) -> TensorLike:
         """A constant as a tensor of this context."""

@@ -93,8 +93,7 @@ class EagerEvaluation(FunctionContext):
 
     def constant(self, array: HostArray) -> Value:
         """Wraps a constant, at level INVARIANT."""
-        if self.float_type is not None and array.dtype.kind == "f":
-            array = array.astype(self.float_type)
+        array = array.astype(self.float_or(array.dtype.name), copy=False)
         return Value(self, array, Tensor(array.shape, array.dtype.name), INVARIANT, None)
 
     def parameter(self, owner: object, spec: Parameter) -> Value:
@@ -103,7 +102,7 @@ class EagerEvaluation(FunctionContext):
         if key not in self._parameters:
             if self._lookup is None:
                 raise ShapeError(f"parameter {spec.name!r} is used, but this evaluation has no parameters")
-            dtype = self.float_type if self.float_type is not None and is_float(spec.dtype) else spec.dtype
+            dtype = self.float_or(spec.dtype)
             array = self._lookup(owner, spec).astype(dtype, copy=False)
             value = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
             self._parameters[key] = value, spec.trainable

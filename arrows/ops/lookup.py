@@ -33,11 +33,9 @@ from arrows.ops.primitive import (
 )
 from arrows.ops.reductions import sum as sum_along
 from arrows.ops.rowsparse import RowSparse, add_rows
-from arrows.ops.shape_rules import arithmetic, integral, negative_axis
+from arrows.ops.shape_rules import arithmetic, element_type, integral, negative_axis
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.types import Tensor
 
 
@@ -224,13 +222,8 @@ def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorL
     """
     if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 0:
         raise ShapeError(f"one_hot: num_classes is a whole number >= 0, got {num_classes!r}")
-    try:
-        name = dtype_name(dtype)
-    except ArrowTypeError as error:
-        raise ShapeError(f"one_hot: {error}") from None
-    if isinstance(index, TensorLike) and index.context.float_type is not None and is_float(name):
-        name = index.context.float_type
-    return bind(_one_hot, index, size=num_classes, dtype=name)
+    dtype = element_type("one_hot", dtype, getattr(index, "context", None))
+    return bind(_one_hot, index, size=num_classes, dtype=dtype)
 
 
 def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:

@@ -7,24 +7,25 @@ key of a visit is made of the model's seed and step, the example, the place in t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, pi, prod
+from math import pi, prod
+from typing import TypeAlias
 
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.dropout import check_key, spread_key
-from arrows.ops.elementwise import multiply
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Primitive, Run, declare, lift_rows
-from arrows.ops.shape_rules import sizes
+from arrows.ops.shape_rules import element_type, sizes
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.dtypes import dtype_name, is_float
+from arrows.typesys.dtypes import is_float
 from arrows.typesys.types import Tensor
+
+Bound: TypeAlias = float | TensorLike
 
 DRAW = 0xD6E8FEB86659FD93
 """An odd multiplier, by which the draws of one function get different keys."""
@@ -70,18 +71,18 @@ def normal_like(x: TensorLike) -> TensorLike:
 
 
 def uniform(
-    shape: int | Sequence[int] = (), low: float = 0.0, high: float = 1.0, dtype: str = "float32"
+    shape: int | Sequence[int] = (), low: Bound = 0.0, high: Bound = 1.0, dtype: str = "float32"
 ) -> TensorLike:
     """Numbers spread evenly from low to below high, drawn anew at each visit of each step; as `normal`.
 
     Args:
         shape: sizes of the axes.
-        low: the least number, finite.
-        high: the bound above, finite and not below `low`.
+        low: the least number, a Python number or a floating tensor.
+        high: the bound above, likewise.
         dtype: a floating element type; `compile(float_type=...)` replaces it.
 
     Raises:
-        ShapeError: there is no function around, the element type is not floating, or the bounds are wrong.
+        ShapeError: there is no function around, or the element type is not floating.
 
     >>> import arrows as ar
     >>> model = ar.compile(ar.Scalar() >> ar.Function(lambda x: uniform([1000], -1.0, 1.0)))
@@ -89,10 +90,10 @@ def uniform(
     >>> bool(-1 <= numbers.min() < -0.9 and 0.9 < numbers.max() < 1)
     True
     """
-    return _between(_drawn("uniform", shape, dtype, None), low, high)
+    return _drawn("uniform", shape, dtype, None) * (high - low) + low
 
 
-def uniform_like(x: TensorLike, low: float = 0.0, high: float = 1.0) -> TensorLike:
+def uniform_like(x: TensorLike, low: Bound = 0.0, high: Bound = 1.0) -> TensorLike:
     """`uniform` of the shape and element type of x; for a sequence, of each element.
 
     >>> import arrows as ar
@@ -100,20 +101,7 @@ def uniform_like(x: TensorLike, low: float = 0.0, high: float = 1.0) -> TensorLi
     >>> sorted(set(ar.compile(ar.Vector(99) >> keep)([[1.0] * 99])[0].tolist()))
     [0.0, 1.0]
     """
-    return _between(_drawn("uniform", x.shape, x.dtype, x), low, high)
-
-
-def _between(x: TensorLike, low: float, high: float) -> TensorLike:
-    for bound in (low, high):
-        if not isinstance(bound, (int, float)) or isinstance(bound, bool) or not isfinite(bound):
-            raise ShapeError(
-                f"uniform: the bounds are finite numbers, got {bound!r}",
-                hint="between bounds that are computed: low + (high - low) * ops.uniform(shape)",
-            )
-    if low > high:
-        raise ShapeError(f"uniform: the lower bound {low!r} is above the upper bound {high!r}")
-    spread = x if (low, high) == (0, 1) or high - low == 1 else multiply(x, high - low)
-    return spread if low == 0 else spread + low
+    return _drawn("uniform", x.shape, x.dtype, x) * (high - low) + low
 
 
 def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike | None) -> TensorLike:
@@ -126,16 +114,12 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
             f"{name} is called outside of any function, where no example says which numbers to draw",
             hint=f"call it in an ar.Function; in a batch on the fly: ops.{name}_like(x)",
         )
-    try:
-        kind = dtype_name(dtype)
-    except ArrowTypeError as error:
-        raise ShapeError(f"{name}: {error}") from None
+    kind = element_type(name, dtype, context)
     if not is_float(kind):
         raise ShapeError(
             f"{name} draws floating numbers, not {kind}",
             hint=f'ops.{name}(...).cast("{kind}")' if like is None else f'ops.{name}_like(x.cast("float32"))',
         )
-    kind = context.float_type or kind
     key: TensorLike = context.draw_key()
     if like is not None and like.rows >= 0:
         key = spread_key(like, key)

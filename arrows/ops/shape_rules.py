@@ -7,9 +7,11 @@ from operator import index as as_int
 from typing import Any, SupportsIndex, TypeAlias
 
 from arrows.ops.arrays import ufunc
+from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Kernel, Primitive, ShapeRule, SumRows, Vjp, declare, no_gradient
-from arrows.typesys.dtypes import wider_dtype
+from arrows.typesys import ArrowTypeError
+from arrows.typesys.dtypes import dtype_name, wider_dtype
 from arrows.typesys.types import Tensor
 
 Check: TypeAlias = Callable[[str, Tensor], Tensor]
@@ -131,6 +133,15 @@ def negative_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     if len(set(counted)) != len(counted):
         raise ShapeError(f"{name}: an axis occurs twice in {tuple(axes)}")
     return counted
+
+
+def element_type(name: str, dtype: object, context: Context | None) -> str:
+    """The name of an element type, in place of a floating one that of the context; else a ShapeError."""
+    try:
+        kind = dtype_name(dtype)
+    except ArrowTypeError as error:
+        raise ShapeError(f"{name}: {error}") from None
+    return kind if context is None else context.float_or(kind)
 
 
 def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:

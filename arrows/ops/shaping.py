@@ -12,11 +12,9 @@ from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import refuse_wire
 from arrows.ops.primitive import Run, declare, lift_rows
-from arrows.ops.shape_rules import arithmetic, negative_axis, sizes
+from arrows.ops.shape_rules import arithmetic, element_type, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.dtypes import dtype_name, is_float
 from arrows.typesys.types import Tensor
 
 
@@ -180,16 +178,8 @@ def cast(x: Operand, dtype: object) -> TensorLike:
     >>> cast(np.array([1.7]), "int32").tolist()
     [1]
     """
-    try:
-        name = dtype_name(dtype)
-    except ArrowTypeError as error:
-        raise ShapeError(f"cast: {error}") from None
-    if isinstance(x, TensorLike):
-        if x.context.float_type is not None and is_float(name):
-            name = x.context.float_type
-        if x.dtype == name:
-            return x
-    return bind(_cast, x, dtype=name)
+    name = element_type("cast", dtype, getattr(x, "context", None))
+    return x if isinstance(x, TensorLike) and x.dtype == name else bind(_cast, x, dtype=name)
 
 
 def shape_of(x: Operand) -> tuple[int, ...]:

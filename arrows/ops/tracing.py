@@ -21,7 +21,7 @@ from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import dtype_name, is_float
+from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.errors import is_inside
 
 # So often a function is traced again to see a difference, for it may make little of its draws, as a coin
@@ -100,8 +100,7 @@ class TraceRecorder(FunctionContext):
 
     def constant(self, array: HostArray) -> Tracer:
         """A constant, at level INVARIANT; equal constants share one tracer."""
-        if self.float_type is not None and array.dtype.kind == "f":
-            array = array.astype(self.float_type)
+        array = array.astype(self.float_or(array.dtype.name), copy=False)
         key = ("constant", array.shape, array.dtype, array.tobytes())
         tracer = self._tracers.get(key)
         if tracer is None:
@@ -117,8 +116,7 @@ class TraceRecorder(FunctionContext):
         Raises:
             ShapeError: the layer described it otherwise before, for an input of another type.
         """
-        if self.float_type is not None and is_float(spec.dtype):
-            spec = replace(spec, dtype=self.float_type)
+        spec = replace(spec, dtype=self.float_or(spec.dtype))
         key = ("parameter", id(owner), spec.name)
         tracer = self._tracers.get(key)
         if tracer is None:
