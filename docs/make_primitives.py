@@ -74,7 +74,6 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
     "logical_and": ((TRUTH, TRUTH), {}),
     "logical_not": ((TRUTH,), {}),
     "logical_or": ((TRUTH, TRUTH), {}),
-    "logsumexp": ((f(2, 3),), REDUCED),
     "lookup": ((f(9, 3), INDEX), {}),
     "matmul": ((f(3), f(3, 4)), {}),
     "matmul_each": ((f(2, 3, 4), f(2, 4, 5)), {}),

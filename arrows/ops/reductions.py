@@ -13,10 +13,10 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.comparison import equal, greater, maximum, where
-from arrows.ops.elementwise import divide, exp, multiply, square, subtract
+from arrows.ops.elementwise import add, divide, exp, log, multiply, square, stop_gradient, subtract
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, ShapeRule, declare
-from arrows.ops.shape_rules import Axis, Check, arithmetic, floating, negative_axes, negative_axis
+from arrows.ops.primitive import Gradients, Primitive, Run, declare
+from arrows.ops.shape_rules import Axis, arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -30,14 +30,11 @@ def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> Ten
     return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
 
 
-def _rule(name: str, check: Check, empty: bool) -> ShapeRule:
-    def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-        check(name, x)
-        if not empty and any(x.shape[a] == 0 for a in axes):
-            raise ShapeError(f"{name}: {x} has no elements along the axis")
-        return Tensor(reduced(x.shape, axes, keepdims), x.dtype)
-
-    return rule
+def _not_empty(name: str, x: Tensor, *axes: int) -> Tensor:
+    """The type, if there are elements along the axes; else a ShapeError."""
+    if any(x.shape[a] == 0 for a in axes):
+        raise ShapeError(f"{name}: {x} has no elements along the axis")
+    return x
 
 
 def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
@@ -46,7 +43,7 @@ def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
 
 _sum = declare(
     "sum",
-    _rule("sum", arithmetic, empty=True),
+    lambda x, axes, keepdims: Tensor(reduced(arithmetic("sum", x).shape, axes, keepdims), x.dtype),
     lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
     lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
     additive=True,
@@ -92,10 +89,13 @@ def _extreme_vjp(
 
 
 def _extreme(name: str) -> Primitive:
+    def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+        return Tensor(reduced(_not_empty(name, arithmetic(name, x), *axes).shape, axes, keepdims), x.dtype)
+
     def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
         return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
 
-    return declare(name, _rule(name, arithmetic, empty=False), kernel, _extreme_vjp)
+    return declare(name, rule, kernel, _extreme_vjp)
 
 
 _max, _min = _extreme("max"), _extreme("min")
@@ -123,9 +123,7 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
 
 def _place_of(name: str) -> Primitive:
     def rule(x: Tensor, axis: int) -> Tensor:
-        if not arithmetic(name, x).shape[axis]:
-            raise ShapeError(f"{name}: {x} has no elements along the axis")
-        return Tensor(reduced(x.shape, (axis,), False), "int64")
+        return Tensor(reduced(_not_empty(name, arithmetic(name, x), axis).shape, (axis,), False), "int64")
 
     def kernel(xp: ArrayModule, axis: int) -> Run:
         return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
@@ -199,15 +197,6 @@ def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
     return bind(_cumsum, x, axis=negative_axis("cumsum", axis, ndim), reverse=bool(reverse))
 
 
-def _along_rule(name: str) -> ShapeRule:
-    def rule(x: Tensor, axis: int) -> Tensor:
-        if not floating(name, x).shape[axis]:
-            raise ShapeError(f"{name}: {x} has no elements along the axis")
-        return x
-
-    return rule
-
-
 def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     def run(x: Array, out: Array | None = None) -> Array:
         out = xp.subtract(x, x.max(axis=axis, keepdims=True), out=out)
@@ -219,7 +208,7 @@ def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
 
 _softmax = declare(
     "softmax",
-    _along_rule("softmax"),
+    lambda x, axis: _not_empty("softmax", floating("softmax", x), axis),
     _softmax_kernel,
     lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
 )
@@ -246,7 +235,7 @@ def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
 
 _log_softmax = declare(
     "log_softmax",
-    _along_rule("log_softmax"),
+    lambda x, axis: _not_empty("log_softmax", floating("log_softmax", x), axis),
     _log_softmax_kernel,
     lambda g, result, x, axis: (g - exp(result) * sum(g, axis, keepdims=True),),
 )
@@ -262,28 +251,6 @@ def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
     return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
 
 
-def _logsumexp_kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        top = x.max(axis=axes, keepdims=True)
-        shifted = xp.subtract(x, top)
-        total = sum_axes(xp.exp(shifted, out=shifted), axes, keepdims)
-        total = xp.log(total, out=total) if total.ndim else xp.log(total)
-        return xp.add(total, top if keepdims else top.reshape(total.shape), out=out)
-
-    return run
-
-
-def _logsumexp_vjp(
-    g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
-) -> Gradients:
-    return (_kept(g, x, axes) * exp(x - _kept(result, x, axes)),)
-
-
-_logsumexp = declare(
-    "logsumexp", _rule("logsumexp", floating, empty=False), _logsumexp_kernel, _logsumexp_vjp
-)
-
-
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """log(sum(exp(x))) along axes (all by default), without overflow.
 
@@ -291,7 +258,9 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLi
     >>> round(float(logsumexp(np.array([1000.0, 1000.0]))), 6)
     1000.693147
     """
-    return _reduce(_logsumexp, x, axis, keepdims)
+    top = stop_gradient(max(x, axis, keepdims=True))
+    total = log(sum(exp(subtract(x, top)), axis, keepdims))
+    return add(total, top if keepdims else reshape(top, shape_of(total)))
 
 
 def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:

@@ -27,6 +27,8 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
     "clip": lambda x: ops.clip(x, -0.05, 0.7) + ops.clip(x, high=0.0) * ops.clip(x, 0.02),
     "elu": lambda x: ops.elu(x, 0.3),
     "leaky_relu": lambda x: ops.leaky_relu(x, 3),
+    "logsumexp": ops.logsumexp,
+    "logsumexp of columns": lambda x: ops.logsumexp(x, axis=0, keepdims=True),
     "normalize": ops.normalize,
     "normalize a column": lambda x: ops.normalize(x, axis=0),
     "standardize": ops.standardize,

@@ -182,11 +182,6 @@ def _dot(lanes: _Lanes, equation: Equation) -> list[str]:
     return [lanes.total(product)]
 
 
-def _logsumexp(lanes: _Lanes, equation: Equation) -> list[str]:
-    top, total = lanes.exponentials()
-    return [f"({c_type(equation.result)})log({total}) + {top}"]
-
-
 def _softmax(lanes: _Lanes, equation: Equation) -> list[str]:
     top, total = lanes.exponentials()
     return [top, total if equation.primitive.name == "softmax" else f"log({total})"]
@@ -221,7 +216,6 @@ REDUCTIONS: Mapping[str, Callable[[_Lanes, Equation], list[str]]] = {
     "sum_to": _sum,
     "max": lambda lanes, equation: [lanes.extreme(">")],
     "min": lambda lanes, equation: [lanes.extreme("<")],
-    "logsumexp": _logsumexp,
     "softmax": _softmax,
     "log_softmax": _softmax,
     "norm": _norm,
