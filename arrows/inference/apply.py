@@ -33,8 +33,10 @@ def apply(inference: Inference, occurrence: Occurrence) -> Rule | None:
             occurrence.first = first
             if len(places) == 2:
                 inference.layer_inputs[id(form)] = Var(labels=ANY_LABELS)
-                inference.solver.join(first.input, inference.layer_inputs[id(form)], first)
-            inference.solver.join(occurrence.input, inference.layer_inputs[id(form)], occurrence)
+                inference.solver.join(first.input, inference.layer_inputs[id(form)], first.edge or first)
+            inference.solver.join(
+                occurrence.input, inference.layer_inputs[id(form)], occurrence.edge or occurrence
+            )
             inference.gives(occurrence, first.output)
             return None
         inference.undecided_layers.append(occurrence)

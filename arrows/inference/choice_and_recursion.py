@@ -102,7 +102,6 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     knot = inference.knots.get(id(token))
     if knot is not None:
         reference.knot = knot
-        solver.join(reference.input, knot.parts[0].input, reference)
         inference.gives(reference, knot.output)
         return
     if token.definition is None:
@@ -119,7 +118,7 @@ def reference(inference: Inference, reference: Occurrence) -> None:
         input = of_type(declared, Cause(reference, reads=True, says=declared))
     if token.output is not None:
         inference.gives(reference, inference.floats(token.output))
-    solver.join(reference.input, input, reference)
+    solver.join(reference.input, input, reference.edge or reference)
     inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))

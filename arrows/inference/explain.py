@@ -14,17 +14,15 @@ from arrows.combinators import (
     Fan,
     Graph,
     Item,
-    Pipe,
     Read,
     Reference,
-    Tap,
     Zip,
 )
 from arrows.inference.choice_and_recursion import ending_hint
 from arrows.inference.derived import misfit, misfit_between, spokesman
 from arrows.inference.folds import open_state
 from arrows.inference.hints import NOTHING, Guess, guess
-from arrows.inference.occurrences import ASSUMED, Contradiction, Edge, Occurrence
+from arrows.inference.occurrences import ASSUMED, Edge, Occurrence
 from arrows.inference.reasons import (
     first_of,
     fixed,
@@ -34,14 +32,13 @@ from arrows.inference.reasons import (
     origin_words,
     problem,
     repair,
-    untyped_side,
+    side_of,
 )
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
     INPUT,
     MAX_PARTS,
-    Cause,
     Clash,
     OpenTypes,
     Var,
@@ -64,20 +61,17 @@ FEW = 4
 def failure(inference: Inference, context: object, error: Exception) -> ArrowTypeError:
     """Makes the error for what cannot hold: a rule of an occurrence, what it says, or an edge."""
     occurrence = context.owner if isinstance(context, Edge) else context
-    if isinstance(context, Contradiction):
-        occurrence = context.occurrence
     assert isinstance(occurrence, Occurrence)
     if isinstance(error, TooWide):
         return too_wide(occurrence, error.width)
     if isinstance(error, Clash):
         if error.infinite:
             return _infinite(occurrence)
-        edge, clash = _where(inference, context, error)
-        if edge is None:
-            return _own(occurrence, clash)
-        told = edge.explain(edge, clash)
-        speaker = spokesman(edge.owner)
-        between = None if speaker is edge.owner else misfit_between(speaker, edge, clash, told)
+        if not isinstance(context, Edge):
+            return _own(occurrence, error)
+        told = context.explain(context, error)
+        speaker = spokesman(occurrence)
+        between = None if speaker is occurrence else misfit_between(speaker, context, error, told)
         return told if between is None else refused(speaker, between)
     speaker = spokesman(occurrence)
     if speaker is not occurrence:
@@ -90,89 +84,19 @@ def failure(inference: Inference, context: object, error: Exception) -> ArrowTyp
 # Where two types meet
 
 
-def _where(inference: Inference, context: object, clash: Clash) -> tuple[Edge | None, Clash]:
-    """Returns the edge where two types meet that contradict each other, and what is on both sides.
-
-    An edge is one variable, which has one type. So the side of the edge that says something else is given the
-    type that it says: the error shows both.
-    """
-    if isinstance(context, Edge):
-        reader = clash.reader
-        if reader is None or not isinstance(reader.occurrence, Occurrence):
-            return context, clash
-        edge = _edge_of(reader)
-        if edge is None or edge is context:
-            return context, clash
-        # Something further on reads the value as a Python object. The types become known as if it did not.
-        inference.solver.let_flow(clash.left, clash.right)
-        left = find(reader.occurrence.input)
-        own = Var(INPUT, cause=reader)
-        _set_inputs(reader.occurrence, own)
-        return edge, Clash(left, own)
-    if isinstance(context, Occurrence):  # what flows in here is not what flows in at other places
-        edge = _edge_to(context)
-        if edge is not None:
-            _set_inputs(context, clash.right)
-        return edge, clash
-    assert isinstance(context, Contradiction)
-    occurrence, own = context.occurrence, context.own
-    if context.reads:
-        edge, left = _edge_to(occurrence), Var()
-        if edge is not None:
-            left = find(occurrence.input)
-            _set_inputs(occurrence, own)
-        return edge, Clash(left, own)
-    reader = clash.reader or find(clash.left if find(clash.left) is not find(own) else clash.right).cause
-    wanted = find(occurrence.output)
-    if reader is None or not isinstance(reader.occurrence, Occurrence):
-        return None, clash
-    if reader.reads:
-        edge = _edge_of(reader)
-        right = wanted if reader.says is None else of_type(reader.says, reader)
-        _set_outputs(occurrence, own)
-        return edge, Clash(own, right)
-    return None, clash
-
-
-def _edge_of(reader: Cause) -> Edge | None:
-    """The edge over which comes what a reader reads."""
-    if isinstance(reader.edge, Edge):
-        return reader.edge
-    assert isinstance(reader.occurrence, Occurrence)
-    return _edge_to(reader.occurrence)
-
-
-def _edge_to(occurrence: Occurrence) -> Edge | None:
-    """The edge over which the input of an occurrence comes, or that of the forms that begin with it."""
-    inner: Occurrence | None = occurrence
-    while inner is not None and inner.edge is None:
-        inner = inner.outer
-    return None if inner is None else inner.edge
-
-
-def _set_inputs(occurrence: Occurrence, own: Var) -> None:
-    """Gives an occurrence the input that it takes, and the forms as well that begin with it."""
-    inner: Occurrence | None = occurrence
-    while inner is not None:
-        inner.input = own
-        inner = inner.outer if inner.edge is None else None
-
-
-def _set_outputs(occurrence: Occurrence, own: Var) -> None:
-    """Gives an occurrence the result that it has, and the forms as well that end with it."""
-    before = find(occurrence.output)
-    inner: Occurrence | None = occurrence
-    while inner is not None:
-        inner.output = own
-        outer = inner.outer
-        if outer is None or not isinstance(outer.form, Pipe):
-            break
-        place = outer.parts.index(inner)
-        for after in outer.parts[place + 1 :]:
-            if not isinstance(after.form, Tap):
-                return
-            after.input = after.output = own
-        inner = outer if find(outer.output) is before else None
+def contradiction(
+    occurrence: Occurrence, own: Var, reads: bool, clash: Clash
+) -> tuple[Edge | Occurrence, Clash]:
+    """Where an occurrence says something else of its input or result than flows there, and both sides."""
+    if clash.infinite:
+        return occurrence, clash
+    if reads:
+        return occurrence.edge or occurrence, Clash(find(occurrence.input), own)
+    cause = find(clash.left if find(clash.left) is not find(own) else clash.right).cause
+    if cause is None or not cause.reads or not isinstance(cause.occurrence, Occurrence):
+        return occurrence, clash
+    right = occurrence.output if cause.says is None else of_type(cause.says, cause)
+    return cause.occurrence.edge or occurrence, Clash(own, right)
 
 
 def explain_assumed_input(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -271,7 +195,7 @@ def _infinite(occurrence: Occurrence) -> ArrowTypeError:
         occurrence,
         "the type would be infinite: a value would have to contain another of its own type",
         "combine the results of the references into one tensor or tuple, with a Function or a layer",
-        untyped_side(occurrence),
+        side_of(occurrence, "? -> ?"),
     )
 
 
@@ -315,7 +239,7 @@ def too_large(occurrence: Occurrence, most: int) -> ArrowTypeError:
         "the same block on the same value is one place, if it is in one case of a choice and nothing "
         "inside has an effect (a Metric, a Tap, dropout); else name the value in an @ar.arrow, and read "
         "the name twice",
-        untyped_side(occurrence),
+        side_of(occurrence, "? -> ?"),
     )
 
 
@@ -328,5 +252,5 @@ def too_wide(occurrence: Occurrence, width: int) -> ArrowTypeError:
         f"a type has {count} parts here, and {MAX_PARTS:,} is the most: "
         "a tuple of a tuple with itself, and so on, has twice as many at each level",
         "join the items before the next level: (f & f) >> ar.Concat(), or a Function of both",
-        untyped_side(occurrence),
+        side_of(occurrence, "? -> ?"),
     )

@@ -24,7 +24,6 @@ from arrows.inference.elements import check_keys
 from arrows.inference.forms import CHECKS, RULES
 from arrows.inference.occurrences import (
     ASSUMED,
-    Contradiction,
     Edge,
     Occurrence,
     blocks_with,
@@ -208,7 +207,8 @@ class Inference:
         key = id(form), id(input)
         part = self._by_value.get(key)
         if part is None or self._stands_alone(form):
-            part = Occurrence(form, input, output or Var(), _path(parent, form, word), parent, edge)
+            path = _path(parent, form, word)
+            part = Occurrence(form, input, output or Var(), path, parent, edge or parent.edge)
             self._by_value[key] = part
         else:
             self.repeats = True
@@ -217,7 +217,7 @@ class Inference:
                 self.solver.unify(part.output, output)
             if not part.entered:  # the worklist has it for a later place
                 part.path = _path(parent, form, word)
-                part.outer, part.edge = parent, edge
+                part.outer, part.edge = parent, edge or parent.edge
         parent.parts.append(part)
         self.todo.append(part)
         return part
@@ -246,20 +246,17 @@ class Inference:
         except Clash as clash:
             if isinstance(own, T.Type):
                 own = of_type(own, Cause(occurrence, reads, own))
-            solver.failures.append((Contradiction(occurrence, own, reads), clash))
+            solver.failures.append(explain.contradiction(occurrence, own, reads, clash))
 
     def takes_object(self, occurrence: Occurrence) -> None:
         """Says that an occurrence reads its input as a Python object."""
-        self.reads_object(occurrence.input, occurrence)
+        self.reads_object(occurrence.input, occurrence, occurrence.edge)
 
-    def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge | None = None) -> None:
-        """Says that an occurrence reads `v` as a Python object, which comes over `edge` if that is given."""
-        cause = Cause(occurrence, reads=True, says=INPUT, edge=edge)
-        try:
-            self.solver.be_object(v, cause)
-        except Clash as clash:
-            own = Contradiction(occurrence, Var(INPUT, cause=cause), reads=True)
-            self.solver.failures.append((edge or own, clash))
+    def reads_object(self, v: Var, occurrence: Occurrence, edge: Edge | None) -> None:
+        """Says that an occurrence reads `v` as a Python object, which comes over `edge`."""
+        if find(v).con is not INPUT:
+            rule = self.solver.be_object(v, Cause(occurrence, reads=True, says=INPUT))
+            self.solver.run(rule, edge or occurrence)
 
     def tuple_of(self, items: list[Var]) -> Var:
         """Returns the tuple of some values: the same variable for the same values."""
@@ -310,9 +307,16 @@ class Inference:
             # Something reads the input as a Python object. So it is one from the start: types then flow
             # forward from it, and a contradiction shows where the two sides meet.
             self._decide(root.input, reader)
+            solver.drain()
+        for reference in self.occurrences:  # what a recursion passes to itself, after what enters it
+            knot = reference.knot
+            if knot is not None and knot is not reference:
+                solver.join(reference.input, knot.parts[0].input, reference.edge or reference)
         while True:
             solver.drain()
             if solver.failures:
+                while solver.decide_object():  # an error shows what is read as an object
+                    solver.drain()
                 check_parameters(self.occurrences)
                 check_keys(self)
                 raise explain.failure(self, *solver.failures[0])
@@ -335,19 +339,13 @@ class Inference:
 
     def _object_reader(self, root: Var) -> Cause | None:
         """Returns who reads the open root input, or its elements, as a Python object; None if nobody does."""
-        elements: dict[int, list[Var]] = {}
-        for container, element in self.containers:
-            elements.setdefault(id(find(container)), []).append(element)
-        todo, seen = [find(root)], set()
-        while todo:
-            v = todo.pop()
-            if v.con is INPUT:
-                return v.cause
-            if v.con is None and id(v) not in seen:
-                if v.reader is not None:
-                    return v.reader
-                seen.add(id(v))
-                todo += [find(element) for element in reversed(elements.get(id(v), ()))]
+        containers = {id(find(element)): find(container) for container, element in self.containers}
+        for v, reader in self.solver.open_objects:
+            v = find(v)
+            while v is not find(root) and id(v) in containers:
+                v = containers.pop(id(v))
+            if v is find(root) and v.con is None:
+                return reader
         return None
 
     def _settle_layer(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from arrows.combinators import (
@@ -33,6 +33,7 @@ ASSUMED = object()
 """The cause of a root input that nothing fixes; inference takes it to be a Python object."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Occurrence:
     """One occurrence of a block while its types are inferred.
 
@@ -41,42 +42,28 @@ class Occurrence:
         input, output: the type variables of its input and result; the variable of its input is the value that
             it reads.
         path: the first place where it stands.
+        outer: the occurrence that it is a part of, at the first place; None for the root.
+        edge: the edge over which its input comes, or that of `outer`; None where there is none.
         places: the number of places where it stands.
         entered: whether its rule has begun.
-        outer: the occurrence that it is a part of, at the first place; None for the root.
-        edge: the edge over which its input comes; None where that is the input of `outer`.
         parts: the occurrences of its parts.
         trace: for an `Apply`, what it computes, once the input type is ground.
         knot: for a `Reference`, the occurrence at which its recursion begins.
         first: for a layer that stands in several places, its first occurrence.
     """
 
-    __slots__ = (
-        "edge", "entered", "first", "form", "input", "knot", "outer", "output", "parts", "path", "places",
-        "trace",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        form: AnyBlock,
-        input: Var,
-        output: Var,
-        path: Path,
-        outer: Occurrence | None = None,
-        edge: Edge | None = None,
-    ) -> None:
-        self.form = form
-        self.input = input
-        self.output = output
-        self.path = path
-        self.outer = outer
-        self.edge = edge
-        self.places = 1
-        self.entered = False
-        self.parts: list[Occurrence] = []
-        self.trace: Trace | None = None
-        self.knot: Occurrence | None = None
-        self.first: Occurrence | None = None
+    form: AnyBlock
+    input: Var
+    output: Var
+    path: Path
+    outer: Occurrence | None = None
+    edge: Edge | None = None
+    places: int = 1
+    entered: bool = False
+    parts: list[Occurrence] = field(default_factory=list)
+    trace: Trace | None = None
+    knot: Occurrence | None = None
+    first: Occurrence | None = None
 
 
 # Not frozen: a frozen one takes four times as long to make, and there is one for nearly each occurrence.
@@ -105,21 +92,6 @@ class Edge:
     def site(self) -> SourceLine:
         """The line of the user's code that makes the value pass."""
         return self.call or self.owner.form.site
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contradiction:
-    """What an occurrence says of its own input or result is not what flows there.
-
-    Attributes:
-        occurrence: the occurrence.
-        own: the type that it says.
-        reads: whether it says so of its input; else of its result.
-    """
-
-    occurrence: Occurrence
-    own: Var
-    reads: bool
 
 
 # Repeated blocks

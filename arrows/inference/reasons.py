@@ -135,11 +135,18 @@ def meet(
     results: bool = False,
     hint: str = "",
 ) -> ArrowTypeError:
-    """Makes the error for two sides that do not fit: `a` or `left_name`, and `b` or `right_name`."""
-    sides = [
-        side_of(a) if a is not None else Side(left_name, notation(left), left_site),
-        side_of(b) if b is not None else Side(right_name, notation(right)),
-    ]
+    """Makes the error for two sides that do not fit: `a` or `left_name`, and `b` or `right_name`.
+
+    An edge is one variable, which has one type, so `a` shows the result `left`, and `b` the input `right`,
+    unless two results meet.
+    """
+    given, wanted = notation(left), notation(right)
+    sides = [Side(left_name, given, left_site), Side(right_name, wanted)]
+    if a is not None:
+        takes = given if find(a.input) is find(a.output) else notation(a.input)
+        sides[0] = side_of(a, type_of(a) if results else f"{takes} -> {given}")
+    if b is not None:
+        sides[1] = side_of(b, type_of(b) if results else f"{wanted} -> {notation(b.output)}")
     moved = moved_key(left) if leaf_of(right) is INPUT else None
     if moved is not None:
         reason, hint = explain_moved(*moved)
@@ -294,9 +301,5 @@ def type_of(occurrence: Occurrence) -> str:
     return f"{notation(occurrence.input)} -> {notation(occurrence.output)}"
 
 
-def side_of(occurrence: Occurrence) -> Side:
-    return Side(name_of(occurrence), type_of(occurrence), occurrence.form.site)
-
-
-def untyped_side(occurrence: Occurrence) -> Side:
-    return Side(name_of(occurrence), "? -> ?", occurrence.form.site)
+def side_of(occurrence: Occurrence, type: str = "") -> Side:
+    return Side(name_of(occurrence), type or type_of(occurrence), occurrence.form.site)

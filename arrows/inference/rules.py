@@ -142,7 +142,7 @@ def until_end(
 
 
 def _without_map(occurrence: Occurrence, element: Var) -> str:
-    if find(element).con is INPUT or find(element).reader is not None:
+    if find(element).con is INPUT:
         return f"{occurrence.form.label} reads a Python list itself: leave out the block that reads it first"
     return "apply the block to it directly, without Map"
 

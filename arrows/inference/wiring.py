@@ -80,7 +80,7 @@ def _explain_step(edge: Edge, clash: Clash) -> ArrowTypeError:
     before = edge.owner.parts[edge.index - 1]
     left, right = last_of(before), first_of(edge.part)
     attempt = f"cannot compose {step_of(left)} >> {step_of(right)}"
-    return meet(attempt, left, right, before.output, edge.part.input, edge.part)
+    return meet(attempt, left, right, clash.left, clash.right, edge.part)
 
 
 _explain_part = explain_input("part {number}")

@@ -1,8 +1,7 @@
 """Types while they are being found: variables, and what is known of each.
 
 A `Var` is a type that is open, or has a constructor over other variables. Two variables that were made equal
-are one from then on (union-find): an edge of an expression is the variable of its producer. A variable that
-somebody reads as a Python object carries that demand until its type is known.
+are one from then on (union-find): an edge of an expression is the variable of its producer.
 """
 
 from __future__ import annotations
@@ -39,13 +38,11 @@ class Cause:
         occurrence: the occurrence of a block; something else where a type is assumed.
         reads: whether it says so of what it reads; else of its result.
         says: the whole type at that end of the block, of which this may be a part; None if it has open parts.
-        edge: the edge of the expression where it reads, if that is not the one to its input.
     """
 
     occurrence: object
     reads: bool = False
     says: T.Type | None = None
-    edge: object = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -60,7 +57,6 @@ class Var:
         link: the variable that this one was made equal to, if any.
         shape: a variable whose type is equal but for labels, if any: the next on the way to the one that
             stands for all of them.
-        reader: who reads it as a Python object, while it is open.
         waiting: what goes on when it becomes known.
         relabelled: what follows when it loses labels.
         ground: how many of its parts, from the first on, are known to have no open part.
@@ -74,7 +70,6 @@ class Var:
     lost: frozenset[T.Labels] = frozenset()
     link: Var | None = None
     shape: Var | None = None
-    reader: Cause | None = None
     waiting: Sequence[Running | Join] = ()
     relabelled: Sequence[Callable[[], None]] = ()
     ground: int = 0
@@ -87,15 +82,13 @@ class Clash(Exception):
     Attributes:
         left, right: the types.
         infinite: whether one is a part of the other.
-        reader: who reads one of them as a Python object, which it is not.
     """
 
-    def __init__(self, left: Var, right: Var, *, infinite: bool = False, reader: Cause | None = None) -> None:
+    def __init__(self, left: Var, right: Var, *, infinite: bool = False) -> None:
         super().__init__()
         self.left = left
         self.right = right
         self.infinite = infinite
-        self.reader = reader
 
 
 # Making
@@ -315,13 +308,9 @@ def may_be_equal(a: Var, b: Var) -> bool:
         if a is b or pair in seen:
             continue
         seen.add(pair)
-        if a.con is None or b.con is None:
-            reader, known = (a.reader, b) if a.con is None else (b.reader, a)
-            if reader is not None and not readable(known):
+        if a.con is not None and b.con is not None:
+            if a.con != b.con:
                 return False
-        elif a.con != b.con:
-            return False
-        else:
             todo += zip(a.args, b.args, strict=True)
     return True
 
@@ -390,7 +379,7 @@ def notation(v: Var) -> str:
             continue
         x = find(x)
         if x.con is None:
-            text.append("?" if x.reader is None else "Input")
+            text.append("?")
         elif isinstance(x.con, T.Type):
             text.append(str(x.con))
         elif len(text) > SHOWN or (id(x) in met and open_part(x) is not None):

@@ -31,12 +31,12 @@ from arrows.typesys.terms import (
     find,
     ground,
     inside,
+    kind_of,
     may_be_equal,
     moved_key,
     occurs,
     of_type,
     parts_of,
-    readable,
     shape_of,
     width,
 )
@@ -116,7 +116,7 @@ class Solver:
         self.passed_over: list[tuple[Var, Default]] = []  # they could not decide when they were last asked
         self.progress = False  # whether something was decided since
         self.ready: deque[Running | Join] = deque()
-        self.open_objects: deque[Var] = deque()
+        self.open_objects: deque[tuple[Var, Cause]] = deque()  # with who reads it
         self.open_joins: deque[Join] = deque()
         self.backward: deque[Join] = deque()  # joins of which the target alone is known
         self.typed: list[Var] = []  # they keep their type until some label is lost
@@ -174,9 +174,9 @@ class Solver:
     def decide_object(self) -> bool:
         """Makes one open type that is read as a Python object an `Input`; returns whether there was one."""
         while self.open_objects:
-            v = find(self.open_objects.popleft())
-            if v.con is None:
-                self.unify(v, Var(INPUT, cause=v.reader))
+            v, reader = self.open_objects.popleft()
+            if find(v).con is None:
+                self.unify(v, Var(INPUT, cause=reader))
                 return True
         return False
 
@@ -221,7 +221,7 @@ class Solver:
         v = find(v)
         if v.con == t:
             return
-        if v.con is not None or v.reader is not None or t.children or isinstance(t, T.Tuple):
+        if v.con is not None or t.children or isinstance(t, T.Tuple):
             self.unify(v, of_type(t, cause))
             return
         v.con, v.cause = t, cause  # as `unify` would, without a variable that only becomes a link
@@ -263,14 +263,10 @@ class Solver:
         if a.con is None:
             if b.waiting:
                 a.waiting = [*a.waiting, *b.waiting]
-            if a.reader is None:
-                a.reader = b.reader
             self._link(a, b)
             return
         if a.args and occurs(b, a):
             raise Clash(a, b, infinite=True)
-        if b.reader is not None:
-            self.be_object(a, b.reader)
         self.ready.extend(b.waiting)
         b.waiting = ()
         self._link(a, b)
@@ -287,37 +283,28 @@ class Solver:
 
     # Python objects
 
-    def be_object(self, v: Var, reader: Cause) -> None:
-        """Demands that `v` is read as a Python object.
+    def be_object(self, v: Var, reader: Cause) -> Rule:
+        """Demands that `v` is read as a Python object; its open parts become such objects in the end.
 
         Raises:
             Clash: it is none.
         """
-        v = find(v)
-        if v.con is INPUT:
-            return
-        if not readable(v) or (v.args and moved_key(v) is not None):
-            raise Clash(v, Var(INPUT, cause=reader), reader=reader)
         todo, seen = [v], set()
         while todo:
-            v = find(todo.pop())
-            if v.con is None:
-                if v.reader is None:
-                    v.reader = reader
-                    self.open_objects.append(v)
-            elif v.args and id(v) not in seen:
-                seen.add(id(v))
-                if v.con == SEQUENCE:
-                    self.unify(v.args[1], Var(FINITE))
-                todo += reversed(parts_of(v))
-
-    def let_flow(self, source: Var, target: Var) -> None:
-        """Lets a type flow on after a clash as if nothing were read as an object: an error shows it."""
-        for v in self.open_objects:
-            find(v).reader = None
-        self.open_objects.clear()
-        self.join(source, target, None)
-        self.drain()
+            x = find(todo.pop())
+            if x.con is None:
+                self.open_objects.append((x, reader))
+                yield x
+                x = find(x)
+            if (isinstance(x.con, T.Type) and x.con is not INPUT) or kind_of(x) == "broadcast":
+                raise Clash(find(v), Var(INPUT, cause=reader))
+            if x.args and id(x) not in seen:
+                seen.add(id(x))
+                if x.con == SEQUENCE:
+                    self.unify(x.args[1], Var(FINITE))
+                todo += reversed(parts_of(x))
+        if find(v).args and moved_key(v) is not None:
+            raise Clash(find(v), Var(INPUT, cause=reader))
 
     # Joins and labels
 
@@ -356,9 +343,7 @@ class Solver:
                 raise Clash(a, b)
         except Clash as clash:
             whole = join.whole or join
-            raise Clash(
-                find(whole.source), find(whole.target), infinite=clash.infinite, reader=clash.reader
-            ) from None
+            raise Clash(find(whole.source), find(whole.target), infinite=clash.infinite) from None
         self.same_shape(a, b)
         self._follow(a, b)
         if a.con == SEQUENCE:
