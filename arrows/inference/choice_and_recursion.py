@@ -99,19 +99,16 @@ def _case_words(case: Occurrence, index: int) -> str:
 def reference(inference: Inference, reference: Occurrence) -> None:
     assert isinstance(reference.form, Reference)
     token, solver = reference.form.token, inference.solver
-    knot = inference.knots.get(id(token))
+    knot = inference.open_knot(token)
     if knot is not None:
         reference.knot = knot
         inference.gives(reference, knot.output)
         return
     if token.definition is None:
         raise _undefined(reference)
-    # The first occurrence of a reference is its knot. Knots whose definitions refer to one another all stay
-    # open until the walk leaves the outermost, so that it enters no definition twice.
-    reference.knot = inference.knots[id(token)] = reference
+    reference.knot = reference  # the first occurrence of a reference is its knot
     path = reference.path
     path.word = f"{path.word} > {token.name}" if path.word else token.name
-    group = inference.group_of(token, token.definition)
     input = Var()  # what the entrance and the references have in common
     if token.input is not None:
         declared = inference.floats(token.input)
@@ -122,10 +119,7 @@ def reference(inference: Inference, reference: Occurrence) -> None:
     inference.containers.append((reference.input, input))
     part = inference.enter(reference, token.definition, input, None, "")
     solver.join(part.output, reference.output, Edge(reference, 0, _explain_body))
-    if len(group) > 1:
-        inference.inner.add(id(reference))
-    else:
-        inference.todo.append(group)
+    inference.enter_recursion(token, reference)
 
 
 def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:

@@ -28,7 +28,6 @@ from arrows.inference.occurrences import (
     Occurrence,
     blocks_with,
     build_typed,
-    components,
     outermost_first,
 )
 from arrows.inference.traces import Traces
@@ -107,9 +106,11 @@ class Inference:
     Attributes:
         occurrences: all occurrences, each before its parts.
         repeats: whether any occurrence stands at several places.
-        knots: for the token of each recursive block that is being walked, its occurrence.
-        todo: the occurrences to walk, and the groups to leave in between.
-        groups: the tokens of the recursive blocks that are being walked, by component.
+        knots: for the token of each recursive block that is open, in the order in which the walk entered it,
+            its place in this order and its occurrence.
+        recursions: the recursive blocks around the place of the walk, from the outside in: each with its
+            place among the knots, and with that of the first knot that its inside refers to.
+        todo: the occurrences to walk; None where the walk leaves a recursive block.
         inner: the identities of knots that nothing outside of their component enters.
         layers: for the identity of each layer, its occurrences.
         layer_inputs: for the identity of a layer with several occurrences, the type that all of them take.
@@ -133,9 +134,9 @@ class Inference:
         self.repeats = False
         self.solver = Solver()
         self.occurrences: list[Occurrence] = []
-        self.todo: list[Occurrence | list[Token]] = []
-        self.knots: dict[int, Occurrence] = {}
-        self.groups: dict[int, list[Token]] = {}
+        self.todo: list[Occurrence | None] = []
+        self.knots: dict[int, tuple[int, Occurrence]] = {}
+        self.recursions: list[tuple[Occurrence, int, int]] = []
         self.inner: set[int] = set()
         self.layers: dict[int, list[Occurrence]] = {}
         self.layer_inputs: dict[int, Var] = {}
@@ -146,7 +147,6 @@ class Inference:
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
         self._tuples: dict[tuple[int, ...], Var] = {}
         self._effects: set[int] | None = None
-        self._components: dict[int, int] = {}
 
     def infer(self, input: T.Type | None) -> Typed:
         """Runs the three passes and returns the typed tree; see the function `infer`."""
@@ -167,9 +167,8 @@ class Inference:
             root.edge = Edge(root, 0, explain.explain_assumed_input)
         while todo:
             occurrence = todo.pop()
-            if isinstance(occurrence, list):  # here the walk leaves a group, the one that it entered last
-                for token in self.groups.popitem()[1]:
-                    del self.knots[id(token)]
+            if occurrence is None:  # here the walk leaves the recursive block that it entered last
+                self._leave_recursion()
                 continue
             if occurrence.entered:
                 continue
@@ -271,16 +270,34 @@ class Inference:
             self._effects = blocks_with(self.root, lambda block: block.effect or id(block) in self.apart)
         return id(form) in self._effects
 
-    def group_of(self, token: Token, definition: AnyBlock) -> list[Token]:
-        """The tokens being walked whose definitions lead back to this one; it is one of them from now on."""
-        # Most expressions have one recursion at a time, whose component nobody need know.
-        if self.groups and not self._components:
-            self._components = components(self.root)
-            (alone,) = self.groups.values()
-            self.groups = {self._components[id(alone[0].definition)]: alone}
-        group = self.groups.setdefault(self._components.get(id(definition), 0), [])
-        group.append(token)
-        return group
+    # Knots whose definitions refer to one another are a strongly connected component. All stay open until
+    # the walk leaves the first of them, so that it enters no definition twice (Tarjan 1972).
+
+    def open_knot(self, token: Token) -> Occurrence | None:
+        """The occurrence at which a recursion began that refers to itself here; None if it begins here."""
+        if id(token) not in self.knots:
+            return None
+        place, knot = self.knots[id(token)]
+        around, own, first = self.recursions[-1]
+        self.recursions[-1] = around, own, min(first, place)
+        return knot
+
+    def enter_recursion(self, token: Token, knot: Occurrence) -> None:
+        """Opens a knot; the walk leaves it when it has been through what stands inside."""
+        place = len(self.knots)
+        self.knots[id(token)] = place, knot
+        self.recursions.append((knot, place, place))
+        self.todo.append(None)
+
+    def _leave_recursion(self) -> None:
+        knot, place, first = self.recursions.pop()
+        if first < place:
+            self.inner.add(id(knot))
+            around, own, before = self.recursions[-1]
+            self.recursions[-1] = around, own, min(before, first)
+        else:
+            while len(self.knots) > place:
+                self.knots.popitem()
 
     def random_blocks(self) -> set[int]:
         """Returns the identities of the blocks that draw random numbers."""
@@ -325,7 +342,7 @@ class Inference:
             if find(root.input).con is None:
                 self._decide(root.input, Cause(ASSUMED))
                 solver.progress = True
-            elif solver.decide_object() or solver.decide_join() or self._settle_layer():
+            elif solver.decide_object() or self._settle_layer():
                 continue
             elif (part := open_part(root.input)) is not None:
                 self._decide(part, Cause(ASSUMED))

@@ -111,7 +111,10 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
         (True, True, False)
     """
     blocks = parts_first(root)
-    outer = _outer(blocks)
+    outer: dict[int, list[AnyBlock]] = {}
+    for block in blocks:
+        for part in (*block.parts, block.definition):
+            outer.setdefault(id(part), []).append(block)
     todo = [block for block in blocks if wanted(block)]
     identities: set[int] = set()
     while todo:
@@ -120,56 +123,6 @@ def blocks_with(root: AnyBlock, wanted: Callable[[AnyBlock], bool]) -> set[int]:
             identities.add(id(block))
             todo.extend(outer.get(id(block), ()))
     return identities
-
-
-def _inside(block: AnyBlock) -> tuple[AnyBlock, ...]:
-    """The parts of a block, and the definition of a reference."""
-    return block.parts if block.definition is None else (*block.parts, block.definition)
-
-
-def _outer(blocks: Sequence[AnyBlock]) -> dict[int, list[AnyBlock]]:
-    """The blocks that each one stands directly inside."""
-    outer: dict[int, list[AnyBlock]] = {}
-    for block in blocks:
-        for part in _inside(block):
-            outer.setdefault(id(part), []).append(block)
-    return outer
-
-
-def components(root: AnyBlock) -> dict[int, int]:
-    """Returns a number for the identity of every block: those of one component have the same.
-
-    A component is strongly connected in the graph in which a block leads to its parts, and a reference to its
-    definition (Sharir 1981: a search forward, and one backward from those that the first left last).
-
-    Example:
-        >>> import arrows as ar
-        >>> a, b = ar.fix(lambda a, b: (ar.GetItem(0) >> b, ar.GetItem(1) >> a))
-        >>> of = components(ar.Map(a))
-        >>> of[id(a.definition)] == of[id(b.definition)] == of[id(a)]
-        True
-    """
-    left: list[AnyBlock] = []
-    entered: set[int] = set()
-    todo = [(root, False)]
-    while todo:
-        block, ready = todo.pop()
-        if ready:
-            left.append(block)
-        elif id(block) not in entered:
-            entered.add(id(block))
-            todo.append((block, True))
-            todo.extend((part, False) for part in _inside(block))
-    outer = _outer(left)
-    component: dict[int, int] = {}
-    for number, first in enumerate(reversed(left)):
-        around = [first]
-        while around:
-            block = around.pop()
-            if id(block) not in component:
-                component[id(block)] = number
-                around += outer.get(id(block), ())
-    return component
 
 
 def outermost_first(root: Occurrence) -> list[Occurrence]:

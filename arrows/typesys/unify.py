@@ -117,7 +117,6 @@ class Solver:
         self.progress = False  # whether something was decided since
         self.ready: deque[Running | Join] = deque()
         self.open_objects: deque[tuple[Var, Cause]] = deque()  # with who reads it
-        self.open_joins: deque[Join] = deque()
         self.backward: deque[Join] = deque()  # joins of which the target alone is known
         self.typed: list[Var] = []  # they keep their type until some label is lost
         self.joins = 0
@@ -198,16 +197,6 @@ class Solver:
             except Clash as clash:
                 self.failures.append((join.context, clash))
             return True
-        return False
-
-    def decide_join(self) -> bool:
-        """Makes both sides of one join equal that nothing is known of; returns whether there was one."""
-        while self.open_joins:
-            join = self.open_joins.popleft()
-            a, b = find(join.source), find(join.target)
-            if a is not b and a.con is None and b.con is None:
-                self.unify(a, b)
-                return True
         return False
 
     # Equality
@@ -326,7 +315,6 @@ class Solver:
         if a.con is None:
             if b.con is None:
                 self.same_shape(a, b)
-                self.open_joins.append(join)
                 self.wait(b, join)
             else:
                 self.backward.append(join)
