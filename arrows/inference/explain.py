@@ -63,7 +63,7 @@ def failure(inference: Inference, context: object, error: Exception) -> ArrowTyp
     occurrence = context.owner if isinstance(context, Edge) else context
     assert isinstance(occurrence, Occurrence)
     if isinstance(error, TooWide):
-        return too_wide(occurrence, error.width)
+        return too_wide(occurrence)
     if isinstance(error, Clash):
         if error.infinite:
             return _infinite(occurrence)
@@ -243,13 +243,12 @@ def too_large(occurrence: Occurrence, most: int) -> ArrowTypeError:
     )
 
 
-def too_wide(occurrence: Occurrence, width: int) -> ArrowTypeError:
+def too_wide(occurrence: Occurrence) -> ArrowTypeError:
     """Makes the error for a type with more parts than inference takes."""
-    count = f"{width:,}" if width < 10**9 else f"more than 2**{(width - 1).bit_length() - 1}"
     return problem(
         f"cannot type {name_of(occurrence)}",
         occurrence,
-        f"a type has {count} parts here, and {MAX_PARTS:,} is the most: "
+        f"a type has more than {MAX_PARTS:,} parts here, which is the most: "
         "a tuple of a tuple with itself, and so on, has twice as many at each level",
         "join the items before the next level: (f & f) >> ar.Concat(), or a Function of both",
         side_of(occurrence, "? -> ?"),

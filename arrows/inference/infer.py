@@ -392,7 +392,7 @@ class Inference:
                 error.unresolved = True
                 raise error
             if output.width > MAX_PARTS:
-                raise explain.too_wide(occurrence, output.width)
+                raise explain.too_wide(occurrence)
             types.append((input, output))
         if (knot := endless_recursion(self.occurrences)) is not None:
             raise without_end(knot)

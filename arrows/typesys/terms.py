@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows.typesys import types as T
 
@@ -74,6 +74,16 @@ class Var:
     relabelled: Sequence[Callable[[], None]] = ()
     ground: int = 0
     type: T.Type | None = None
+
+    def _pieces(self) -> list[Any]:
+        """The notation as a list of texts, with each part in the place of its notation (`types.notation`)."""
+        v = find(self)
+        if not isinstance(v.con, tuple):
+            return ["?"] if v.con is None else v.con._pieces()
+        parts, kind = parts_of(v), kind_of(v)
+        if kind == "tuple":
+            return T.tuple_pieces(parts, labels_of(v))
+        return [f"{kind.capitalize()}(", *parts, ")"]
 
 
 class Clash(Exception):
@@ -315,30 +325,6 @@ def may_be_equal(a: Var, b: Var) -> bool:
     return True
 
 
-def width(v: Var) -> int:
-    """The number of leaves of the type at `v`, as far as it is known.
-
-    Example:
-        >>> v = Var()
-        >>> for _ in range(3):
-        ...     v = tuple_of([v, v])
-        >>> width(v)
-        8
-    """
-    counts: dict[int, int] = {}
-    todo = [(find(v), False)]
-    while todo:
-        x, parts_done = todo.pop()
-        if parts_done:
-            counts[id(x)] = sum(counts[id(part)] for part in parts_of(x))
-        elif id(x) not in counts:
-            counts[id(x)] = 1  # also a placeholder, never read: no type contains itself
-            if x.args:
-                todo.append((x, True))
-                todo += [(part, False) for part in parts_of(x)]
-    return counts[id(find(v))]
-
-
 def moved_key(v: Var) -> tuple[Hashable, int] | None:
     """A key that is the position of another item, with the position of its own; None if there is none.
 
@@ -369,26 +355,4 @@ def notation(v: Var) -> str:
         >>> notation(tuple_of([Var(T.Input()), Var()]))
         '(Input, ?)'
     """
-    text: list[str] = []
-    todo: list[Var | str] = [v]
-    met: set[int] = set()
-    while todo:
-        x = todo.pop()
-        if isinstance(x, str):
-            text.append(x)
-            continue
-        x = find(x)
-        if x.con is None:
-            text.append("?")
-        elif isinstance(x.con, T.Type):
-            text.append(str(x.con))
-        elif len(text) > SHOWN or (id(x) in met and open_part(x) is not None):
-            text.append("...")
-        else:
-            met.add(id(x))
-            kind, inside = kind_of(x), parts_of(x)
-            if kind == "tuple":
-                todo.extend(reversed(T.tuple_pieces(inside, labels_of(x))))
-            else:
-                todo += [")", inside[0], f"{kind.capitalize()}("]
-    return "".join(text)
+    return T.notation(v, SHOWN)

@@ -372,11 +372,11 @@ def tuple_pieces(items: AnySequence[object], labels: Labels | None) -> list[Any]
     return [*pieces, ",)" if len(items) == 1 else ")"]
 
 
-def notation(t: Type, limit: int | None = None) -> str:
+def notation(t: object, limit: int | None = None) -> str:
     """The short notation of a type, which is what `str` gives.
 
     Args:
-        t: the type.
+        t: the type, or the variable of one that is being found.
         limit: about how many parts to print; `...` stands for the rest.
 
     Example:
@@ -390,7 +390,7 @@ def notation(t: Type, limit: int | None = None) -> str:
             text.append("...")
             break
         x = todo.pop()
-        if isinstance(x, Type):
+        if not isinstance(x, str):
             todo.extend(reversed(x._pieces()))
         elif x:
             text.append(x)

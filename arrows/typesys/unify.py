@@ -38,7 +38,6 @@ from arrows.typesys.terms import (
     of_type,
     parts_of,
     shape_of,
-    width,
 )
 
 Default: TypeAlias = Callable[[], bool]
@@ -52,10 +51,6 @@ Rule: TypeAlias = "Generator[Wait, None, None]"
 
 class TooWide(ArrowTypeError):
     """A type has more than `MAX_PARTS` leaves; `inference`, which knows the blocks, explains this."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__(f"a type of {width:,} parts")
-        self.width = width
 
 
 @dataclass(slots=True, eq=False)
@@ -344,7 +339,7 @@ class Solver:
         self.copied += len(known.args)
         if self.copied > MAX_PARTS + 100 * self.joins:
             # Values that come together hold ever more parts: a type doubles from each join to the next.
-            raise TooWide(max(width(known), self.copied))
+            raise TooWide
         if occurs(other, known):
             raise Clash(known, other, infinite=True)
         copy = Var(known.con, [Var() for _ in known.args], known.cause, known.labels, known.lost)
