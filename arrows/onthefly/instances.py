@@ -41,16 +41,7 @@ def run_all(batch: LazyBatch, instances: Iterable[Generator[Any, Any, Any]]) -> 
             batch.instance = outer
             ids: list[int] = []
             for number, value in wanted.items():
-                line = partial(_line_of_yield, generators[number])
-                if value is None:
-                    raise ArrowTypeError(
-                        message(
-                            f"cannot wait at {line()}",
-                            reason="this `yield` names nothing to wait for",
-                            hint="`value = yield x` waits for the value of x",
-                        )
-                    )
-                ids += batch.ids_in(value, line)
+                ids += batch.ids_in(value, partial(_line_of_yield, generators[number]))
             live = dict(zip(wanted, batch.numpy_of_many(list(wanted.values()), ids), strict=True))
     return results
 
@@ -70,27 +61,24 @@ def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
     generators: list[Generator[Any, Any, Any]] = []
     numbers: dict[int, int] = {}
     for number, generator in enumerate(instances):
-        if not isinstance(generator, Generator):
-            kind = type(generator).__name__
-            article = "an" if kind[0] in "aeiou" else "a"
-            raise ArrowTypeError(
-                message(
-                    f"cannot run instances at {SourceLine.here()}",
-                    reason=f"instance {number} is {article} {kind}, not a generator",
-                    hint="an instance is a call of a function that yields: "
-                    "g.run_all(parse(s) for s in sentences)",
-                )
-            )
         before = numbers.setdefault(id(generator), number)
-        begun = isinstance(generator, GeneratorType) and getgeneratorstate(generator) != GEN_CREATED
-        if begun or before != number:
-            reason = "has begun already" if before == number else f"is instance {before} again"
-            raise ArrowValueError(
-                message(
-                    f"cannot run instances at {SourceLine.here()}",
-                    reason=f"instance {number} {reason}",
-                    hint="call the function again for each instance: g.run_all(parse(s) for s in sentences)",
-                )
+        error: type[ArrowTypeError | ArrowValueError] = ArrowValueError
+        if not isinstance(generator, Generator):
+            kind, error = type(generator).__name__, ArrowTypeError
+            reason = f"is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a generator"
+        elif before != number:
+            reason = f"is instance {before} again"
+        elif isinstance(generator, GeneratorType) and getgeneratorstate(generator) != GEN_CREATED:
+            reason = "has begun already"
+        else:
+            generators.append(generator)
+            continue
+        raise error(
+            message(
+                f"cannot run instances at {SourceLine.here()}",
+                reason=f"instance {number} {reason}",
+                hint="an instance is a new call of a function that yields: "
+                "g.run_all(parse(s) for s in sentences)",
             )
-        generators.append(generator)
+        )
     return generators

@@ -121,26 +121,10 @@ class LazyTensor(TensorLike):
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ArrowTypeError(
-            "a lazy tensor is not pickled: it is a value of its batch; pickle its numbers, x.numpy()"
-        )
-
     def __format__(self, spec: str) -> str:
         """The value of a scalar in a format, as in `f"{loss:.3f}"`; without a format, what the tensor is."""
         if not spec:
             return str(self)
-        if self.type.shape:
-            raise ArrowTypeError(
-                message(
-                    f"cannot format a lazy tensor ({self.type}) at {SourceLine.here()}",
-                    reason=f"{spec!r} is a format of one number",
-                    hint="x.numpy() has all its numbers, x[0] is one of them",
-                )
-            )
         return format(self.item(), spec)
 
     def __iter__(self) -> NoReturn:

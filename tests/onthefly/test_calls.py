@@ -68,7 +68,10 @@ ERRORS: list[tuple[Any, str]] = [
     (lambda g, x, y, i: ["a"][i[0]], "is no Python integer before it is computed hint int(x) waits for it;"),
     (lambda g, x, y, i: np.argmax(x), "numpy.argmax does not take a lazy tensor (float32[2]) hint numpy.arg"),
     (lambda g, x, y, i: np.exp2(x), "lazy tensor (float32[2]) hint numpy.exp2(x.numpy()) waits for its valu"),
-    (lambda g, x, y, i: f"{x:.3f}", "'.3f' is a format of one number hint x.numpy() has all its numbers, x["),
+    (
+        lambda g, x, y, i: f"{x:.3f}",
+        "cannot take item() of float32[2] at LINE only a tensor of one el",
+    ),
     (lambda g, x, y, i: g.zeros((2, 3)), "'int32', or a tuple of these hint a shape is a list: [2, 3]"),
     (lambda g, x, y, i: g.zeros(ar.types.Input()), "there are no zeros of Input: only of tensors, and of tu"),
     (lambda g, x, y, i: g(ar.Vector(2), [1, 2], [3, 4]), "hint several examples: [g(block, x) for x in exa"),
