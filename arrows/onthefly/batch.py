@@ -15,13 +15,13 @@ from arrows import ops
 from arrows.engine.lowering import ReadSite
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.reference import assemble, unwrap
-from arrows.engine.running import Gradient
+from arrows.engine.running import Gradient, own
 from arrows.engine.scheduling import Timeline
 from arrows.engine.values import make_tuple, mapped
 from arrows.inference import Typed
 from arrows.onthefly.call_sites import CallSite, constants_in, refused
 from arrows.onthefly.collector import pause_collector, resume_collector
-from arrows.onthefly.gradients import Differentiation
+from arrows.onthefly.gradients import differentiate, take_step
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.operands import Sequences, foreign, read, take, type_of
@@ -118,7 +118,6 @@ class LazyBatch(Context):
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
         self._dropout_calls: dict[int, int] = {}
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
-        self._differentiation = Differentiation(net, self._runs)
 
     def follow(self, earlier: LazyBatch) -> None:
         """Counts on from an earlier batch of the same step, so that dropout draws other numbers."""
@@ -575,7 +574,10 @@ class LazyBatch(Context):
             ArrowValueError: the batch was made with `gradients=False`, or the loss depends on values
                 computed before a step changed the parameters.
         """
-        return self._differentiation.value_and_grad(self._loss_id(loss))
+        id = self._loss_id(loss)
+        with self._lock.mutex:
+            value, gradients = differentiate(self.net, self._runs, id)
+            return value, {name: own(gradient) for name, gradient in gradients.items()}
 
     def train_step(
         self, loss: LazyTensor, optimizer: SupportsStep, *, check: LossCheck | None = None
@@ -585,7 +587,9 @@ class LazyBatch(Context):
         Raises:
             Exception: as of `value_and_grad`, and whatever ``check`` or the optimizer raises.
         """
-        return self._differentiation.train_step(self._loss_id(loss), optimizer, check)
+        id = self._loss_id(loss)
+        with self._lock.mutex:
+            return take_step(self.net, *differentiate(self.net, self._runs, id), optimizer, check)
 
     def run_all(self, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
         """Advances all instances together; each is a generator that yields the tensors whose values it needs.

@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class FinishedRun:
-    """A run that has computed its values.
-
-    Attributes:
-        run: the run.
-        updates: how often the parameters had been changed before the run.
-    """
-
-    run: Run
-    updates: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class ValuePlaces:
     """Where some values lie, by run and slab.
 
@@ -68,11 +55,13 @@ class Runs:
 
     Attributes:
         finished: the runs so far.
+        updates: for each, how often the parameters had been changed before.
         gradients: whether gradients may be asked for.
     """
 
     def __init__(self, net: OnTheFly, recording: Recording, *, training: bool, gradients: bool) -> None:
-        self.finished: list[FinishedRun] = []
+        self.finished: list[Run] = []
+        self.updates: list[int] = []
         self.gradients = gradients
         self._net, self._recording, self._training = net, recording, training
         self._wirer = Wirer(recording, net.call_sites)
@@ -173,7 +162,8 @@ class Runs:
         self._slab, self._further = grown(self._slab, self._outputs), grown(self._further, self._outputs)
         self._slab[start : self._outputs] = plan.slab_of.ravel()
         self._further[start : self._outputs] = (first_rows - first_rows[:, :1]).ravel()
-        self.finished.append(FinishedRun(run, self._net.lock.updates))
+        self.updates.append(self._net.lock.updates)
+        self.finished.append(run)
         self._wirer.finish(selection)
 
     def _dropout_keys(
@@ -192,11 +182,10 @@ class Runs:
 
     def _are_outdated(self, ids: HostArray) -> bool:
         """Whether a step has changed the parameters since any of these values, data aside, was computed."""
-        if not len(ids) or self.finished[0].updates == self._net.lock.updates:  # it was the first run
+        now = self._net.lock.updates
+        if not len(ids) or self.updates[0] == now:  # it was the first run
             return False
-        return any(
-            self.finished[number].updates != self._net.lock.updates for number in self.computed_in(ids)
-        )
+        return any(self.updates[number] != now for number in self.computed_in(ids))
 
     def computed_in(self, ids: HostArray) -> set[int]:
         """The runs that computed some values; not those that they came in with as data."""
@@ -228,7 +217,7 @@ class Runs:
         rows = device.to_device(places.rows.astype(device.index_dtype))
         values = target if len(places.pieces) == 1 else device.empty(target.shape, target.dtype)
         for number, slab, a, z in places.pieces:
-            device.take(self.finished[number].run.slabs[slab], rows[a:z], values[a:z])
+            device.take(self.finished[number].slabs[slab], rows[a:z], values[a:z])
         if values is not target:
             target[device.to_device(places.order.astype(device.index_dtype))] = values
 
@@ -241,7 +230,7 @@ class Runs:
         with self._net.lock.mutex:
             places = self.locate(np.array(ids))
             for number, slab, a, z in places.pieces:
-                rows = self._net.device.to_numpy(self.finished[number].run.gather(slab, places.rows[a:z]))
+                rows = self._net.device.to_numpy(self.finished[number].gather(slab, places.rows[a:z]))
                 for place, row in zip(places.order[a:z].tolist(), rows, strict=True):
                     arrays[place] = row
         return arrays
@@ -251,7 +240,7 @@ class Runs:
         """The schedules of the runs so far."""
         if self._timelines is not None:
             return self._timelines
-        return tuple(_timeline(each.run.executor.plan, each.run.merged) for each in self.finished)
+        return tuple(_timeline(run.executor.plan, run.merged) for run in self.finished)
 
     def release(self) -> None:
         """Gives the memory of all runs back; their schedules stay."""
