@@ -2,9 +2,8 @@
 
 A *primitive* (`primitive.py`) is a shape rule, a kernel, a derivative and a rule for many rows at once.  The
 operations of `ar.ops` apply primitives by `bind`.  A `TraceRecorder` records them as equations; an
-`EagerEvaluation` computes them at once and keeps a tape.  To add an operation, write its primitive and its
-function in a file of this room, export the function below, and give the primitive rows in
-`tests/ops/table.py`.
+`EagerEvaluation` computes them at once and keeps a tape.  To add an operation, declare it in a file of this
+room, export it below, and give it rows in `tests/ops/table.py`.
 
 Users have what `__all__` names: operations, and `extend` for primitives of their own.  The other names are
 for other rooms of the package.

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule
-from arrows.ops.bind import bind
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import add, erf, expm1, multiply, negative, sign, square
 from arrows.ops.primitive import Run
 from arrows.ops.shape_rules import elementwise, floating
 from arrows.ops.tensorlike import Operand, TensorLike
 
-_tanh = elementwise("tanh", lambda g, result, x: (g * (1 - square(result)),), floating, c="tanh{f}({0})")
 
-
+@elementwise(lambda g, result, x: (g * (1 - square(result)),), floating, c="tanh{f}({0})")
 def tanh(x: Operand) -> TensorLike:
     """Hyperbolic tangent.
 
@@ -24,7 +22,6 @@ def tanh(x: Operand) -> TensorLike:
     >>> tanh(np.array([0.0])).tolist()
     [0.0]
     """
-    return bind(_tanh, x)
 
 
 _LARGEST_EXPONENT = {2: 11.0, 4: 88.0, 8: 709.0}
@@ -51,15 +48,9 @@ def _sigmoid_kernel(xp: ArrayModule) -> Run:
     return run
 
 
-_sigmoid = elementwise(
-    "sigmoid",
-    lambda g, result, x: (g * (result * (1 - result)),),
-    floating,
-    c="sigmoid{f}({0})",
-    kernel=_sigmoid_kernel,
+@elementwise(
+    lambda g, result, x: (g * (result * (1 - result)),), floating, c="sigmoid{f}({0})", kernel=_sigmoid_kernel
 )
-
-
 def sigmoid(x: Operand) -> TensorLike:
     """1 / (1 + exp(-x)), computed as exp(x) / (1 + exp(x)), which keeps its digits where the result is small.
 
@@ -67,17 +58,13 @@ def sigmoid(x: Operand) -> TensorLike:
     >>> sigmoid(np.array([0.0, 1000.0])).tolist()
     [0.5, 1.0]
     """
-    return bind(_sigmoid, x)
 
 
-_relu = elementwise(
-    "relu",
+@elementwise(
     lambda g, result, x: (g * sign(result),),
     c="({0} < 0 ? 0 : {0})",
     kernel=lambda xp: lambda x, out=None: xp.maximum(x, 0, out=out),
 )
-
-
 def relu(x: Operand) -> TensorLike:
     """max(x, 0); its derivative at 0 is taken as 0.
 
@@ -85,18 +72,14 @@ def relu(x: Operand) -> TensorLike:
     >>> relu(np.array([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return bind(_relu, x)
 
 
-_softplus = elementwise(
-    "softplus",
+@elementwise(
     lambda g, result, x: (g * sigmoid(x),),
     floating,
     c="softplus{f}({0})",
     kernel=lambda xp: lambda x, out=None: xp.logaddexp(x, 0, out=out),
 )
-
-
 def softplus(x: Operand) -> TensorLike:
     """log(1 + exp(x)), without overflow.
 
@@ -104,7 +87,6 @@ def softplus(x: Operand) -> TensorLike:
     >>> softplus(np.array([-1000.0, 1000.0])).tolist()
     [0.0, 1000.0]
     """
-    return bind(_softplus, x)
 
 
 def gelu(x: Operand, approximate: bool = False) -> TensorLike:

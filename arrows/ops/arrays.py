@@ -56,7 +56,7 @@ def ufunc(name: str) -> Callable[[ArrayModule], Function]:
     return attrgetter(name)
 
 
-def put(result: Array, out: Array | None) -> Array:
+def put(result: Array, out: Array | None = None) -> Array:
     """`result`, written to `out` if there is one."""
     if out is None:
         return result

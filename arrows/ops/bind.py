@@ -1,13 +1,18 @@
-"""Applies primitives: `bind` asks the context of the tensors; where there are only numbers it computes."""
+"""Applies primitives: `bind` asks the context of the tensors; where there are only numbers it computes.  An
+`operation` is a function that binds a primitive and does nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import cast
+from collections.abc import Callable, Hashable
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar, cast
 
 from arrows.ops.evaluate import EagerEvaluation
-from arrows.ops.primitive import Primitive
+from arrows.ops.primitive import Kernel, Primitive, ShapeRule, Vjp, declare, no_gradient
 from arrows.ops.tensorlike import Operand, TensorLike
+
+Operation = TypeVar("Operation", bound=Callable[..., TensorLike])
 
 
 def bind(
@@ -42,3 +47,20 @@ def bind(
     if like is not None:
         return like.context.apply(primitive, operands, attributes, like)
     return cast("TensorLike", EagerEvaluation().apply(primitive, operands, attributes, None).array)
+
+
+def operation(
+    rule: ShapeRule, kernel: Kernel, vjp: Vjp = no_gradient, **flags: Any
+) -> Callable[[Operation], Operation]:
+    """Declares an operation: a decorator of a function of one or two operands with a docstring, but no body.
+
+    It applies the primitive of its name, which has this rule, kernel and vjp, and the fields `flags`.
+    """
+
+    def declared(function: Operation) -> Operation:
+        primitive = declare(function.__name__, rule, kernel, vjp, **flags)
+        unary = len(signature(function).parameters) == 1
+        call = (lambda x: bind(primitive, x)) if unary else (lambda a, b: bind(primitive, a, b))
+        return cast("Operation", wraps(function)(call))
+
+    return declared

@@ -26,13 +26,7 @@ def _share_vjp(
     return sum_to(ga, a.shape), sum_to(g - ga, b.shape)
 
 
-_maximum = elementwise(
-    "maximum",
-    lambda g, result, a, b: _share_vjp(g, a, b, (a, b)),
-    c="({0} > {1} || {0} != {0} ? {0} : {1})",
-)
-
-
+@elementwise(lambda g, result, a, b: _share_vjp(g, a, b, (a, b)), c="({0} > {1} || {0} != {0} ? {0} : {1})")
 def maximum(a: Operand, b: Operand) -> TensorLike:
     """The greater of a and b, element by element; where they are equal, each gets half of the gradient.
 
@@ -40,16 +34,9 @@ def maximum(a: Operand, b: Operand) -> TensorLike:
     >>> maximum(np.array([-1.0, 2.0]), 0.5).tolist()
     [0.5, 2.0]
     """
-    return bind(_maximum, a, b)
 
 
-_minimum = elementwise(
-    "minimum",
-    lambda g, result, a, b: _share_vjp(g, a, b, (b, a)),
-    c="({0} < {1} || {0} != {0} ? {0} : {1})",
-)
-
-
+@elementwise(lambda g, result, a, b: _share_vjp(g, a, b, (b, a)), c="({0} < {1} || {0} != {0} ? {0} : {1})")
 def minimum(a: Operand, b: Operand) -> TensorLike:
     """The lesser of a and b, element by element; where they are equal, each gets half of the gradient.
 
@@ -57,12 +44,9 @@ def minimum(a: Operand, b: Operand) -> TensorLike:
     >>> minimum(np.array([-1.0, 2.0]), 0.5).tolist()
     [-1.0, 0.5]
     """
-    return bind(_minimum, a, b)
 
 
-_greater = elementwise("greater", c="({0} > {1})", dtype="bool")
-
-
+@elementwise(c="({0} > {1})", dtype="bool")
 def greater(a: Operand, b: Operand) -> TensorLike:
     """a > b, as truth values; no gradient passes.
 
@@ -70,12 +54,9 @@ def greater(a: Operand, b: Operand) -> TensorLike:
     >>> greater(np.array([1.0, 2.0]), 1).tolist()
     [False, True]
     """
-    return bind(_greater, a, b)
 
 
-_greater_equal = elementwise("greater_equal", c="({0} >= {1})", dtype="bool")
-
-
+@elementwise(c="({0} >= {1})", dtype="bool")
 def greater_equal(a: Operand, b: Operand) -> TensorLike:
     """a >= b, as truth values; no gradient passes.
 
@@ -83,7 +64,6 @@ def greater_equal(a: Operand, b: Operand) -> TensorLike:
     >>> greater_equal(np.array([1.0, 2.0]), 2).tolist()
     [False, True]
     """
-    return bind(_greater_equal, a, b)
 
 
 def less(a: Operand, b: Operand) -> TensorLike:
@@ -93,7 +73,7 @@ def less(a: Operand, b: Operand) -> TensorLike:
     >>> less(np.array([1.0, 2.0]), 2).tolist()
     [True, False]
     """
-    return bind(_greater, b, a)
+    return greater(b, a)
 
 
 def less_equal(a: Operand, b: Operand) -> TensorLike:
@@ -103,12 +83,10 @@ def less_equal(a: Operand, b: Operand) -> TensorLike:
     >>> less_equal(np.array([1.0, 2.0]), 1).tolist()
     [True, False]
     """
-    return bind(_greater_equal, b, a)
+    return greater_equal(b, a)
 
 
-_equal = elementwise("equal", check=lambda name, kind: kind, c="({0} == {1})", dtype="bool")
-
-
+@elementwise(check=lambda name, kind: kind, c="({0} == {1})", dtype="bool")
 def equal(a: Operand, b: Operand) -> TensorLike:
     """a == b, as truth values; no gradient passes.
 
@@ -116,10 +94,6 @@ def equal(a: Operand, b: Operand) -> TensorLike:
     >>> equal(np.array([1, 2]), 2).tolist()
     [False, True]
     """
-    return bind(_equal, a, b)
-
-
-_not = elementwise("logical_not", check=truth, c="(!{0})")
 
 
 def not_equal(a: Operand, b: Operand) -> TensorLike:
@@ -129,12 +103,10 @@ def not_equal(a: Operand, b: Operand) -> TensorLike:
     >>> not_equal(np.array([1, 2]), 2).tolist()
     [True, False]
     """
-    return bind(_not, equal(a, b))
+    return logical_not(equal(a, b))
 
 
-_and = elementwise("logical_and", check=truth, c="({0} && {1})")
-
-
+@elementwise(check=truth, c="({0} && {1})")
 def logical_and(a: Operand, b: Operand) -> TensorLike:
     """True where both are true; also written `a & b`, if one is a tensor.
 
@@ -142,12 +114,9 @@ def logical_and(a: Operand, b: Operand) -> TensorLike:
     >>> logical_and(np.array([True, True]), np.array([True, False])).tolist()
     [True, False]
     """
-    return bind(_and, a, b)
 
 
-_or = elementwise("logical_or", check=truth, c="({0} || {1})")
-
-
+@elementwise(check=truth, c="({0} || {1})")
 def logical_or(a: Operand, b: Operand) -> TensorLike:
     """True where at least one is true; also written `a | b`, if one is a tensor.
 
@@ -155,9 +124,9 @@ def logical_or(a: Operand, b: Operand) -> TensorLike:
     >>> logical_or(np.array([False, True]), np.array([False, False])).tolist()
     [False, True]
     """
-    return bind(_or, a, b)
 
 
+@elementwise(check=truth, c="(!{0})")
 def logical_not(x: Operand) -> TensorLike:
     """True where x is false; also written `~x`, if x is a tensor.
 
@@ -165,7 +134,6 @@ def logical_not(x: Operand) -> TensorLike:
     >>> logical_not(np.array([False, True])).tolist()
     [True, False]
     """
-    return bind(_not, x)
 
 
 def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:

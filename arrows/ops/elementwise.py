@@ -71,11 +71,7 @@ def erf_kernel(xp: ArrayModule) -> Run:
     return run
 
 
-_add = elementwise(
-    "add", lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), c="{0} + {1}", additive=True
-)
-
-
+@elementwise(lambda g, result, a, b: (sum_to(g, a.shape), sum_to(g, b.shape)), c="{0} + {1}", additive=True)
 def add(a: Operand, b: Operand) -> TensorLike:
     """Sum of two tensors.
 
@@ -83,17 +79,9 @@ def add(a: Operand, b: Operand) -> TensorLike:
     >>> add(np.array([1.0, 2.0]), 1).tolist()
     [2.0, 3.0]
     """
-    return bind(_add, a, b)
 
 
-_subtract = elementwise(
-    "subtract",
-    lambda g, result, a, b: (sum_to(g, a.shape), negative(sum_to(g, b.shape))),
-    c="{0} - {1}",
-    additive=True,
-)
-
-
+@elementwise(lambda g, result, a, b: (sum_to(g, a.shape), -sum_to(g, b.shape)), c="{0} - {1}", additive=True)
 def subtract(a: Operand, b: Operand) -> TensorLike:
     """Difference of two tensors.
 
@@ -101,7 +89,6 @@ def subtract(a: Operand, b: Operand) -> TensorLike:
     >>> subtract(1, np.array([1.0, 2.0])).tolist()
     [0.0, -1.0]
     """
-    return bind(_subtract, a, b)
 
 
 def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
@@ -113,14 +100,11 @@ def _multiply_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumR
     return lambda a, b, out=None: sum_products(xp, a, b, out)
 
 
-_multiply = elementwise(
-    "multiply",
+@elementwise(
     lambda g, result, a, b: (sum_to(g * b, a.shape), sum_to(g * a, b.shape)),
     c="{0} * {1}",
     sum_rows=_multiply_sum_rows,
 )
-
-
 def multiply(a: Operand, b: Operand) -> TensorLike:
     """Product, element by element.
 
@@ -128,7 +112,6 @@ def multiply(a: Operand, b: Operand) -> TensorLike:
     >>> multiply(np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
     [3.0, 8.0]
     """
-    return bind(_multiply, a, b)
 
 
 def _divide_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
@@ -136,9 +119,7 @@ def _divide_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike)
     return sum_to(ga, a.shape), sum_to(negative(ga * result), b.shape)
 
 
-_divide = elementwise("divide", _divide_vjp, floating, c="{0} / {1}")
-
-
+@elementwise(_divide_vjp, floating, c="{0} / {1}")
 def divide(a: Operand, b: Operand) -> TensorLike:
     """Quotient of floating tensors, element by element.
 
@@ -146,12 +127,9 @@ def divide(a: Operand, b: Operand) -> TensorLike:
     >>> divide(np.array([1.0, 2.0]), 2).tolist()
     [0.5, 1.0]
     """
-    return bind(_divide, a, b)
 
 
-_negative = elementwise("negative", lambda g, result, x: (negative(g),), c="-{0}", additive=True)
-
-
+@elementwise(lambda g, result, x: (-g,), c="-{0}", additive=True)
 def negative(x: Operand) -> TensorLike:
     """-x.
 
@@ -159,7 +137,6 @@ def negative(x: Operand) -> TensorLike:
     >>> negative(np.array([1, -2])).tolist()
     [-1, 2]
     """
-    return bind(_negative, x)
 
 
 def _power_of_number(base: float, exponent: Operand) -> TensorLike:
@@ -224,9 +201,7 @@ def power(x: Operand, exponent: Operand) -> TensorLike:
     return bind(_power, x, exponent=exponent)
 
 
-_exp = elementwise("exp", lambda g, result, x: (g * result,), floating, c="exp{f}({0})")
-
-
+@elementwise(lambda g, result, x: (g * result,), floating, c="exp{f}({0})")
 def exp(x: Operand) -> TensorLike:
     """e to the power of x.
 
@@ -234,12 +209,9 @@ def exp(x: Operand) -> TensorLike:
     >>> exp(np.array([0.0])).tolist()
     [1.0]
     """
-    return bind(_exp, x)
 
 
-_log = elementwise("log", lambda g, result, x: (g / x,), floating, c="log{f}({0})")
-
-
+@elementwise(lambda g, result, x: (g / x,), floating, c="log{f}({0})")
 def log(x: Operand) -> TensorLike:
     """Natural logarithm.
 
@@ -247,12 +219,9 @@ def log(x: Operand) -> TensorLike:
     >>> log(np.array([1.0])).tolist()
     [0.0]
     """
-    return bind(_log, x)
 
 
-_sqrt = elementwise("sqrt", lambda g, result, x: (g / (result * 2),), floating, c="sqrt{f}({0})")
-
-
+@elementwise(lambda g, result, x: (g / (result * 2),), floating, c="sqrt{f}({0})")
 def sqrt(x: Operand) -> TensorLike:
     """Square root.
 
@@ -260,12 +229,9 @@ def sqrt(x: Operand) -> TensorLike:
     >>> sqrt(np.array([9.0])).tolist()
     [3.0]
     """
-    return bind(_sqrt, x)
 
 
-_square = elementwise("square", lambda g, result, x: (g * (x * 2),), c="{0} * {0}")
-
-
+@elementwise(lambda g, result, x: (g * (x * 2),), c="{0} * {0}")
 def square(x: Operand) -> TensorLike:
     """x * x.
 
@@ -273,25 +239,9 @@ def square(x: Operand) -> TensorLike:
     >>> square(np.array([-3.0])).tolist()
     [9.0]
     """
-    return bind(_square, x)
 
 
-_abs = elementwise("abs", lambda g, result, x: (g * sign(x),), kernel=ufunc("absolute"))
-
-
-def abs(x: Operand) -> TensorLike:
-    """Absolute value; its derivative at 0 is taken as 0.
-
-    >>> import numpy as np
-    >>> abs(np.array([-1.0, 2.0])).tolist()
-    [1.0, 2.0]
-    """
-    return bind(_abs, x)
-
-
-_sign = elementwise("sign", c="({0} > 0 ? 1 : {0} < 0 ? -1 : {0})")
-
-
+@elementwise(c="({0} > 0 ? 1 : {0} < 0 ? -1 : {0})")
 def sign(x: Operand) -> TensorLike:
     """-1, 0 or 1; no gradient passes.
 
@@ -299,12 +249,19 @@ def sign(x: Operand) -> TensorLike:
     >>> sign(np.array([-3.0, 0.0, 2.0])).tolist()
     [-1.0, 0.0, 1.0]
     """
-    return bind(_sign, x)
 
 
-_expm1 = elementwise("expm1", lambda g, result, x: (g * (result + 1),), floating, c="expm1{f}({0})")
+@elementwise(lambda g, result, x: (g * sign(x),), kernel=ufunc("absolute"))
+def abs(x: Operand) -> TensorLike:
+    """Absolute value; its derivative at 0 is taken as 0.
+
+    >>> import numpy as np
+    >>> abs(np.array([-1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
 
 
+@elementwise(lambda g, result, x: (g * (result + 1),), floating, c="expm1{f}({0})")
 def expm1(x: Operand) -> TensorLike:
     """exp(x) - 1, exact near zero.
 
@@ -312,12 +269,9 @@ def expm1(x: Operand) -> TensorLike:
     >>> expm1(np.array([0.0, 1e-12])).tolist()
     [0.0, 1.0000000000005e-12]
     """
-    return bind(_expm1, x)
 
 
-_log1p = elementwise("log1p", lambda g, result, x: (g / (x + 1),), floating, c="log1p{f}({0})")
-
-
+@elementwise(lambda g, result, x: (g / (x + 1),), floating, c="log1p{f}({0})")
 def log1p(x: Operand) -> TensorLike:
     """log(1 + x), exact near zero.
 
@@ -325,25 +279,13 @@ def log1p(x: Operand) -> TensorLike:
     >>> log1p(np.array([0.0])).tolist()
     [0.0]
     """
-    return bind(_log1p, x)
 
 
-_sin = elementwise("sin", lambda g, result, x: (g * cos(x),), floating, c="sin{f}({0})")
+def _cos_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
+    return (-(g * sin(x)),)
 
 
-def sin(x: Operand) -> TensorLike:
-    """Sine, of radians.
-
-    >>> import numpy as np
-    >>> sin(np.array([0.0])).tolist()
-    [0.0]
-    """
-    return bind(_sin, x)
-
-
-_cos = elementwise("cos", lambda g, result, x: (negative(g * sin(x)),), floating, c="cos{f}({0})")
-
-
+@elementwise(_cos_vjp, floating, c="cos{f}({0})")
 def cos(x: Operand) -> TensorLike:
     """Cosine, of radians.
 
@@ -351,18 +293,24 @@ def cos(x: Operand) -> TensorLike:
     >>> cos(np.array([0.0])).tolist()
     [1.0]
     """
-    return bind(_cos, x)
 
 
-_erf = elementwise(
-    "erf",
+@elementwise(lambda g, result, x: (g * cos(x),), floating, c="sin{f}({0})")
+def sin(x: Operand) -> TensorLike:
+    """Sine, of radians.
+
+    >>> import numpy as np
+    >>> sin(np.array([0.0])).tolist()
+    [0.0]
+    """
+
+
+@elementwise(
     lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),),
     floating,
     c="erf{f}({0})",
     kernel=erf_kernel,
 )
-
-
 def erf(x: Operand) -> TensorLike:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x.
 
@@ -373,7 +321,6 @@ def erf(x: Operand) -> TensorLike:
     >>> erf(np.array([0.0, 1.0])).round(6).tolist()
     [0.0, 0.842701]
     """
-    return bind(_erf, x)
 
 
 def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
@@ -383,7 +330,7 @@ def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
     return cast("TensorLike", x) if integral else bind(primitive, x)
 
 
-_floor = elementwise("floor", check=floating, c="floor{f}({0})")
+_floor = declare("floor", checked("floor", floating), ufunc("floor"), elementwise=True, c="floor{f}({0})")
 
 
 def floor(x: Operand) -> TensorLike:
@@ -398,7 +345,7 @@ def floor(x: Operand) -> TensorLike:
     return _rounded(_floor, x)
 
 
-_round = elementwise("round", check=floating, c="rint{f}({0})", kernel=ufunc("rint"))
+_round = declare("round", checked("round", floating), ufunc("rint"), elementwise=True, c="rint{f}({0})")
 
 
 def round(x: Operand) -> TensorLike:
@@ -417,12 +364,10 @@ def round(x: Operand) -> TensorLike:
 def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
     # (a - a % b) / b is whole but for its rounding.
     quotients = multiply(g, round((a - result) / b))
-    return sum_to(g, a.shape), negative(sum_to(quotients, b.shape))
+    return sum_to(g, a.shape), -sum_to(quotients, b.shape)
 
 
-_mod = elementwise("mod", _mod_vjp, kernel=ufunc("remainder"))
-
-
+@elementwise(_mod_vjp, kernel=ufunc("remainder"))
 def mod(a: Operand, b: Operand) -> TensorLike:
     """The remainder of a division that rounds down, `a % b`: it has the sign of b, as in Python and NumPy.
 
@@ -436,12 +381,9 @@ def mod(a: Operand, b: Operand) -> TensorLike:
     >>> mod(np.array([7, -7]), 3).tolist(), mod(np.array([5.5, -5.5]), -2.0).tolist()
     ([1, 2], [-0.5, -1.5])
     """
-    return bind(_mod, a, b)
 
 
-_floor_divide = elementwise("floor_divide")
-
-
+@elementwise()
 def floor_divide(a: Operand, b: Operand) -> TensorLike:
     """The quotient rounded down, `a // b`, so that `a` is `a // b * b + a % b`; no gradient passes.
 
@@ -453,16 +395,9 @@ def floor_divide(a: Operand, b: Operand) -> TensorLike:
     >>> floor_divide(np.array([7, -7]), 3).tolist(), floor_divide(np.array([5.5, -5.5]), 2.0).tolist()
     ([2, -3], [2.0, -3.0])
     """
-    return bind(_floor_divide, a, b)
 
 
-def _unchanged(x: Array, out: Array | None = None) -> Array:
-    return put(x, out)
-
-
-_stop_gradient = declare(
-    "stop_gradient", checked("stop_gradient", floating), lambda xp: _unchanged, view=True
-)
+_stop_gradient = declare("stop_gradient", checked("stop_gradient", floating), lambda xp: put, view=True)
 
 
 def stop_gradient(x: Operand) -> TensorLike:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, operation
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare
 from arrows.ops.shape_rules import arithmetic, same_dtype
@@ -70,16 +70,6 @@ def dot(a: Operand, b: Operand) -> TensorLike:
                 f"dot takes two vectors, got {getattr(x, 'type', x)}", hint="use matmul or sum(a * b)"
             )
     return bind(_matmul, a, b)
-
-
-def outer(a: Operand, b: Operand) -> TensorLike:
-    """Outer product of vectors [m] and [k]: all products, [m, k].
-
-    >>> import numpy as np
-    >>> outer(np.array([1, 2]), np.array([3, 4])).tolist()
-    [[3, 4], [6, 8]]
-    """
-    return bind(_outer, a, b)
 
 
 def _numbers(name: str, a: Tensor, b: Tensor) -> str:
@@ -256,12 +246,20 @@ _matmul = declare(
     "matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, lift=_matmul_lift, sum_rows=_matmul_sum_rows
 )
 
-_outer = declare(
-    "outer",
+
+@operation(
     _outer_rule,
     _outer_kernel,
     lambda g, result, a, b: (matmul(g, b), matmul(transpose(g), a)),
     sum_rows=_outer_sum_rows,
 )
+def outer(a: Operand, b: Operand) -> TensorLike:
+    """Outer product of vectors [m] and [k]: all products, [m, k].
+
+    >>> import numpy as np
+    >>> outer(np.array([1, 2]), np.array([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+
 
 _matmul_each = declare("matmul_each", _each_rule, lambda xp: xp.matmul, _each_vjp, sum_rows=_each_sum_rows)

@@ -11,33 +11,27 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put, take
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, operation
 from arrows.ops.comparison import equal, maximum, minimum, where
 from arrows.ops.elementwise import add, divide, multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Kernel, Primitive, Run, Vjp, declare, lift_each, lift_rows
+from arrows.ops.primitive import Gradients, Primitive, Run, declare, lift_each, lift_rows
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import Check, arithmetic, checked, floating, integral, optional_number
+from arrows.ops.shape_rules import arithmetic, checked, floating, integral, optional_number
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError
 from arrows.typesys.types import Tensor
 
 
-def _segmented(name: str, kernel: Kernel, vjp: Vjp, check: Check, collapses: bool = False) -> Primitive:
-    return declare(name, checked(name, check), kernel, vjp, segmented=True, collapses=collapses)
-
-
-_segment_sum = _segmented(
-    "segment_sum",
+@operation(
+    checked("segment_sum", arithmetic),
     lambda xp: lambda x, *, segments, out=None: reduce_segments(xp, "add", x, segments, 0, out),
     lambda g, result, x: (segment_broadcast(g, x),),
-    arithmetic,
+    segmented=True,
     collapses=True,
 )
-
-
 def segment_sum(x: TensorLike) -> TensorLike:
     """Sum of the elements of a sequence; zeros for an empty one.
 
@@ -45,7 +39,6 @@ def segment_sum(x: TensorLike) -> TensorLike:
     >>> segment_sum(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     3.0
     """
-    return bind(_segment_sum, x)
 
 
 def _neutral(name: str, dtype: np.dtype[Any]) -> float:
@@ -75,7 +68,8 @@ def _extreme(name: str) -> Primitive:
 
         return run
 
-    return _segmented(f"segment_{name}", kernel, _extreme_vjp, arithmetic, collapses=True)
+    rule = checked(f"segment_{name}", arithmetic)
+    return declare(f"segment_{name}", rule, kernel, _extreme_vjp, segmented=True, collapses=True)
 
 
 _segment_max, _segment_min = _extreme("max"), _extreme("min")
@@ -166,9 +160,7 @@ def _softmax_vjp(g: TensorLike, result: TensorLike, x: TensorLike) -> Gradients:
     return (multiply(result, g - segment_broadcast(total, x)),)
 
 
-_segment_softmax = _segmented("segment_softmax", _softmax_kernel, _softmax_vjp, floating)
-
-
+@operation(checked("segment_softmax", floating), _softmax_kernel, _softmax_vjp, segmented=True)
 def segment_softmax(x: TensorLike) -> TensorLike:
     """Softmax over the elements of a sequence, for each place of the tensor: attention weights.
 
@@ -176,7 +168,6 @@ def segment_softmax(x: TensorLike) -> TensorLike:
     >>> segment_softmax(EagerEvaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
     [0.5, 0.5]
     """
-    return bind(_segment_softmax, x)
 
 
 def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:
@@ -220,11 +211,7 @@ def _position_kernel(xp: ArrayModule) -> Run:
     return run
 
 
-_segment_position = declare(
-    "segment_position", lambda x: Tensor((), "int64"), _position_kernel, segmented=True
-)
-
-
+@operation(lambda x: Tensor((), "int64"), _position_kernel, segmented=True)
 def segment_position(x: TensorLike) -> TensorLike:
     """The place of each element in its sequence, int64, counted from 0; no gradient passes.
 
@@ -232,12 +219,6 @@ def segment_position(x: TensorLike) -> TensorLike:
     >>> segment_position(EagerEvaluation().value(np.array([1.5, 2.5]), rows=0)).array.tolist()
     [0, 1]
     """
-    return bind(_segment_position, x)
-
-
-def _ends(segments: Segments) -> tuple[Array, Array]:
-    """Where each sequence starts, and where it stops."""
-    return segments.offsets[:-1], segments.offsets[1:]
 
 
 def _shift_kernel(xp: ArrayModule, by: int) -> Run:
@@ -252,7 +233,7 @@ def _shift_kernel(xp: ArrayModule, by: int) -> Run:
             return out
         places = xp.arange(total)
         source = places - by
-        first, stop = (take(xp, ends, segments.ids, 0, None) for ends in _ends(segments))
+        first, stop = (take(xp, segments.offsets[at:], segments.ids, 0, None) for at in (0, 1))
         inside = xp.logical_and(xp.less_equal(first, source), xp.less(source, stop))
         if xp is not np:
             rows = take(xp, x, xp.where(inside, source, places), 0, None)

@@ -7,9 +7,10 @@ from operator import index as as_int
 from typing import Any, SupportsIndex, TypeAlias
 
 from arrows.ops.arrays import ufunc
+from arrows.ops.bind import Operation, operation
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Kernel, Primitive, ShapeRule, SumRows, Vjp, declare, no_gradient
+from arrows.ops.primitive import Kernel, ShapeRule, SumRows, Vjp, no_gradient
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.dtypes import dtype_name, wider_dtype
 from arrows.typesys.types import Tensor
@@ -92,7 +93,6 @@ def checked(name: str, check: Check, dtype: str | None = None) -> ShapeRule:
 
 
 def elementwise(
-    name: str,
     vjp: Vjp = no_gradient,
     check: Check = arithmetic,
     *,
@@ -101,13 +101,19 @@ def elementwise(
     dtype: str | None = None,
     additive: bool = False,
     sum_rows: SumRows | None = None,
-) -> Primitive:
-    """Registers an element-wise primitive, whose rule is `checked`.
+) -> Callable[[Operation], Operation]:
+    """Declares an element-wise operation: a decorator of a function with a name and a docstring, but no body.
 
-    Its kernel is NumPy's function of the name, unless another one is given.
+    Its primitive has that name and the rule `checked`; its kernel is NumPy's function of the name, unless
+    another one is given.
     """
-    rule, kernel = checked(name, check, dtype), kernel or ufunc(name)
-    return declare(name, rule, kernel, vjp, elementwise=True, additive=additive, sum_rows=sum_rows, c=c)
+
+    def declared(function: Operation) -> Operation:
+        name = function.__name__
+        flags: dict[str, Any] = {"elementwise": True, "additive": additive, "sum_rows": sum_rows, "c": c}
+        return operation(checked(name, check, dtype), kernel or ufunc(name), vjp, **flags)(function)
+
+    return declared
 
 
 def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
