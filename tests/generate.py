@@ -24,11 +24,12 @@ from tests.generation import (
     repeats,
     results,
     sequences,
+    tables,
     wiring,
 )
-from tests.generation.build import INNER, LEAVES, Build, Draw, Piece
+from tests.generation.build import HARDLY, INNER, LEAVES, Build, Draw, Piece
 
-FAMILIES = (leaves, wiring, sequences, elements, graphs, reductions, recursion, repeats, meetings)
+FAMILIES = (leaves, wiring, sequences, elements, graphs, reductions, recursion, repeats, meetings, tables)
 PRODUCTIONS = (*LEAVES, *INNER)
 RESULTS = tuple(results.RESULTS)
 
@@ -60,6 +61,7 @@ def cases(
     result: str | None = None,
     effects: bool = True,
     noise: bool = True,
+    dropout: float = HARDLY,
 ) -> Case:
     """A random block with a batch of 0 to `max_examples` examples.
 
@@ -71,8 +73,9 @@ def cases(
         result: the kind of result, one of `RESULTS`; drawn if not given.
         effects: whether metrics and the like may be drawn.
         noise: whether functions may draw random numbers.
+        dropout: the rate of dropout, which the reference doesn't do.
     """
-    build = Build(draw, effects=effects, noise=noise, first=production)
+    build = Build(draw, effects=effects, noise=noise, first=production, dropout=dropout)
     kinds = ["scalar", *(["void"] if effects else []), *RESULTS] if production is None else ["scalar"]
     kind = result or build.one_of(*kinds)
     if kind in ("scalar", "void"):

@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import jit
-from tests.compare import close
+from tests.compare import close, dense
 from tests.engine.python_loops import loops_as_python
+from tests.engine.scripts import Models, scripts
+from tests.generate import cases
 from tests.profile import NIGHTLY, counted, draws
-from tests.reuse.check import Models, dense, scripts
-from tests.reuse.program import objects, programs
 
 PARTS = 4
 """How many tests share the work, so that processes can."""
+
+PRODUCTIONS = [None, "tables", "repeated"]
+"""What stands outermost: anything, or what uses the same things again."""
 
 LENGTHS = (12, 36) if NIGHTLY else (1, 12)
 """Of the scripts: from, to."""
@@ -45,18 +48,18 @@ def run_scripts(
     at_least: tuple[int, int],
     *,
     devices: tuple[str, ...] = DEVICES,
-    most: int = 8,
+    depth: int = 3,
     **options: Any,
 ) -> None:
-    """Draws programs, each with examples and a script, and runs the scripts.
+    """Draws blocks, each with examples and a script, and runs the scripts.
 
     Args:
         record: pytest's `record_property`.
         name: tells the seeds apart.
-        sizes: how many programs in `make test`, and nightly.
+        sizes: how many blocks in `make test`, and nightly.
         at_least: how many pairs of a model and a batch must be compared then.
         devices: to draw from.
-        most: statements in a program.
+        depth: how deep productions may nest.
         options: of `Models`.
     """
     with counted(record, at_least[NIGHTLY]) as count:
@@ -64,11 +67,10 @@ def run_scripts(
         @draws(*sizes, name)
         @given(data=st.data())
         def pairs(data: st.DataObject) -> None:
-            program = data.draw(programs(most), "program")
-            examples = data.draw(st.lists(objects(), min_size=1, max_size=5), "examples")
+            case = data.draw(cases(depth, production=data.draw(st.sampled_from(PRODUCTIONS)), noise=False))
             device = data.draw(st.sampled_from(devices), "device")
-            script = data.draw(scripts(len(examples), device, *LENGTHS), "script")
-            models = Models(program, examples, device, **options)
+            script = data.draw(scripts(len(case.examples), device, *LENGTHS), "script")
+            models = Models(case, device, **options)
             for action in script:
                 compared = models.do(action)
                 count.pairs += compared is not None
@@ -96,7 +98,7 @@ def test_whatever_is_used_again_with_numba(
     """Compiled chains, each of which takes half a second."""
     monkeypatch.setenv("ARROWS_CACHE", str(tmp_path_factory.mktemp("chains")))
     sizes, at_least = (2, 120), (2, 1_500)
-    run_scripts(record_property, "numba", sizes, at_least, devices=("cpu",), most=3, fused=True, **FLOAT32)
+    run_scripts(record_property, "numba", sizes, at_least, devices=("cpu",), depth=1, fused=True, **FLOAT32)
 
 
 @pytest.mark.parametrize("schedule", ["strata", "depth", "agenda"])
@@ -107,21 +109,17 @@ def test_dropout_in_what_is_used_again_depends_on_no_schedule(schedule: str, rec
         @draws(5, 400, schedule)
         @given(data=st.data())
         def pairs(data: st.DataObject) -> None:
-            program = data.draw(programs(), "program")
-            examples = data.draw(st.lists(objects(), min_size=1, max_size=4), "examples")
-            block = program.block(rate=0.5)
-            alone = ar.compile(block, loss=program.loss, float_type="float64", schedule="none", seed=3)
-            model = ar.compile(
-                block, loss=program.loss, float_type="float64", schedule=schedule, params=alone.params, seed=3
-            )
-            assume(
-                not any(Models(program, examples, "cpu").alone(alone, n).kink for n in range(len(examples)))
-            )
-            order = data.draw(st.permutations(range(len(examples))), "order")
+            case = data.draw(cases(production=data.draw(st.sampled_from(PRODUCTIONS)), dropout=0.5))
+            assume(case.loss != "" and case.examples)
+            options: dict[str, Any] = {"loss": case.loss, "float_type": "float64", "seed": 3}
+            alone = ar.compile(case.block, schedule="none", **options)
+            model = ar.compile(case.block, schedule=schedule, params=alone.params, **options)
+            assume(not any(Models(case, "cpu").alone(alone, n).kink for n in range(len(case.examples))))
+            order = data.draw(st.permutations(range(len(case.examples))), "order")
             for again in (order, order[:1]):
-                batch = [examples[n] for n in again]
+                batch = [case.examples[n] for n in again]
                 (value, grads), (wanted, right) = (
-                    one.value_and_grad(batch, inputs=program.inputs, ids=again) for one in (model, alone)
+                    one.value_and_grad(batch, inputs=case.inputs, ids=again) for one in (model, alone)
                 )
                 assert close(value, wanted, 1e-9)
                 assert grads.keys() == right.keys()

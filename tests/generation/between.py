@@ -8,9 +8,7 @@ import arrows as ar
 from arrows import ops
 from tests.generation import parts
 from tests.generation.build import WIDTH, WORDS, Build
-
-HARDLY = 1e-12
-"""A rate of dropout at which nothing is ever zeroed, and the rest grows by less than any tolerance."""
+from tests.generation.tables import uses
 
 FUNCTIONS = (
     ops.tanh,
@@ -39,12 +37,16 @@ FUNCTIONS = (
 
 def change(build: Build) -> Any:
     """A block from a vector to a vector."""
-    kind = build.one_of("function", "layer", "identity", "split", "beside", "norm", "chance", "attend")
+    kind = build.one_of(
+        "function", "layer", "identity", "split", "beside", "norm", "chance", "attend", "tables"
+    )
     if kind == "attend":
         # The table that words are looked up in elsewhere: its gradient has rows, and is dense here.
         table = build.layer("embedding", lambda: ar.Embedding(WORDS, WIDTH))
         read = build.one_of(table.attend, ar.Function(lambda x: ops.tanh(table.attend(x))))
         return read >> ar.Function(parts.fewer)
+    if kind == "tables":
+        return ar.Function(uses(build))
     if kind == "identity":
         return ar.Identity()
     if kind == "norm":
@@ -52,7 +54,7 @@ def change(build: Build) -> Any:
     if kind == "chance":
         # All that dropout needs goes along, and the numbers are those of the reference.
         noise = [ar.Function(parts.noisy)] if build.noise else []
-        return build.one_of(ar.Dropout(0.0), *noise)
+        return build.one_of(ar.Dropout(build.dropout), *noise)
     if kind == "layer":
         return build.layer(("fc", WIDTH), lambda: dense(build))
     if kind == "beside":
@@ -87,4 +89,4 @@ def join(build: Build, count: int) -> Any:
 
 def lstm(build: Build) -> Any:
     """A cell from `(x, (h, c))` to `(h, c)`."""
-    return build.layer("lstm", lambda: ar.LSTMCell(WIDTH, dropout=build.one_of(0.0, HARDLY)))
+    return build.layer("lstm", lambda: ar.LSTMCell(WIDTH, dropout=build.one_of(0.0, build.dropout)))

@@ -31,6 +31,9 @@ vectors = st.one_of(
     st.lists(numbers, min_size=WIDTH, max_size=WIDTH),
     st.tuples(*[st.floats(-2, 2, width=16)] * WIDTH).map(lambda xs: np.array(xs, "float32")),
 )
+HARDLY = 1e-12
+"""A rate of dropout at which nothing is ever zeroed, and the rest grows by less than any tolerance."""
+
 words = st.integers(0, WORDS - 1)
 anything = st.sampled_from([None, 0, "text"])
 
@@ -85,6 +88,7 @@ class Build:
         named: names of the inputs drawn.
         first: the production that the first vector must be.
         planted: a piece that is to stand somewhere inside, until it does.
+        dropout: its rate.
     """
 
     draw: Draw
@@ -95,6 +99,7 @@ class Build:
     named: set[str] = field(default_factory=set)
     first: str | None = None
     planted: Piece | None = None
+    dropout: float = HARDLY
 
     def one_of(self, *choices: Any) -> Any:
         """One of several things; it shrinks to the first."""

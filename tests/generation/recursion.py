@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from tests.generation import parts
-from tests.generation.between import HARDLY
 from tests.generation.build import WIDTH, Build, Piece, production
 
 
@@ -111,7 +110,7 @@ def tree_lstm(build: Build, depth: int) -> Piece:
             return (ar.GetItem(0) >> own.block & ar.GetItem(1) >> ar.Map(me)) >> cell
 
         return Piece(ar.fix(rose) >> ar.GetItem(0), parts.rose_trees(own.data))
-    rate = build.one_of(0.0, HARDLY)
+    rate = build.one_of(0.0, build.dropout)
     cell = build.layer("tree", lambda: ar.TreeLSTM(WIDTH, children=2, dropout=rate))
 
     def tree(me: Any) -> Any:

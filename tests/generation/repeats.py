@@ -6,7 +6,6 @@ from typing import Any
 
 import arrows as ar
 from tests.generation import parts
-from tests.generation.between import HARDLY
 from tests.generation.build import WIDTH, Build, Piece, production, with_effects
 
 KINDS = (
@@ -102,7 +101,7 @@ def _twice(build: Build, piece: Piece, kind: str) -> Piece:
         once = ar.shared(b)
         block = (once & once >> change) >> join
     else:
-        dropped = b >> ar.Dropout(HARDLY)
+        dropped = b >> ar.Dropout(build.dropout)
         block = ar.AllOf(dropped, dropped, b >> change) >> several
     return Piece(block, piece.data)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from tests.generation import parts
-from tests.generation.between import HARDLY, lstm
+from tests.generation.between import lstm
 from tests.generation.build import WIDTH, WORDS, Build, Piece, production, words
 
 
@@ -252,7 +252,7 @@ def gated(build: Build, depth: int) -> Piece:
     element = build.vector(depth)
     data = st.lists(element.data, max_size=4)
     if build.one_of("gru", "lstm") == "gru":
-        dropout, after = build.one_of(0.0, HARDLY), build.one_of(False, True)
+        dropout, after = build.one_of(0.0, build.dropout), build.one_of(False, True)
         cell = build.layer(
             ("gru", after, dropout), lambda: ar.GRUCell(WIDTH, reset_after=after, dropout=dropout)
         )
