@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows import ops
 from arrows.engine.planning import SCHEDULES
-from arrows.ops import Parameter
 from arrows.training import SGD, train
-from tests.agree import agree
 
 INT = ar.Scalar("int32")
 CHOICE = (ar.GetItem("table") & ar.GetItem("i") >> INT) >> ar.OneOf(
@@ -90,80 +87,3 @@ def test_zero_and_minus_zero_are_two_attributes() -> None:
     empty = ar.Map(ar.Scalar()) >> ar.Max(default=0.0) & ar.Map(ar.Scalar()) >> ar.Max(default=-0.0)
     for found in (ar.compile(empty)([[]]), empty.eval([])):
         assert [bool(np.signbit(np.asarray(one)).any()) for one in found] == [False, True]
-
-
-class _Table(ar.Layer[Any, Any]):
-    """A matrix that functions read as they like."""
-
-    def __init__(self, name: str, shape: tuple[int, ...] = (3, 2)) -> None:
-        super().__init__(name=name)
-        self.shape = shape
-
-    def parameters(self, input: Any) -> tuple[Parameter, ...]:
-        return (Parameter("w", self.shape, "float32", ar.initializers.uniform(1.0)),)
-
-    def forward(self, parameters: Any, *_: Any) -> Any:
-        return parameters["w"]
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda w, i: ops.sum(ops.lookup(ops.tanh(w), i)),
-        lambda w, i: ops.sum(ops.lookup(w, i)) + ops.sum(ops.cast(i, "float32") @ w),
-        lambda w, i: ops.sum(ops.gather(w, i, axis=1)),
-        lambda w, i: ops.sum(ops.lookup(w, i) * ops.lookup(ops.transpose(w), i)),
-        lambda w, i: ops.sum(ops.lookup(w[1:], i) * w[0]),
-        lambda w, i: ops.sum(ops.lookup(w, i) * ops.lookup(w, i[0])),
-    ],
-    ids=["of tanh", "and product", "along axis 1", "and transposed", "of a slice", "of two shapes"],
-)
-def test_what_is_looked_up_is_no_bare_parameter(read: Any) -> None:
-    """Rows that are read of something computed, or beside something else, used to crash backwards."""
-    table = _Table("table", (3, 3))
-    block = ar.Tensor([3], "int32") >> ar.Function(lambda i: read(table(ops.cast(i, "float32")), i))
-    agree(block, [[0, 1, 1], [1, 0, 0], [0, 0, 1]])
-
-
-_LEVELS = {
-    "products": lambda w, xs, ys, i, v: ops.sum(_sums(xs @ w)) + ops.sum(ops.tanh(v @ w)),
-    "products, turned": lambda w, xs, ys, i, v: ops.sum(ops.tanh(v @ w)) + ops.sum(_sums(xs @ w)),
-    "two sequences": lambda w, xs, ys, i, v: ops.sum(_sums(xs @ w)) + ops.sum(_sums(ys @ w)),
-    "rows and a product": lambda w, xs, ys, i, v: ops.sum(_sums(ops.lookup(w, i)) + ops.tanh(v @ w)),
-    "rows and a row": lambda w, xs, ys, i, v: ops.sum(_sums(ops.lookup(w, i)) * v) + ops.sum(w[1] * v),
-    "element-wise": lambda w, xs, ys, i, v: ops.sum(_sums(xs * w[0])) + ops.sum(ops.tanh(v * w[0])),
-    "a sum": lambda w, xs, ys, i, v: ops.sum(_sums(xs * ops.sum(w))) + ops.sum(w) * ops.sum(v),
-    "from either side": lambda w, xs, ys, i, v: ops.sum(_sums(xs @ w)) + ops.sum(ops.tanh(w @ v)),
-}
-
-
-def _sums(elements: Any) -> Any:
-    return ops.segment_sum(ops.tanh(elements))
-
-
-@pytest.mark.parametrize("name", _LEVELS)
-def test_one_operation_reads_a_parameter_for_each_example_and_for_each_element(name: str) -> None:
-    """Gradients of rows and of elements used to be added before each was summed."""
-    table, read = _Table("table", (3, 3)), _LEVELS[name]
-    vectors = ar.Map(ar.Vector(3))
-    inputs = ar.AllOf(
-        ar.GetItem(0) >> vectors,
-        ar.GetItem(1) >> vectors,
-        ar.GetItem(2) >> ar.Map(ar.Scalar("int32")),
-        ar.GetItem(3) >> ar.Vector(3),
-    )
-    block = inputs >> ar.Function(lambda xs, ys, i, v: read(table(v), xs, ys, i, v))
-    one = ([[0.1, 0.2, 0.3], [1.0, 2.0, -1.0]], [[0.2, 0.1, 0.1]], [0, 1, 1], [1.0, 0.5, -0.5])
-    other = ([], [[0.3, 0.1, 0.2], [-1.0, 0.4, 0.1]], [2], [0.3, -0.2, 0.8])
-    agree(block, [one, other, (one[0], [], [], [0.1, 0.2, 0.3])])
-
-
-def test_rows_of_a_sum_of_two_tables() -> None:
-    """The rows went to one table as they were, and to the other through an equation that takes arrays."""
-    plain, bent = _Table("plain"), _Table("bent")
-
-    def read(i: Any) -> Any:
-        x = ops.cast(i, "float32")
-        return ops.sum(ops.tanh(ops.lookup(plain(x) + ops.tanh(bent(x)), i)))
-
-    agree(ar.Scalar("int32") >> ar.Function(read), [0, 2, 0])

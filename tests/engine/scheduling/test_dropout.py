@@ -7,7 +7,6 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.planning import SCHEDULES
 
 
 def block(rate: float = 0.5):
@@ -19,33 +18,6 @@ def block(rate: float = 0.5):
 def examples(count: int = 5):
     generator = np.random.default_rng(3)
     return [generator.normal(size=(n % 4 + 1, 4)).tolist() for n in range(count)]
-
-
-def dense(gradient):
-    return ar.to_numpy(gradient)
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake"])
-def test_schedules_and_batches_change_nothing(device):
-    found = []
-    for schedule in SCHEDULES:
-        model = ar.compile(block(), schedule=schedule, float_type="float64", device=device)
-        prepared = model.prepare(examples())
-        whole = ar.to_numpy(model(prepared, training=True))
-        model.step = 0
-        turned = ar.to_numpy(model(prepared[[4, 2, 0, 1, 3]], training=True))
-        model.step = 0
-        single = [ar.to_numpy(model([x], ids=[n], training=True))[0] for n, x in [(3, examples()[3])]]
-        assert np.allclose(turned, whole[[4, 2, 0, 1, 3]], atol=1e-12)
-        assert np.allclose(single, whole[3], atol=1e-12)
-        model.step = 0
-        value, grads = model.value_and_grad(prepared)
-        assert float(ar.to_numpy(value)) == pytest.approx(whole.mean())
-        found.append((whole, {name: ar.to_numpy(g) for name, g in grads.items()}))
-    for whole, grads in found[1:]:
-        assert np.allclose(whole, found[0][0], atol=1e-12)
-        for name, gradient in grads.items():
-            assert np.allclose(gradient, found[0][1][name], atol=1e-12)
 
 
 def test_each_step_seed_example_and_place_has_its_own_mask():

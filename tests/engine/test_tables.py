@@ -1,0 +1,38 @@
+"""A parameter that functions read as they like: whole, in slices, by rows, for examples and for elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import arrows as ar
+from arrows import ops
+from arrows.engine.program.instructions import Accumulate
+from tests.agree import agree, agrees, programs
+from tests.generation.tables import USES, Table, number, to
+
+ONE = ([[0.1, 0.2, 0.3], [1.0, 2.0, -1.0]], 1, [1.0, 0.5, -0.5])
+EXAMPLES = [ONE, ([], 2, [0.3, -0.2, 0.8]), (ONE[0][1:], 0, [0.1, 0.2, 0.3])]
+
+
+@pytest.mark.parametrize("use", USES, ids=range(len(USES)))
+def test_every_use_for_each_example_and_for_each_element(use: Any) -> None:
+    table = Table((4, 3))
+
+    def function(xs: Any, i: Any, v: Any) -> Any:
+        elements = to(use(table(xs), xs, i, number(xs))) + xs
+        return ops.sum(ops.segment_sum(ops.tanh(elements))) + ops.sum(to(use(table(v), v, i, number(v))))
+
+    read = ar.GetItem(0) >> ar.Map(ar.Vector(3)), ar.GetItem(1) >> ar.Scalar("int32"), ar.GetItem(2)
+    agree(ar.AllOf(*read[:2], read[2] >> ar.Vector(3)) >> ar.Function(function), EXAMPLES)
+
+
+def test_each_piece_is_written_in_place() -> None:
+    table = Table((4, 4))
+    read = ar.Function(lambda x: (x @ table(x)[:2] + x @ table(x)[2:]).sum(), name="reads")
+    model = ar.compile(ar.Vector(2) >> read, float_type="float64")
+    agrees(model, [[1.0, 2.0]])
+    (program,) = programs(model)["reads"]
+    regions = {made.region for made in program.region("deferred") if isinstance(made, Accumulate)}
+    assert regions == {((0, 2), (0, 4)), ((2, 4), (0, 4))}
