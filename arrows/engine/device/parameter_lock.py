@@ -27,27 +27,22 @@ _LONGEST_WAIT = 1.0  # seconds; a limit, since a call may itself wait for the th
 class ParameterLock:
     """The lock of all models that share parameters; a thread that holds it may take it again.
 
-    If a process is forked while another thread holds the lock, the child lacks that thread.  The child gets a
-    free lock, and must not use the memory that the thread was writing to.  If the thread was changing the
-    parameters, these are half old, half new in the child, and taking the lock raises an error there.
+    A fork waits for the thread that holds it, a second at most.  A child that was forked meanwhile all the
+    same lacks that thread, which may have left parameters and memory half written: it cannot take the lock.
 
     Attributes:
-        lost_holders: how many holders were lost in forks.  Code that keeps memory between calls remembers
-            this number with it, and drops the memory when the number has changed.
         updates: grows whenever parameters are changed under the lock.
 
     >>> lock = ParameterLock()
     >>> with lock.mutex, lock.updating():
-    ...     lock.lost_holders
-    0
+    ...     lock.updates
+    1
     """
 
     def __init__(self) -> None:
-        self.lost_holders = 0
         self.updates = 0
         self._mutex = threading.RLock()
-        self._updating = False
-        self._torn = False
+        self._lost = False
         _locks.add(self)
 
     @property
@@ -55,15 +50,15 @@ class ParameterLock:
         """The lock itself, for a `with`: unlike with a generator, Ctrl-C cannot leave it taken.
 
         Raises:
-            RuntimeError: the parameters are half old, half new.
+            RuntimeError: the process was forked while another thread held it.
         """
-        if self._torn:
+        if self._lost:
             raise RuntimeError(
                 message(
                     "cannot use a model in this process",
-                    reason="it was forked while another thread was changing the model's parameters, which "
-                    "are half old, half new here",
-                    hint="fork between two steps of training, or compile the block anew and load parameters",
+                    reason="it was forked while another thread was using the model, whose parameters may be "
+                    "half old, half new here",
+                    hint="fork between two calls, or compile the block anew and load parameters",
                 )
             )
         if not _no_fork_waits.is_set() and not self._mutex._is_owned():  # type: ignore[attr-defined]
@@ -75,22 +70,11 @@ class ParameterLock:
     @contextmanager
     def updating(self) -> Iterator[None]:
         """Marks the time in which the holder changes parameters."""
-        self.updates += 1  # here too: an interrupt may come before the line below
-        self._updating = True
+        self.updates += 1
         try:
             yield
         finally:
             self.updates += 1  # after an error too: a part of the parameters may have changed
-            self._updating = False
-
-    def _after_fork_in_child(self) -> None:
-        if self._mutex.acquire(blocking=False):  # it was free, or the thread that forked holds it
-            self._mutex.release()
-            return
-        self._mutex = threading.RLock()
-        self._torn = self._torn or self._updating
-        self._updating = False
-        self.lost_holders += 1
 
 
 def locks_parameters(method: Callable[P, R]) -> Callable[P, R]:
@@ -136,9 +120,9 @@ def _after_fork() -> None:
 def _after_fork_in_child() -> None:
     global _no_fork_waits  # noqa: PLW0603 (another thread may have held the inner lock of the old one)
     _no_fork_waits = threading.Event()
+    for lock in _locks:
+        lock._lost = lock not in _taken.locks
     _after_fork()
-    for lock in list(_locks):
-        lock._after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

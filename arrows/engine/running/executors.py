@@ -33,7 +33,6 @@ class Executors:
         self.memory_limit: int | None = None
         self.arena = Arena(self.device)
         self.kept: dict[tuple[bool, frozenset[int], tuple[str, ...]], Executor] = {}
-        self._lost_holders = params.lock.lost_holders
 
     def get(
         self,
@@ -51,9 +50,6 @@ class Executors:
             gradients: whether the loss is differentiated.
             seeds: the slabs that gradients come into, if it is something else than the loss.
         """
-        if self._lost_holders != self.params.lock.lost_holders:
-            # The process was forked while a thread, which is lost here, was writing to this memory.
-            self.release()
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
         seeds = self._seeds() if gradients else seeds
@@ -116,7 +112,6 @@ class Executors:
 
     def release(self) -> None:
         """Drops all executors and their memory."""
-        self._lost_holders = self.params.lock.lost_holders
         self.device = self.params.device
         self.arena, self.kept = Arena(self.device), {}
 

@@ -192,7 +192,7 @@ def test_a_fork_beside_a_change_of_the_number_of_threads() -> None:
 
 
 @forks
-def test_parameters_that_were_half_changed_when_a_process_was_forked() -> None:
+def test_a_model_that_another_thread_was_using_when_a_process_was_forked() -> None:
     model = ar.compile(block(), loss="loss")
     sharing = ar.compile(block(), params=model.params)
     batch, changing, go_on = batches()[3], threading.Event(), threading.Event()
@@ -205,7 +205,7 @@ def test_parameters_that_were_half_changed_when_a_process_was_forked() -> None:
     def child() -> object:
         for one in (model, sharing):
             for call in (one, one.value_and_grad, lambda batch: model.train_step(batch, SGD(0.1))):
-                with pytest.raises(RuntimeError, match=r"half old, half\s+new"):
+                with pytest.raises(RuntimeError, match=r"half old,\s+half\s+new"):
                     call(batch)
         anew = ar.compile(block(), params=dict(model.params))
         return np.isfinite(anew(batch)).all()
