@@ -10,7 +10,7 @@ import numpy as np
 from arrows.engine.device import Arena, Device, Sent, Upload
 from arrows.engine.program import Program
 from arrows.engine.reading import lengths_of, stable_order, starts_of_runs, with_stop
-from arrows.engine.running.index import RowSums, plan_sums
+from arrows.engine.running.gradient_flow import RowSums, plan_sums
 from arrows.engine.scheduling import OperationRows, PortRows
 from arrows.ops.arrays import Array
 

@@ -1,29 +1,262 @@
 """How gradients flow back through one batch: what the rows of an operation pull, and what it adds to others.
 
-Planned before the batch runs, over the index arrays of the forward gathers.  `arrows.engine.running.index`
-plans the gradients of one array; here it is settled which rows get what from where.
+An operation keeps the gradients of its operands, those of one slab in one array, until the rows that were
+read take them: the transpose of a gather.  Rows that the operation's own component made *pull* theirs:
+before a step runs backwards, all readers of its rows have run, and the rows take their gradients in one
+gather, without a search for repeats.  All other rows (words, leaves, rows of earlier components) get theirs
+in one sum over all steps of the component, when it is done.
 
-On a device with kernels the gradients that rows pull wait in one array for each slab, whoever has read them.
-So one list of places says for each row what it takes: the kernel that reads the row's gradient adds them up,
-in their order.
+The gradients that rows of a slab pull wait in one array, whoever has read them.  On a device with kernels one
+list of places says for each row what it takes: the kernel that reads the row's gradient adds them up, in
+their order.
+
+All is planned on the host, over the index arrays of the forward gathers; `bind` takes the arrays when the
+upload has been sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from arrows.engine.device import Buffer, BufferRows, Sent
+from arrows.engine.cuda import segment_sum_kernel
+from arrows.engine.device import Arena, Buffer, BufferRows, Device, Launch, Sent, Upload
 from arrows.engine.planning import ElementOperation, StreamOperation
-from arrows.engine.reading import lengths_of, stable_order
-from arrows.engine.running.index import BatchLayout, RowPulls, RowSums, plan_pulls, plan_sums
+from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
+from arrows.engine.running.index import BatchLayout
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.scheduling import OperationRows
-from arrows.ops.arrays import HostArray
+from arrows.ops.arrays import Array, HostArray
 
 _NOT_COMPUTED = -1
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class RowSums:
+    """Sums of gradients that are added to rows, in parts that are added one after another.
+
+    Attributes:
+        order: places in the array of gradients, part by part, sorted by the row they go to.
+        rows: the distinct rows, ascending in each part.
+        starts: for each of ``rows``, where its places start in ``order``; and where the last end.
+        bounds: where the rows of each part start in ``rows``, and where the last end.
+        places: likewise its places in ``order``.
+        longest: the most places of a row.
+        ranges: if no row has more than one place, for each part its first row and its first place, each where
+            they are a range in this order, else -1; otherwise empty.
+    """
+
+    order: Sent
+    rows: Sent
+    starts: Sent
+    bounds: list[int]
+    places: list[int]
+    longest: int
+    ranges: list[tuple[int, int]]
+
+    @property
+    def most(self) -> int:
+        """For how many rows memory is needed: those of the longest part that are taken by index."""
+        ranges = zip(pairwise(self.places), self.ranges, strict=False)
+        return max((stop - first for (first, stop), (_, place) in ranges if place < 0), default=0)
+
+    def bind(self, device: Device, arena: Arena, target: Array, values: Array) -> Callable[[int], None]:
+        """A function that adds the sums of one part to rows.
+
+        Args:
+            device: where the arrays are.
+            arena: gives memory.
+            target: the rows.
+            values: what is summed, by place.
+        """
+        if device.has_kernels:
+            return self._launch(device, target, values)
+        order, all_rows, all_starts = self.order.array, self.rows.array, self.starts.array
+        scratch = _pulled(arena, self.most, values)
+
+        def add(part: int) -> None:
+            first_row, stop_row = self.bounds[part], self.bounds[part + 1]
+            if first_row == stop_row:
+                return
+            first, stop = self.places[part], self.places[part + 1]
+            if self.longest > 1:
+                rows, starts = all_rows[first_row:stop_row], all_starts[first_row:stop_row] - first
+                device.scatter_add(target, rows, values, order[first:stop], starts, self.longest)
+                return
+            row, place = self.ranges[part]
+            if place >= 0:
+                addends = values[place : place + stop - first]
+            else:
+                addends = device.take(values, order[first:stop], scratch[: stop - first])
+            if row >= 0:
+                target_rows = target[row : row + stop_row - first_row]
+                target_rows += addends
+            else:
+                device.scatter_add_unique(target, all_rows[first_row:stop_row], addends)
+
+        return add
+
+    def _launch(self, device: Device, target: Array, values: Array) -> Launch:
+        """The same as one launch for each part."""
+        width = target.size // max(len(target), 1)
+        kernel = segment_sum_kernel(width, str(target.dtype))
+        bounds = np.asarray(self.bounds, np.int64)
+        words = np.empty((len(bounds) - 1, 8), np.int64)
+        words[:, 0] = lengths_of(bounds)
+        words[:, 1] = device.address(target)
+        words[:, 2] = self.rows.address + 4 * bounds[:-1]
+        words[:, 3] = device.address(values)
+        words[:, 4] = width
+        words[:, 5] = self.order.address
+        words[:, 6] = self.starts.address + 4 * bounds[:-1]
+        words[:, 7] = len(target)
+        return device.compile([kernel])[kernel.name].bind(words)
+
+
+def plan_sums(
+    order: HostArray, rows: HostArray, part: HostArray, parts: int, upload: Upload
+) -> RowSums | None:
+    """Plans sums of gradients by row.
+
+    Args:
+        order: places of gradients.
+        rows: for each, the row it goes to.
+        part: for each, its part; not looked at where there is one part.
+        parts: how many there are.
+        upload: takes the index arrays.
+
+    Returns:
+        None where there is nothing to add.
+    """
+    if len(order) == 0:
+        return None
+    span = int(rows.max()) + 1
+    key = rows if parts == 1 else part * np.int64(span) + rows
+    least = int(lengths_of(key).min(initial=1))
+    if least < 0:
+        by_key = stable_order(key, parts * span)
+        order, key = order[by_key], key[by_key]
+    starts = np.arange(len(key)) if least > 0 else starts_of_runs(key)
+    ends = with_stop(starts, len(key))
+    longest = int(lengths_of(ends).max()) if len(starts) < len(key) else 1
+    key = key[starts]
+    if parts == 1:
+        bounds, places = [0, len(starts)], [0, len(order)]
+    else:
+        part_of_row, key = np.divmod(key, span)
+        cuts = np.searchsorted(part_of_row, np.arange(parts + 1))
+        bounds, places = cuts.tolist(), ends[cuts].tolist()
+    ranges = []
+    if longest == 1:
+        ranges = [
+            (range_of(key[first_row:stop_row]), range_of(order[first_row:stop_row]))
+            for first_row, stop_row in pairwise(bounds)
+        ]
+    return RowSums(
+        order=upload.add(order),
+        rows=upload.add(key),
+        starts=upload.add(ends),
+        bounds=bounds,
+        places=places,
+        longest=longest,
+        ranges=ranges,
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowPulls:
+    """What the rows of one output take from an array of gradients, step by step.
+
+    Attributes:
+        index: for each row, the place of its gradient; rows without have that of a row of zeros, the last.
+        spans: for each step, the first of its rows that has one and the end of the last, and the place of the
+            first where the places are a range, else -1.
+        again: for rows that are read again, the sums of the other places, with a part for each step.
+    """
+
+    index: Sent
+    spans: list[tuple[int, int, int]]
+    again: RowSums | None
+
+    @property
+    def most(self) -> int:
+        """For how many rows memory is needed: see `RowSums.most`."""
+        again = 0 if self.again is None else self.again.most
+        return max([again, *(stop - start for start, stop, place in self.spans if place < 0)])
+
+    def bind(self, device: Device, arena: Arena, target: Array, values: Array) -> Callable[[int], None]:
+        """A function that adds to the rows of one step what they take; arguments as for `RowSums.bind`."""
+        values[-1] = 0
+        index, spans, scratch = self.index.array, self.spans, _pulled(arena, self.most, values)
+        again = None if self.again is None else self.again.bind(device, arena, target, values)
+
+        def pull(step: int) -> None:
+            start, stop, place = spans[step]
+            if stop > start:
+                rows = target[start:stop]
+                if place >= 0:
+                    rows += values[place : place + stop - start]
+                else:
+                    rows += device.take(values, index[start:stop], scratch[: stop - start])
+            if again is not None:
+                again(step)
+
+        return pull
+
+
+def plan_pulls(
+    places: HostArray, rows: HostArray, bounds: HostArray, zero: int, upload: Upload
+) -> RowPulls | None:
+    """Plans what the rows of one output take.
+
+    Args:
+        places: of gradients.
+        rows: for each, the row that takes it.
+        bounds: where each step's rows start, and where the last end.
+        zero: the place of a row of zeros.
+        upload: takes the index arrays.
+
+    Returns:
+        None where no row has any.
+    """
+    if len(rows) == 0:
+        return None
+    inverse = np.full(bounds[-1], zero)
+    inverse[rows] = places
+    (with_gradient,) = (inverse != zero).nonzero()
+    count = np.searchsorted(with_gradient, bounds)
+    has_any = count[1:] > count[:-1]
+    first = np.where(has_any, with_gradient[np.minimum(count[:-1], len(with_gradient) - 1)], 0)
+    stop = np.where(has_any, with_gradient[np.maximum(count[1:] - 1, 0)] + 1, 0)
+    # In a range nothing is missing: places go on by one, and zeros have the same place.
+    ranges = ranges_of(inverse, first, stop)
+    spans = list(zip(first.tolist(), stop.tolist(), ranges.tolist(), strict=True))
+    again = inverse[rows] != places
+    step = np.searchsorted(bounds, rows[again], side="right") - 1
+    more = plan_sums(places[again], rows[again], step, len(bounds) - 1, upload)
+    return RowPulls(upload.add(inverse), spans, more)
+
+
+def _pulled(arena: Arena, most: int, values: Array) -> Array:
+    """Memory for rows on their way to others: nobody reads it after the step."""
+    array: Array = arena.array("pull", (most, *values.shape[1:]), str(values.dtype))
+    return array
+
+
+class Transfer(NamedTuple):
+    """Gradients on their way to the rows that were read: to which, which, and how."""
+
+    target: BufferRows
+    values: BufferRows
+    sums: RowSums | RowPulls
+
+    def bind(self, device: Device, arena: Arena) -> Callable[[int], None]:
+        """A function that adds those of one component, or of one step."""
+        return self.sums.bind(device, arena, arena.rows(self.target), arena.rows(self.values))
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -31,24 +264,24 @@ class OperationFlow:
     """One operation's part.
 
     Attributes:
-        waiting: where the gradients of its operands wait, one for each `ScatterGroup`; at its end is a row of
-            zeros, unless kernels read it.
-        sums: what is added to other rows when a component is done: to which, what, and how.
-        pulls: what its rows take before each of its steps: which result, what, and how.
+        waiting: where the gradients of its operands wait, one for each `ScatterGroup`; at the array's end is
+            a row of zeros.
+        sums: what is added to other rows when a component is done.
+        pulls: what its rows take before each of its steps.
         places: in the place of ``pulls``, on a device with kernels, by result: for each row where its places
             start, and where the last end; the places, row after row; and the array in which they are.
     """
 
     waiting: list[BufferRows] = field(default_factory=list)
-    sums: list[tuple[Buffer, BufferRows, RowSums]] = field(default_factory=list)
-    pulls: list[tuple[int, BufferRows, RowPulls]] = field(default_factory=list)
+    sums: list[Transfer] = field(default_factory=list)
+    pulls: list[Transfer] = field(default_factory=list)
     places: dict[int, tuple[Sent, Sent, Buffer]] = field(default_factory=dict)
 
     def buffers(self) -> Iterator[Buffer]:
         """All that it takes of an arena."""
-        most = [(rows.buffer, sums.most) for _, rows, sums in self.sums]
-        most += [(rows.buffer, pulls.most) for _, rows, pulls in self.pulls]
-        yield from (Buffer("pull", (count, *row), dtype) for (_, (_, *row), dtype), count in most)
+        for each in (*self.sums, *self.pulls):
+            _, (_, *row), dtype = each.values.buffer
+            yield Buffer("pull", (each.sums.most, *row), dtype)
         yield from (waiting.buffer for waiting in self.waiting)
 
 
@@ -64,117 +297,106 @@ class FlowPlanner:
 
     Attributes:
         flows: for each operation its part.
-        waiting: on a device with kernels, for each slab where gradients wait until its rows pull them.
+        waiting: for each slab where gradients wait until its rows pull them.
     """
 
     def __init__(self, batch: BatchLayout, codes: Mapping[int, OperationCode]) -> None:
+        self.batch = batch
         self.flows = {o: OperationFlow() for o in codes}
-        self._plan, self._merged, self._upload = batch.plan, batch.merged, batch.upload
-        self._gradients = batch.gradients
+        self.waiting: dict[int, Buffer] = {}
         self._components: dict[int, HostArray] = {}  # by slab: for each row, the component that computed it
         self._pulled: dict[int, list[tuple[HostArray, HostArray]]] = {}  # by slab: places, who takes them
-        self.waiting: dict[int, Buffer] = {}
         for o, code in codes.items():
             for number, group in enumerate(code.scatter_groups):
                 self._plan_group(o, code, number, group)
         for slab in self._pulled:
-            self._plan_places(slab)
+            self._plan_pulls(slab)
 
     def _plan_group(self, o: int, code: OperationCode, number: int, group: ScatterGroup) -> None:
         """Plans where the gradients of one array go."""
-        rows, upload, slab = self._merged.operations[o], self._upload, group.slab
+        rows, slab = self.batch.merged.operations[o], group.slab
         columns = [rows.side_by_side(operands) for operands in group.operands]
         target = columns[0] if len(columns) == 1 else np.concatenate(columns)
         part = _reading_parts(code, rows, group.operands)
-        is_summed = target >= len(self._plan.slabs[slab].constants)  # nobody reads those of constants
-        places = np.zeros(0, np.intp)
+        is_summed = target >= len(self.batch.plan.slabs[slab].constants)  # nobody reads those of constants
+        name: tuple[object, ...] = "scatter", o, number
+        first, gradients = 0, self.batch.gradients[slab]
         if not group.early:
             is_pulled = self._computing_components(slab)[target] == rows.components[part]
             is_summed &= ~is_pulled
             (places,) = is_pulled.nonzero()
-        first = 0
-        if upload.device.has_kernels and len(places):
-            name: tuple[object, ...] = "waiting", slab
-            first = self.waiting[slab].shape[0] - 1 if slab in self.waiting else 0
-            self._pulled.setdefault(slab, []).append((places + first, target[places]))
-        else:
+            if len(places):
+                name = "waiting", slab
+                first = self.waiting[slab].shape[0] - 1 if slab in self.waiting else 0
+                self._pulled.setdefault(slab, []).append((places + first, target[places]))
+        elif len(rows.parts) == len(rows.bounds):
             # What is added to other rows right after the step that makes it needs its array no longer, so
             # operations share these. A component of several steps adds only after the last, though.
-            shared = group.early and len(rows.parts) == len(rows.bounds)
-            name = ("scatter", number) if shared else ("scatter", o, number)
-        stop, gradients = first + len(target) + 1, self._gradients[slab]
-        buffer = Buffer(name, (stop, *gradients.shape[1:]), gradients.dtype)
+            name = "scatter", number
+        values = BufferRows(
+            Buffer(name, (first + len(target) + 1, *gradients.shape[1:]), gradients.dtype),
+            first,
+            first + len(target) + 1,
+        )
         if name == ("waiting", slab):
-            self.waiting[slab] = buffer
-        waiting = BufferRows(buffer, first, stop)
-        self.flows[o].waiting.append(waiting)
-        if not upload.device.has_kernels and len(places):
-            self._plan_pulls(slab, waiting, target, places)
+            self.waiting[slab] = values.buffer
+        self.flows[o].waiting.append(values)
         (summed,) = is_summed.nonzero()
-        sums = plan_sums(summed, target[summed], part[summed], len(rows.components), upload)
+        sums = plan_sums(summed, target[summed], part[summed], len(rows.components), self.batch.upload)
         if sums is not None:
-            self.flows[o].sums.append((gradients, waiting, sums))
+            every = BufferRows(gradients, 0, gradients.shape[0])
+            self.flows[o].sums.append(Transfer(every, values, sums))
 
     def _computing_components(self, slab: int) -> HostArray:
         """For each row of a slab, the component that computed it, if one did."""
         if slab not in self._components:
-            self._components[slab] = components = np.full(
-                self._merged.slab_rows[slab], _NOT_COMPUTED, np.int64
-            )
-            for o, output in self._plan.slabs[slab].outputs:
-                rows = self._merged.operations[o]
-                if not isinstance(self._plan.operations[o], StreamOperation):
+            plan, merged = self.batch.plan, self.batch.merged
+            self._components[slab] = components = np.full(merged.slab_rows[slab], _NOT_COMPUTED, np.int64)
+            for o, output in plan.slabs[slab].outputs:
+                rows = merged.operations[o]
+                if not isinstance(plan.operations[o], StreamOperation):
                     first = rows.first_rows[output]
                     components[first : first + rows.count] = np.repeat(
                         rows.components, lengths_of(rows.bounds[rows.parts])
                     )
         return self._components[slab]
 
-    def _plan_pulls(self, slab: int, waiting: BufferRows, target: HostArray, places: HostArray) -> None:
-        """Plans what rows take from one array, for the flows of their operations.
-
-        Args:
-            slab: the slab whose rows were read.
-            waiting: the array.
-            target: for each place of the array, the row that was read.
-            places: the places that are pulled.
-        """
-        zero = len(target)
-        inverse = np.full(self._merged.slab_rows[slab], zero)
-        inverse[target[places]] = places
-        again = places[inverse[target[places]] != places]
-        for owner, result, first, stop, bounds in self._computed_rows(slab):
-            more = None
-            if len(again):
-                inside = again[(target[again] >= first) & (target[again] < stop)]
-                more = inside, target[inside] - first
-            pulls = plan_pulls(inverse[first:stop], zero, bounds, more, self._upload)
-            if pulls is not None:
-                self.flows[owner].pulls.append((result, waiting, pulls))
-
-    def _plan_places(self, slab: int) -> None:
-        """Plans which places the rows of one slab have in its array, for the flows of their operations."""
+    def _plan_pulls(self, slab: int) -> None:
+        """Plans what the rows of a slab take of its array, for the flows of their operations."""
+        upload, waiting = self.batch.upload, self.waiting[slab]
         places, rows = (np.concatenate(columns) for columns in zip(*self._pulled[slab], strict=True))
-        order = stable_order(rows, self._merged.slab_rows[slab])
-        rows = rows[order]
-        sent = self._upload.add(places[order])
-        for owner, result, start, stop, _ in self._computed_rows(slab):
-            offsets = np.searchsorted(rows, np.arange(start, stop + 1))
-            if offsets[-1] > offsets[0]:
-                self.flows[owner].places[result] = self._upload.add(offsets), sent, self.waiting[slab]
+        sent = None
+        if upload.device.has_kernels:
+            order = stable_order(rows, self.batch.merged.slab_rows[slab])
+            places, rows = places[order], rows[order]
+            sent = upload.add(places)
+        zero = waiting.shape[0] - 1
+        for owner, result, start, stop, bounds in self._computed_rows(slab):
+            if sent is not None:
+                offsets = np.searchsorted(rows, np.arange(start, stop + 1))
+                if offsets[-1] > offsets[0]:
+                    self.flows[owner].places[result] = upload.add(offsets), sent, waiting
+                continue
+            inside = (rows >= start) & (rows < stop)
+            pulls = plan_pulls(places[inside], rows[inside] - start, bounds, zero, upload)
+            if pulls is not None:
+                target = BufferRows(self.batch.gradients[slab], start, stop)
+                values = BufferRows(waiting, 0, zero + 1)
+                self.flows[owner].pulls.append(Transfer(target, values, pulls))
 
     def _computed_rows(self, slab: int) -> Iterator[tuple[int, int, int, int, HostArray]]:
         """The ranges of a slab that hold results of operations: the operation, the number of the result, the
         first row, the one after the last, and where the rows of each step start and the last end."""
-        for o, output in self._plan.slabs[slab].outputs:
-            operation, rows = self._plan.operations[o], self._merged.operations[o]
+        plan, merged = self.batch.plan, self.batch.merged
+        for o, output in plan.slabs[slab].outputs:
+            operation, rows = plan.operations[o], merged.operations[o]
             owner = operation.parent if isinstance(operation, ElementOperation) else o
             if owner not in self.flows or not rows.count:
                 continue
-            bounds = self._merged.operations[owner].bounds
+            bounds = merged.operations[owner].bounds
             if isinstance(operation, ElementOperation):
-                bounds = self._merged.operations[owner].offsets[operation.domain][bounds]
-            first, result = rows.first_rows[output], self._plan.result_places[owner].index((o, output))
+                bounds = merged.operations[owner].offsets[operation.domain][bounds]
+            first, result = rows.first_rows[output], plan.result_places[owner].index((o, output))
             yield owner, result, first, first + rows.count, bounds
 
 

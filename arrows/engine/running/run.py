@@ -88,8 +88,6 @@ def bind(
         key: arena.rows(rows) if isinstance(rows, BufferRows) else arena.array(*rows)
         for key, rows in planned.memory.items()
     }
-    for waiting in flow.waiting if not device.has_kernels else ():
-        arena.rows(waiting)[-1] = 0
     steps = whole = {domain: each.bind() for domain, each in planned.segments.items()}
     if planned.whole_segments is not planned.segments:
         whole = {domain: each.bind() for domain, each in planned.whole_segments.items()}
@@ -101,10 +99,7 @@ def bind(
         gathers=planned.gathers,
         memory=memory,
         keys=None if planned.keys is None else planned.keys.array,
-        pulls=[
-            pulls.bind(device, arena, memory["gradient", result], arena.rows(waiting))
-            for result, waiting, pulls in flow.pulls
-        ],
+        pulls=[each.bind(device, arena) for each in flow.pulls],
         places={
             result: PlacesOfRows(offsets, places, arena.array(*waiting))
             for result, (offsets, places, waiting) in flow.places.items()
@@ -120,8 +115,7 @@ def bind(
             pairs[key[0]].append((memory[key], memory[place.kind, place.number]))
         before.append(planned.distinct.spread(device, pairs["spread"]))
         after.insert(0, planned.distinct.add_up(device, arena, pairs["sums"]))
-    for target, waiting, row_sums in flow.sums:
-        after.append(row_sums.bind(device, arena, arena.array(*target), arena.rows(waiting)))
+    after += [each.bind(device, arena) for each in flow.sums]
     if clock is not None:
         after.append(lambda _part: clock.tick("scatter", code.operation.index))
     return BoundOperation(
