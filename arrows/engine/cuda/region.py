@@ -173,7 +173,7 @@ class _LaunchWriter(RegionWriter):
                 if self.values.rows(var) is None:
                     super()._view(view)
             case Gather() as gather:
-                self._take(gather)
+                self._gather(gather)
             case Pull() as pull:
                 raise AssertionError(f"{pull} is read by a call, and has no memory")
 
@@ -183,22 +183,6 @@ class _LaunchWriter(RegionWriter):
         self.values.levels.add(var.rows)
         rows = self.values.memory("gathered", number)
         self.values.assign(var, f"{copied} if {rows} is None else {rows}[a{end}:z{end}]")
-
-    def _take(self, gather: Gather) -> None:
-        """Gathers the rows of the step into a new array."""
-        number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
-        end = suffix(var.rows)
-        a, z = f"a{end}", f"z{end}"
-        self.values.levels.add(var.rows)
-        for part in ("index", "first"):
-            self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
-        self.values.memory("slab", number)
-        self.values.bound("take", "arrays.device.take")
-        taken = f"take(slab{number}, index{number}[{width} * {a}:{width} * {z}])"
-        if width > 1:
-            taken += f".reshape(({z} - {a}, {', '.join(map(str, var.type.shape))},))"
-        whole = f"{self.values.memory('gathered', number)}[{a}:{z}]"
-        self.values.assign(var, f"{whole} if first{number} is None else {taken}")
 
 
 def _keeping(make: Callable[[Frame], Callable[..., Any]], arrays: Frame) -> Callable[..., Any]:

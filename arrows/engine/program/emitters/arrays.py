@@ -99,6 +99,44 @@ class Frame:
     places: Mapping[int, PlacesOfRows]
     ones: Callable[[int, str], Array]
 
+    def fetch(self, number: int, width: int, held: bool) -> Callable[[int, int, int], Array]:
+        """The rows that a gather reads, as a range of the slab or one by one.
+
+        Args:
+            number: the gather's.
+            width: how many rows of the slab lie side by side.
+            held: whether there is memory for all rows, to which those of a range are copied too.
+
+        Returns:
+            ``fetch(step, start, stop)`` gives the rows of a step, of which these are the first and the end.
+        """
+        index, slab, take = self.gathers[number], self.memory["slab", number], self.device.take
+        first, places, rows = index.first, index.index, self.memory.get(("gathered", number))
+        if first is None:
+            assert rows is not None
+            return lambda _step, start, stop: rows[start:stop]
+        shape = (width * slab.shape[1], *slab.shape[2:]) if width > 1 else slab.shape[1:]
+
+        def fetch(step: int, start: int, stop: int) -> Array:
+            place, count = first[step], stop - start
+            if place >= 0:
+                fetched = slab[place : place + width * count]
+            else:
+                assert places is not None
+                if rows is not None:
+                    target = rows[start:stop] if held else rows[:count]
+                    out = target.reshape((width * count, *slab.shape[1:])) if width > 1 else target
+                    take(slab, places[width * start : width * stop], out)
+                    return target
+                fetched = take(slab, places[width * start : width * stop])
+            if width > 1:
+                fetched = fetched.reshape((count, *shape))
+            if held and rows is not None:
+                rows[start:stop] = fetched
+            return fetched
+
+        return fetch
+
 
 class StepRefused(Exception):
     """A kernel refused the operands of a step."""

@@ -19,7 +19,7 @@ from arrows.engine.program.emitters.arguments import CKernel
 from arrows.engine.program.emitters.arrays import Frame, StepRefused
 from arrows.engine.program.emitters.calls import Calls
 from arrows.engine.program.emitters.once import OnceCode, emit_once
-from arrows.engine.program.emitters.values import Values, shape_code, suffix, written_view
+from arrows.engine.program.emitters.values import Values, suffix, written_view
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -217,55 +217,17 @@ class RegionWriter:
         self.body.append(f"{array}[a{end}:z{end}] = {value}")
 
     def _gather(self, gather: Gather) -> None:
-        """Fetches rows: as a range of the slab, or one by one."""
-        number, var, width = self.gathers[gather.result], gather.result, len(gather.operands)
-        shape = self.program.operands[gather.operands[0]].type.shape
-        end = suffix(var.rows)
-        a, z, n = f"a{end}", f"z{end}", f"n{end}"
-        self.values.levels.add(var.rows)
+        """Fetches rows: to memory for all rows, or where they are wanted for the step alone."""
+        number, var, end = self.gathers[gather.result], gather.result, suffix(gather.result.rows)
         held = var in self.program.memory
-        for part in ("index", "first"):
-            self.values.bound(f"{part}{number}", f"arrays.gathers[{number}].{part}")
-        self.values.memory("slab", number)
-        if width > 1:
-            row_range = f"slab{number}[f:f + {width} * {n}].reshape({shape_code(n, var.type.shape)})"
-            index = f"index{number}[{width} * {a}:{width} * {z}]"
-        else:
-            row_range, index = f"slab{number}[f:f + {n}]", f"index{number}[{a}:{z}]"
-
-        def taken(out: str) -> str:
-            if width > 1:
-                out = f"{out}.reshape({shape_code(f'{width} * {n}', shape)})"
-            if self.xp is np:  # as its `Device.take`
-                return f'slab{number}.take({index}, 0, {out}, "clip")'
-            return f"take(slab{number}, {index}, {out})"
-
-        if self.xp is not np:
-            self.values.bound("take", "arrays.device.take")
+        self.values.levels.add(var.rows)
+        fetch = f"arrays.fetch({number}, {len(gather.operands)}, {held})"
+        code = f"{self.values.bound(f'fetch{number}', fetch)}(j, a{end}, z{end})"
         if held:
-            target = self.values.name(var)
-            self.body += [
-                f"if first{number} is not None:",
-                f"    f = first{number}[j]",
-                "    if f >= 0:",
-                f"        {target}[...] = {row_range}",
-                "    else:",
-                f"        {taken(target)}",
-            ]
-            return
-        value, rows = f"v{var.id}", self.values.memory("gathered", number)
-        self.values.names[var] = value
-        self.body += [
-            f"if first{number} is None:",
-            f"    {value} = {rows}[{a}:{z}]",
-            "else:",
-            f"    f = first{number}[j]",
-            "    if f >= 0:",
-            f"        {value} = {row_range}",
-            "    else:",
-            f"        {value} = {rows}[:{n}]",
-            f"        {taken(value)}",
-        ]
+            self.values.name(var)
+            self.body.append(code)
+        else:
+            self.values.assign(var, code)
 
     def _view(self, equation: Equation) -> None:
         """A view, unless it is bound before the step."""
