@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from arrows.engine.program.elements import ELEMENT_FUNCTIONS, are_in_c, element_lines
 from arrows.engine.program.listing import Programs, RowCounts, row_counts
-from arrows.engine.program.pipeline import ProgramCode, ProgramTick, make_code, make_program
+from arrows.engine.program.pipeline import ProgramTick, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
 from arrows.engine.program.program import Kernels, Program
 
@@ -18,7 +18,6 @@ __all__ = [
     "Kernels",
     "Profile",
     "Program",
-    "ProgramCode",
     "ProgramTick",
     "Programs",
     "RowCounts",

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from arrows.engine.device import Device, KernelSource
+from arrows.engine.device import Device
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
-from arrows.engine.program.emitters.numpy import OnceCode, RegionCode, emit, emit_once
+from arrows.engine.program.emitters.numpy import RegionCode, emit
 from arrows.engine.program.passes.allocate import allocate
 from arrows.engine.program.passes.deduplicate import deduplicate
 from arrows.engine.program.passes.defer import defer
@@ -153,30 +153,10 @@ def make_program(
     return program
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ProgramCode:
-    """A program with the functions that run it on one array module.
-
-    Attributes:
-        program: the program.
-        once: computes what has no rows.
-        regions: for each region with instructions, what makes its function.
-    """
-
-    program: Program
-    once: OnceCode
-    regions: Mapping[str, RegionCode]
-
-    @property
-    def sources(self) -> list[KernelSource]:
-        """The kernels in C that the functions launch."""
-        return [kernel.source for region in self.regions.values() for kernel in region.kernels]
-
-
 def make_code(
     program: Program, device: Device, *, precision: str = "float32", tick: ProgramTick | None = None
-) -> ProgramCode:
-    """Makes the functions of a program.
+) -> dict[str, RegionCode]:
+    """Makes the functions of the regions of a program that have instructions, but for ``once``.
 
     Args:
         program: of `make_program`.
@@ -192,5 +172,4 @@ def make_code(
         for name in REGIONS
         if name != "once"
     }
-    regions = {name: code for name, code in emitted.items() if code is not None}
-    return ProgramCode(program, emit_once(program, device), regions)
+    return {name: code for name, code in emitted.items() if code is not None}

@@ -114,14 +114,10 @@ class Executor:
             for operation in plan.operations
             if isinstance(operation, ApplyOperation)
         }
-        if sources := [source for code in self.codes.values() for source in code.code.sources]:
+        if sources := [kernel.source for code in self.codes.values() for kernel in code.kernels]:
             device.compile([*sources, WRITE_RANGES])  # all in one unit
         accumulates = {o: code.accumulates for o, code in self.codes.items()}
         self.parameter_gradients = GradientMemory(accumulates, device)
-        self._program_constants = {
-            o: tuple(device.to_device(np.asarray(array)) for array in code.code.once.constants)
-            for o, code in self.codes.items()
-        }
 
     def _code(
         self, operation: ApplyOperation, choices: ExecutorChoices, codes: dict[Hashable, OperationCode]
@@ -145,18 +141,17 @@ class Executor:
             )
             clock = self.clock
             tick = None if clock is None else partial(clock.tick_instruction, operation.index)
-            code = make_code(program, self.device, precision=choices.precision, tick=tick)
-            codes[key] = OperationCode.of(operation, code)
+            regions = make_code(program, self.device, precision=choices.precision, tick=tick)
+            codes[key] = OperationCode.of(operation, program, regions, self.device)
         return codes[key]
 
     @property
     def kept(self) -> list[Array]:
         """The arrays that are kept from batch to batch, beside the arena; parameters may be among them."""
-        computed = [*self._program_constants.values(), *self._once.values()]
         return [
             *self._constants.values(),
             *self._transposes.values(),
-            *(array for arrays in computed for array in arrays),
+            *(array for arrays in self._once.values() for array in arrays),
             *self.parameter_gradients.kept,
         ]
 
@@ -284,18 +279,17 @@ class Executor:
         how many steps there are."""
         code, o = planned.code, planned.code.operation.index
         if o not in self._once:
-            parameters = [self.parameter(load.owner, load.spec) for load in code.parameters]
             try:
-                values = code.code.once.compute(self._program_constants[o], parameters)
+                values = code.once(self.parameter)
             except (IndexOutOfRange, ArrowValueError) as error:
                 raise OperationRefused(o, None) from error
             if code.transposed:
                 steps = lengths_of(np.array(planned.bounds["step"]))
                 if np.count_nonzero(steps > FEW_TRANSPOSED) >= _FEWEST_STEPS:
-                    values = tuple(
+                    values = [
                         self._copied((o, number), value) if number in code.transposed else value
                         for number, value in enumerate(values)
-                    )
+                    ]
             self._once[o] = tuple(
                 value.copy() if number in code.read_by_kernels and not value.flags.c_contiguous else value
                 for number, value in enumerate(values)

@@ -94,7 +94,7 @@ def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
         total += 2 * sum(rows.nbytes for rows in ports) + sum(values.nbytes for values in merged.raw)
     if executor.receiving:
         for operation in planned.operations.values():
-            for instruction in operation.code.code.program.region("deferred"):
+            for instruction in operation.code.program.region("deferred"):
                 if isinstance(instruction, SumRows) and instruction.sparse:
                     rows, index = instruction.reads
                     for var, copies in ((rows, 4), (index, 8)):

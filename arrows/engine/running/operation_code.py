@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arrows.engine.cuda import table_index
+from arrows.engine.device import Device
 from arrows.engine.planning import ApplyOperation
-from arrows.engine.program import Program, ProgramCode
+from arrows.engine.program import Program
+from arrows.engine.program.emitters.arguments import CKernel
+from arrows.engine.program.emitters.numpy import RegionCode, once
 from arrows.engine.program.instructions import (
     Accumulate,
     LoadKeys,
-    LoadParameter,
     Scatter,
     SumRows,
     is_product,
 )
 from arrows.engine.program.program import Place, Slot
-from arrows.ops import Equation, Var
+from arrows.ops import Equation, Parameter, Var
+from arrows.ops.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,13 @@ class OperationCode:
 
     Attributes:
         operation: the operation.
-        code: the program and its functions.
+        program: its program.
+        once: computes what has no rows, of the arrays of parameters.
+        regions: by region, what makes its function.
         slots: what the program's own arrays hold, by kind and number: ``kept`` and ``saved`` for all rows,
             and by region what is scratch there.
         scatter_groups: the scatters, by slab.
         indexed: the gathers by whose numbers the gradient of a table is summed, on a device with kernels.
-        parameters: what ``once`` reads of layers, in order.
         accumulates: what ``deferred`` adds to gradients of parameters, in order.
         has_keys: whether dropout keys are read.
         read_by_kernels: the positions, among the values of ``once``, of those that kernels read: these must
@@ -58,26 +62,28 @@ class OperationCode:
     """
 
     operation: ApplyOperation
-    code: ProgramCode
+    program: Program
+    once: Callable[[Callable[[object, Parameter], Array]], list[Array]]
+    regions: Mapping[str, RegionCode]
     slots: Mapping[tuple[str, int], Slot]
     scatter_groups: tuple[ScatterGroup, ...]
     indexed: frozenset[int | None]
-    parameters: tuple[LoadParameter, ...]
     accumulates: tuple[Accumulate, ...]
     has_keys: bool
     read_by_kernels: frozenset[int]
     transposed: frozenset[int]
 
     @property
-    def program(self) -> Program:
-        """The program."""
-        return self.code.program
+    def kernels(self) -> list[CKernel]:
+        """The kernels in C that its functions launch."""
+        return [kernel for region in self.regions.values() for kernel in region.kernels]
 
     @staticmethod
-    def of(operation: ApplyOperation, code: ProgramCode) -> OperationCode:
+    def of(
+        operation: ApplyOperation, program: Program, regions: Mapping[str, RegionCode], device: Device
+    ) -> OperationCode:
         """The code of an operation, with what the runner looks up in it."""
-        program = code.program
-        deferred, once = program.region("deferred"), program.once_numbers
+        deferred, numbers = program.region("deferred"), program.once_numbers
         slots = {
             (place.kind, place.number): Slot(var.rows, var.type.shape, var.type.dtype)
             for var, place in program.memory.items()
@@ -85,10 +91,11 @@ class OperationCode:
         }
         for region, scratch in program.scratch.items():
             slots |= {(region, number): slot for number, slot in enumerate(scratch)}
-        kernels = [kernel for region in code.regions.values() for kernel in region.kernels]
         return OperationCode(
             operation=operation,
-            code=code,
+            program=program,
+            once=once(program, device),
+            regions=regions,
             slots=slots,
             scatter_groups=_scatter_groups(operation, [scatter for _, scatter in program.scatters]),
             indexed=frozenset(
@@ -96,12 +103,12 @@ class OperationCode:
                 for each in deferred
                 if isinstance(each, SumRows)
             ),
-            parameters=tuple(each for each in program.region("once") if isinstance(each, LoadParameter)),
             accumulates=tuple(each for each in deferred if isinstance(each, Accumulate)),
             has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
             read_by_kernels=frozenset(
-                once[argument.of]
-                for kernel in kernels
+                numbers[argument.of]
+                for region in regions.values()
+                for kernel in region.kernels
                 for argument in kernel.arguments
                 if argument.kind == "once" and isinstance(argument.of, Var)
             ),

@@ -106,7 +106,7 @@ def bind(
         },
         ones=arena.ones,
     )
-    regions = {name: region.make(frame) for name, region in code.code.regions.items()}
+    regions = {name: region.make(frame) for name, region in code.regions.items()}
     before = [_component(regions[name]) for name in ("early",) if name in regions]
     after = [_component(regions[name]) for name in ("late",) if name in regions]
     if planned.distinct is not None:

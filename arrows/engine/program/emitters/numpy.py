@@ -11,21 +11,24 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from arrows.engine.device import Device
 from arrows.engine.program.emitters.arguments import CKernel
 from arrows.engine.program.emitters.arrays import Frame, StepRefused
 from arrows.engine.program.emitters.calls import Calls
-from arrows.engine.program.emitters.once import OnceCode, emit_once
 from arrows.engine.program.emitters.values import Values, suffix, written_view
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
     Instruction,
+    LoadConstant,
     LoadKeys,
+    LoadParameter,
     Pull,
     RowMap,
     Scatter,
@@ -36,11 +39,9 @@ from arrows.engine.program.instructions import (
     is_view,
 )
 from arrows.engine.program.program import Place, Program, RangeOf
-from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Var
-from arrows.ops.arrays import ArrayModule
+from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Parameter, Var
+from arrows.ops.arrays import Array, ArrayModule
 from arrows.typesys import ArrowValueError
-
-__all__ = ["OnceCode", "RegionCode", "emit", "emit_once"]
 
 Tick = Callable[[str, int], None]
 """Called with a region and the position of the instruction in it that has just run."""
@@ -285,3 +286,33 @@ class RegionWriter:
         var = instruction.result
         targets = [number for number, each in enumerate(self.accumulates) if each.operand == var]
         return targets[0] if targets and self.reads[var] == 1 and not instruction.sparse else None
+
+
+def once(program: Program, device: Device) -> Callable[[Callable[[object, Parameter], Array]], list[Array]]:
+    """The region ``once`` as a function, which gets the array of a layer's parameter by a function.
+
+    It gives all values of the region, in order.
+    """
+    calls, constants = Calls(device.xp), {}
+    kernels: dict[Var, Callable[..., Array]] = {}
+    for instruction in program.region("once"):
+        if isinstance(instruction, LoadConstant):
+            constants[instruction.result] = device.to_device(np.asarray(instruction.array))
+        elif isinstance(instruction, Equation):
+            kernel = calls.kernel(instruction)
+            own = partial(kernel, to_numpy=device.to_numpy) if instruction.primitive is in_range else kernel
+            kernels[instruction.result] = own
+
+    def compute(parameter: Callable[[object, Parameter], Array]) -> list[Array]:
+        values: dict[Var, Array] = {}
+        for instruction in program.region("once"):
+            match instruction:
+                case LoadConstant(var):
+                    values[var] = constants[var]
+                case LoadParameter(var, owner, spec):
+                    values[var] = parameter(owner, spec)
+                case Equation(operands=operands, result=var):
+                    values[var] = kernels[var](*(values[operand] for operand in operands))
+        return list(values.values())
+
+    return compute
