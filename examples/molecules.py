@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,28 +41,25 @@ def parse_smiles(smiles: str) -> dict[str, Any]:
         atom += among(str(a.GetHybridization()), ["SP", "SP2", "SP3"])
         atoms.append([*atom, a.IsInRing(), a.GetIsAromatic(), a.GetFormalCharge(), a.GetMass() / 100])
     for b in molecule.GetBonds():
-        ends = b.GetBeginAtomIdx(), b.GetEndAtomIdx()
-        pairs += [ends, ends[::-1]]
+        pairs += [(b.GetBeginAtomIdx(), b.GetEndAtomIdx()), (b.GetEndAtomIdx(), b.GetBeginAtomIdx())]
         bonds += 2 * [[*among(b.GetBondTypeAsDouble(), [1, 1.5, 2, 3]), b.GetIsConjugated(), b.IsInRing()]]
     return {"atoms": atoms, "pairs": pairs, "bonds": bonds}
 
 
 def model(size: int = 64, rounds: int = 3) -> ar.Block[Any, Any]:
     """The solubility of a molecule."""
-    layer = {
-        name: ar.FC(size, activation=ar.ops.relu, name=name) for name in ("atom", "bond", "state", "all")
-    }
-    passing = ar.MessagePassing(ar.Concat() >> layer["bond"], ar.GRUCell(size, name="update"), features=True)
+    fc = partial(ar.FC, size, activation=ar.ops.relu)
+    send = ar.MessagePassing(ar.Concat() >> fc(name="bond"), ar.GRUCell(size, name="update"), features=True)
 
     @ar.arrow
     def solubility(molecule: Any) -> Any:
         atoms = ar.Map(ar.Vector(24))(molecule["atoms"])
-        bonds, states = ar.Map(ar.Vector(6))(molecule["bonds"]), ar.Map(layer["atom"])(atoms)
+        bonds, states = ar.Map(ar.Vector(6))(molecule["bonds"]), ar.Map(fc(name="atom"))(atoms)
         for _ in range(rounds):
-            states = passing(states, molecule["pairs"], bonds)
-        states = ar.ZipWith(ar.Concat() >> layer["state"] >> ar.Dropout(0.1))(atoms, states)
+            states = send(states, molecule["pairs"], bonds)
+        states = ar.ZipWith(ar.Concat() >> fc(name="state") >> ar.Dropout(0.1))(atoms, states)
         both = ar.Concat()(ar.Function(lambda x: x * 0.1)(ar.Sum()(states)), ar.Mean()(states))
-        return (layer["all"] >> ar.Dropout(0.1) >> ar.FC([], name="last"))(both)
+        return (fc(name="all") >> ar.Dropout(0.1) >> ar.FC([], name="last"))(both)
 
     return solubility
 
@@ -75,36 +73,26 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--threads", type=int, help="of matrix products; default: what is faster")
     parser.add_argument("--resume", type=Path, help="keep the state of the run here, and go on from it")
     options = parser.parse_args(arguments)
-    columns: Any = {"smiles": parse_smiles, SOLUBILITY: float}
-    molecules = ar.data.read_csv(options.data, columns=columns).to_list()
+    molecules = ar.data.read_csv(options.data, columns={"smiles": parse_smiles, SOLUBILITY: float}).to_list()
     random.Random(options.seed).shuffle(molecules)
     first, second = len(molecules) * 8 // 10, len(molecules) * 9 // 10
     learn, parts = molecules[:first], {"validation": molecules[first:second], "test": molecules[second:]}
     mean, std = (float(f([each[SOLUBILITY] for each in learn])) for f in (np.mean, np.std))
     wanted = ar.GetItem(SOLUBILITY) >> ar.Scalar() >> ar.Function(lambda y: (y - mean) / std)
-    predicted = ar.GetItem("smiles") >> model()
-    learner = ar.compile((predicted & wanted) >> ar.SquaredError(), seed=options.seed)
-    judge = ar.compile(predicted, params=learner.params)
-
-    def error(part: list[Any]) -> float:
-        errors = np.asarray(judge.predict(part)) * std + mean - [each[SOLUBILITY] for each in part]
-        return float(np.sqrt(np.mean(errors**2)))
-
+    learner = ar.compile((ar.GetItem("smiles") >> model() & wanted) >> ar.SquaredError(), seed=options.seed)
     steps = options.epochs * -(-len(learn) // 32)
-    adam = Adam(schedules.warmup_cosine(0.002, steps // 20, steps), clip_norm=5.0, average=0.99)
-    history = train(
+    return train(
         learner,
         learn,
-        adam,
+        Adam(schedules.warmup_cosine(0.002, steps // 20, steps), clip_norm=5.0, average=0.99),
         epochs=options.epochs,
         batch_size=32,
         seed=options.seed,
         threads=options.threads,
-        evaluate=lambda: {name: error(part) for name, part in parts.items()},
+        evaluate=lambda: {name: std * np.sqrt(learner(part).mean()) for name, part in parts.items()},
         callbacks=[print],
         checkpoint=options.resume and Checkpoint(options.resume, resume=True),
-    )
-    return history[-1].figures["test"]
+    )[-1].figures["test"]
 
 
 if __name__ == "__main__":
