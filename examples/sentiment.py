@@ -31,12 +31,9 @@ from arrows.training import (
     Adagrad,
     Callback,
     Checkpoint,
-    EarlyStopping,
     Epoch,
     Evaluation,
-    JsonLines,
     NotFiniteError,
-    Plateau,
     train,
     world,
 )
@@ -80,7 +77,6 @@ def main(options: argparse.Namespace) -> None:
         embedding=size,
         dropout=options.dropout,
         word_dropout=options.word_dropout,
-        recurrent_dropout=options.recurrent_dropout,
     )
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed, device=options.device)
     judge = ar.compile(blocks.judge, params=model.params, device=options.device)
@@ -93,32 +89,18 @@ def main(options: argparse.Namespace) -> None:
             f"words, {len(vectors):,} with vectors; {count:,} parameters",
             flush=True,
         )
-    callbacks: list[Callback] = [Best(judge, options.save)]
-    callbacks += [JsonLines(options.log)] if options.log else []
-    if options.patience is not None:
-        callbacks.append(EarlyStopping("fine", options.patience, lower=False))
-    if options.plateau is not None:
-        callbacks.append(Plateau("fine", 0.5, options.plateau, lower=False))
-    rates = {} if options.embedding_learning_rate is None else {"embed/*": options.embedding_learning_rate}
-    sizes = ("state_size", "dropout", "word_dropout", "recurrent_dropout")
     history = train(
         model,
         learn,
-        Adagrad(options.learning_rate, weight_decay=options.l2, rates=rates, average=options.average or None),
+        Adagrad(options.learning_rate, weight_decay=options.l2, average=options.average or None),
         epochs=options.epochs,
         batch_size=options.batch_size,
         seed=options.seed,
         evaluate=Examination(judge, dev),
-        evaluate_every=options.evaluate_every,
-        callbacks=callbacks,
+        callbacks=[Best(judge, options.save)],
         best_by="fine",
         lower=False,
-        checkpoint=Checkpoint(
-            state,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            metadata={name: str(getattr(options, name)) for name in sizes},
-        ),
+        checkpoint=Checkpoint(state, resume=options.resume, overwrite=options.overwrite),
         comm=comm,
     )
     if first and history.best is not None:
@@ -171,20 +153,14 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--embedding-size", type=int, default=300, help="of words; that of --vectors, where they are given")
     add("--dropout", type=float, default=0.5, help="of the state before the classifier")
     add("--word-dropout", type=float, default=0.3, help="of the word vectors")
-    add("--recurrent-dropout", type=float, default=0.0, help="of what a node adds to its memory")
     add("--epochs", type=int, default=10)
     add("--batch-size", type=int, default=25, help="trees in a step")
     add("--learning-rate", type=float, default=0.05)
-    add("--embedding-learning-rate", type=float, help="of the word vectors; 0 freezes them")
     add("--l2", type=float, default=1e-4, help="weight decay")
     add("--average", type=float, default=0.995, help="decay of averages of the parameters; 0: none")
-    add("--evaluate-every", type=int, metavar="N", help="evaluate on dev after every N steps, too")
-    add("--patience", type=int, metavar="N", help="stop after N evaluations without improvement")
-    add("--plateau", type=int, metavar="N", help="halve the rates after N evaluations without improvement")
     add("--seed", type=int, default=0)
     add("--threads", type=int, default=1, help="of NumPy's matrix products; these are small")
     add("--device", default="cpu", help="cpu, cuda, cuda:1 or auto")
-    add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step and evaluation")
     return parser.parse_args(arguments)
 
 

@@ -31,12 +31,9 @@ from arrows.training import (
     Adam,
     Callback,
     Checkpoint,
-    EarlyStopping,
     Epoch,
     Evaluation,
-    JsonLines,
     NotFiniteError,
-    Plateau,
     train,
     world,
 )
@@ -75,12 +72,7 @@ def main(options: argparse.Namespace) -> None:
         raise ar.ArrowValueError(f"{options.save} exists: --overwrite replaces it, another --save keeps it")
     learn, dev, test = (read(options.data, part) for part in ("train", "dev", "test"))
     words, characters = tagger_vocabularies(learn)
-    sizes = {
-        "size": options.state_size,
-        "embedding": options.embedding_size,
-        "character_size": options.character_state_size,
-        "character_embedding": options.character_embedding_size,
-    }
+    sizes = {"size": options.state_size, "embedding": options.embedding_size}
     blocks = tagger(words, characters, **sizes, dropout=options.dropout)
     model = ar.compile(blocks.learn, loss="loss", seed=options.seed, device=options.device)
     judge = ar.compile(blocks.judge, params=model.params, device=options.device)
@@ -93,30 +85,18 @@ def main(options: argparse.Namespace) -> None:
             f"{count:,} parameters",
             flush=True,
         )
-    callbacks: list[Callback] = [Best(judge, options.save, words_in_a_sentence=counts[0] / len(learn))]
-    callbacks += [JsonLines(options.log)] if options.log else []
-    if options.patience is not None:
-        callbacks.append(EarlyStopping("accuracy", options.patience, lower=False))
-    if options.plateau is not None:
-        callbacks.append(Plateau("accuracy", 0.5, options.plateau, lower=False))
     history = train(
         model,
         learn,
-        Adam(options.learning_rate, weight_decay=options.l2, clip_norm=options.clip or None),
+        Adam(options.learning_rate, clip_norm=5.0),
         epochs=options.epochs,
         batch_size=options.batch_size,
         seed=options.seed,
         evaluate=examination(judge, dev, words),
-        evaluate_every=options.evaluate_every,
-        callbacks=callbacks,
+        callbacks=[Best(judge, options.save, words_in_a_sentence=counts[0] / len(learn))],
         best_by="accuracy",
         lower=False,
-        checkpoint=Checkpoint(
-            state,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            metadata={name: str(value) for name, value in {**sizes, "dropout": options.dropout}.items()},
-        ),
+        checkpoint=Checkpoint(state, resume=options.resume, overwrite=options.overwrite),
         comm=comm,
     )
     if first and history.best is not None:
@@ -170,21 +150,13 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--overwrite", action="store_true", help="replace the model and the run that are there already")
     add("--state-size", type=int, default=100)
     add("--embedding-size", type=int, default=64)
-    add("--character-state-size", type=int, default=32)
-    add("--character-embedding-size", type=int, default=24)
     add("--dropout", type=float, default=0.5, help="of the input and the output of the LSTM over words")
     add("--epochs", type=int, default=15)
     add("--batch-size", type=int, default=16, help="sentences in a step")
     add("--learning-rate", type=float, default=0.003)
-    add("--l2", type=float, default=0.0, help="weight decay")
-    add("--clip", type=float, default=5.0, metavar="NORM", help="gradient clipping; 0: none")
-    add("--evaluate-every", type=int, metavar="N", help="evaluate on dev after every N steps, too")
-    add("--patience", type=int, metavar="N", help="stop after N evaluations without improvement")
-    add("--plateau", type=int, metavar="N", help="halve the rates after N evaluations without improvement")
     add("--seed", type=int, default=0)
     add("--threads", type=int, default=1, help="of NumPy's matrix products; these are small")
     add("--device", default="cpu", help="cpu, cuda, cuda:1 or auto")
-    add("--log", type=Path, metavar="FILE", help="append a line of JSON for each step and evaluation")
     return parser.parse_args(arguments)
 
 
