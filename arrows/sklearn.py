@@ -13,8 +13,6 @@ at the end of a `Pipeline`.  `pip install 'arrows[sklearn]'` installs scikit-lea
 
 from __future__ import annotations
 
-import importlib.util
-import pickle
 from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any
@@ -104,7 +102,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             TypeError: an `ArrowTypeError` says why a block gives no vector.
         """
         name = type(self).__name__
-        whole_number(f"{name}: ensemble", self.ensemble, 1)
+        for argument in ("ensemble", "batch_size"):
+            whole_number(f"{name}: {argument}", getattr(self, argument), 1)
         require_range(name, "validation_fraction", self.validation_fraction, 0.0, 1.0)
         samples = self._samples(X, fits=True)
         again = self.warm_start and hasattr(self, "params_")
@@ -113,10 +112,11 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         targets, about = self._targets(y, self._about if again else None)
         check_consistent_length(samples, targets)
         weights = _check_sample_weight(sample_weight, samples, dtype=np.float64, ensure_non_negative=True)
-        examples = [*zip(samples, targets.tolist(), (weights / weights.mean()).tolist(), strict=True)]
+        examples = _examples(samples, targets, weights)
         decided = getattr(self, self._kept) if again else self._decide(samples)
         starts = self.params_ if again else [None] * self.ensemble
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(starts)).tolist()
+        ar.infer(self._scores(decided, about))  # an error names a place of the block as the user wrote it
         learn = self._learn(decided, about)
         fits = [self._train(learn, examples, *each) for each in zip(seeds, starts, strict=True)]
         self.__dict__.update(about)
@@ -132,8 +132,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     def _learn(self, decided: Any, about: About) -> AnyBlock:
         """From a sample with its target and weight to the loss."""
         _, target, loss = self._ends(about)
-        scores, weight = self._scores(decided, about), ar.GetItem(2) >> ar.Scalar()
-        loss = (ar.GetItem(0) >> scores & ar.GetItem(1) >> target) >> loss
+        scores, weight = self._scores(decided, about), ar.GetItem("weight") >> ar.Scalar()
+        loss = (ar.GetItem("sample") >> scores & ar.GetItem("target") >> target) >> loss
         return (loss & weight) >> ar.Function(lambda each, counts: each * counts)
 
     def _train(
@@ -280,7 +280,11 @@ class _Documents(_Estimator):
         return _plain(rows)
 
     def _decide(self, samples: list[Any]) -> Any:
-        how: dict[str, Any] = {"width": int(self.width), "ignore": self.ignore, "kinds": self.kinds}
+        how: dict[str, Any] = {
+            "width": whole_number(f"{type(self).__name__}: width", self.width, 1),
+            "ignore": self.ignore,
+            "kinds": self.kinds,
+        }
         return infer_block(samples, wide=True, **how).decisions
 
     def _vector(self, decided: Any) -> AnyBlock:
@@ -307,15 +311,14 @@ class _Documents(_Estimator):
         True
         """
         check_is_fitted(self, "params_")
-        samples, targets = self._samples(X, fits=False), self._targets(y, self._about)[0].tolist()
+        samples, targets = self._samples(X, fits=False), self._targets(y, self._about)[0]
         check_consistent_length(samples, targets)
         weights = _check_sample_weight(sample_weight, samples, dtype=np.float64)
         learn = self._learn(self.decisions_, self._about)
         models = [ar.compile(learn, params=each, device=self.device) for each in self.params_]
-        weights = (weights / weights.mean()).tolist()
 
         def loss(documents: list[Any]) -> float:
-            examples = [*zip(documents, targets, weights, strict=True)]
+            examples = _examples(documents, targets, weights)
             return float(np.mean([model.predict(examples, batch_size=_BATCH) for model in models]))
 
         return field_losses(loss, samples, self.decisions_)
@@ -361,19 +364,6 @@ class _Blocks(_Estimator):
 
     def _vector(self, decided: Any) -> Any:
         return decided
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {**super().__getstate__()}
-        if importlib.util.find_spec("cloudpickle") is not None:
-            import cloudpickle
-
-            blocks = {name: state.pop(name) for name in ("block", "block_") if name in state}
-            state["_pickled"] = cloudpickle.dumps(blocks)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        blocks = pickle.loads(state.pop("_pickled")) if "_pickled" in state else {}
-        super().__setstate__(state | blocks)
 
 
 class DocumentClassifier(_Classifier, _Documents):
@@ -442,9 +432,9 @@ class BlockClassifier(_Classifier, _Blocks):
         block_: the block, made of the samples where a function makes it.
         classes_, params_, history_: as those of `DocumentClassifier`.
 
-    A row of a frame of pandas is read as a dict, a row of an array as an array.  A pickle holds the block.
-    Where cloudpickle is installed (`pip install 'arrows[cloudpickle]'`), the block may hold lambdas and
-    functions of a script; else only functions that can be imported.  No pickle takes open files and locks.
+    A row of a frame of pandas is read as a dict, a row of an array as an array.  A pickle holds the block, so
+    the functions in it must be such as can be imported; cloudpickle also takes lambdas and what a script
+    defines.
 
     >>> def bag(texts):
     ...     words = ar.Vocabulary.of(word for text in texts for word in text)
@@ -489,6 +479,12 @@ def _rows(estimator: _Estimator, X: Any, fits: bool, **checks: Any) -> list[Any]
     if not rows:
         raise ValueError(f"{type(estimator).__name__}: there are no samples in X; at least 1 is needed")
     return rows
+
+
+def _examples(samples: list[Any], targets: HostArray, weights: HostArray) -> list[Any]:
+    """What the model learns from; weights count as parts of their mean."""
+    parts = zip(samples, targets.tolist(), (weights / weights.mean()).tolist(), strict=True)
+    return [{"sample": sample, "target": target, "weight": weight} for sample, target, weight in parts]
 
 
 def _keep(estimator: BaseEstimator, arguments: dict[str, Any]) -> None:

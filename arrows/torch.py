@@ -117,8 +117,8 @@ class Module(TorchModule):
 
         Args:
             examples: as a model takes them.
-            tensors: by the name of an input (``Vector(300, name="word")``), a tensor ``[reads, *shape]`` of
-                its element type, in the place of what the examples hold there, which must fit the input
+            tensors: by the name of an input (``Vector(300, name="word")``), a tensor or an array
+                ``[reads, *shape]`` of its element type, in the place of what the examples hold there, which must fit the input
                 still. It has a row for each time that the input is read, example by example, in the order of
                 the visits: the order of the gradients of `Model.value_and_grad`. A tensor of a GPU passes
                 through the host, as what the examples hold does.
@@ -133,12 +133,12 @@ class Module(TorchModule):
 
     def _forward(self, examples: Examples, tensors: Mapping[str, Tensor]) -> Any:
         model = self.model
-        names = input_names(tensors, model.params)
+        names, given = input_names(tensors, model.params), map(torch.as_tensor, tensors.values())
         with model.params.lock.mutex:
             self._share()
             parameters = [self._parameters[_torch_name(name)] for name in model.params]
             result, metrics, *outputs = _Batch.apply(
-                self, examples, names, torch.is_grad_enabled(), *tensors.values(), *parameters
+                self, examples, names, torch.is_grad_enabled(), *given, *parameters
             )
         rest = iter(outputs)
         result = _mapped(result, lambda _: next(rest))

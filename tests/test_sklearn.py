@@ -109,13 +109,13 @@ def test_the_same_seed_gives_the_same_numbers_and_a_pickle_predicts_them() -> No
         clone(first).predict(DOCUMENTS)
 
 
-def test_a_pickle_takes_a_block_of_lambdas() -> None:
-    pytest.importorskip("cloudpickle")
+def test_cloudpickle_takes_a_block_of_lambdas() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
     model = BlockRegressor(
         ar.InputTransform(lambda each: [each["n"]]) >> ar.Vector(1), epochs=2, random_state=0
     )
     numbers = model.fit(DOCUMENTS, NUMBERS).predict(DOCUMENTS)
-    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(DOCUMENTS), numbers)
+    assert np.array_equal(pickle.loads(cloudpickle.dumps(model)).predict(DOCUMENTS), numbers)
 
 
 def test_a_frame_of_nested_columns_is_read_with_what_is_missing() -> None:
@@ -202,11 +202,13 @@ def test_which_field_matters() -> None:
         ({}, {"X": np.arange(60.0)}, "Expected 2D array"),
         ({}, {"X": [*DOCUMENTS[:-1], {"n": object()}]}, "example 59: n: expected a JSON value"),
         ({"ensemble": 0}, {}, "ensemble is 0"),
+        ({"batch_size": 0}, {}, "batch_size is 0"),
+        ({"width": "8"}, {}, "width must be a whole number, not '8'"),
         ({"validation_fraction": 1.0}, {}, "validation_fraction is 1.0"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(arguments: Any, data: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         classifier(**arguments).fit(**{"X": DOCUMENTS, "y": KINDS} | data)
 
 
@@ -217,6 +219,10 @@ def test_predictions_say_which_sample_cannot_be_read_and_pass_over_new_fields() 
         model.predict([{}, {"n": "no"}])
     with pytest.raises(ar.ArrowTypeError, match="a block, or a function that gives one, not 3"):
         BlockClassifier(3).fit(DOCUMENTS, KINDS)
+    with pytest.raises(ar.InputError, match="example 0: sample > tags: expected something with"):
+        BlockClassifier(ar.GetItem("tags") >> ar.GetItem("first") >> ar.Vector(1)).fit(DOCUMENTS, KINDS)
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)class scores to float32\n.* at  +step 3 of 3\n"):
+        BlockClassifier(ar.GetItem("n") >> ar.Scalar()).fit(DOCUMENTS, KINDS)
 
 
 def test_an_interrupted_fit_leaves_the_model_as_it_was() -> None:

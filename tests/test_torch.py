@@ -237,9 +237,11 @@ def test_named_inputs_that_do_not_fit() -> None:
         ("y", torch.zeros(6, 3), "no input is named 'y'; named inputs are \\['x'\\]"),
         ("x", torch.zeros(5, 3).double(), "read it 6 times, so it must be float64\\[6, 3\\]"),
         ("x", torch.zeros(6, 3), "a tensor of float32\\[6, 3\\]"),
+        ("x", [[0, 0, 0]] * 6, "a tensor of int64\\[6, 3\\]"),
     ]:
         with pytest.raises(ar.ArrowValueError, match=reason):
             learner(TREES, **{name: tensor})
+    assert torch.equal(learner(TREES, x=np.zeros((6, 3)))[0], learner(TREES, x=torch.zeros(6, 3).double())[0])
     with pytest.raises(ar.InputError, match="example 1"):
         learner([TREES[0], {"word": 9, "at": [1, 2, 3]}], x=torch.zeros(4, 3).double())
     with pytest.raises(ar.ArrowTypeError, match="takes a model"):
