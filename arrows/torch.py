@@ -118,10 +118,10 @@ class Module(TorchModule):
         Args:
             examples: as a model takes them.
             tensors: by the name of an input (``Vector(300, name="word")``), a tensor or an array
-                ``[reads, *shape]`` of its element type, in the place of what the examples hold there, which must fit the input
-                still. It has a row for each time that the input is read, example by example, in the order of
-                the visits: the order of the gradients of `Model.value_and_grad`. A tensor of a GPU passes
-                through the host, as what the examples hold does.
+                ``[reads, *shape]`` of its element type, in the place of what the examples hold there, which
+                must fit the input still. It has a row for each time that the input is read, example by
+                example, in the order of the visits: the order of the gradients of `Model.value_and_grad`. A
+                tensor of a GPU passes through the host, as what the examples hold does.
 
         Raises:
             InputError, ArrowTypeError, MemoryError: as `Model.__call__`.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 # What is compared, the example that has it, and the paper's lines: in Fold, and in the original program.
+# These are quoted from memory, and nobody has held them beside the paper yet.
 TABLE = [
     ("Feed-forward attention", "feed_forward_attention", 26, 71),
     ("Tree-LSTM", "treelstm", 119, 219),

@@ -1,6 +1,6 @@
 """A saved model behind HTTP: requests that come at the same time run as one batch.
 
-    pip install 'arrows[serve]'
+    pip install '.[serve]'
     python examples/serve.py MODEL --trust mine --port 8000       (a package, or a module of this folder)
     python examples/serve.py MODEL --builder stars.py:stars
     curl localhost:8000/predict -d '{"examples": [{"word": "good"}]}'

@@ -1,7 +1,7 @@
 """A transformer of PyTorch below a Tree-LSTM: words are read in their sentences, the tree joins them.
 
 The leaves of the tree are the outputs of `torch.nn.TransformerEncoder`, and one optimizer of PyTorch trains
-both, on the Stanford Sentiment Treebank. It takes `pip install 'arrows[torch]'`.
+both, on the Stanford Sentiment Treebank. It takes `pip install '.[torch]'`.
 
     python examples/torch_encoder.py --data DIR
 
