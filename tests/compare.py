@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from arrows.engine.reference import ArraySemantics
+from arrows.engine.reference import ArraySemantics, interpret
 from arrows.ops import EagerEvaluation, RowSparse
 from arrows.ops.evaluate import Lookup
 
@@ -84,8 +84,9 @@ def meets_kink(
     Random numbers depend on `draws`, the seed, step and id of each example; by default those of a new batch.
     """
     for n, example in enumerate(examples):
-        arrays = ArraySemantics(lookup, float_type, record=True, draw=draws[n] if draws else (0, 0, n))
-        arrays.run(typed, example, None, 10**7)
+        draw = draws[n] if draws else (0, 0, n)
+        arrays = ArraySemantics(typed, lookup, float_type, record=True, draw=draw)
+        interpret(typed, example, arrays)
         if tape_meets_kink(arrays.evaluation, tolerance):
             return True
     return False

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arrows.engine.reference import MAX_NODES, ArraySemantics, parameters
+from arrows.engine.reference import MAX_NODES, ArraySemantics, interpret, parameters
 from arrows.inference import Typed
 from arrows.ops import Value
 from arrows.ops.arrays import HostArray, quiet
@@ -73,8 +73,8 @@ def value_and_grad(
     input_gradients: list[dict[str, list[HostArray]]] = []
     for number, example in enumerate(examples):
         draw = seed, step, number if ids is None else ids[number]
-        arrays = ArraySemantics(lookup, float_type, record=True, draw=draw)
-        value = arrays.run(typed, example, number, max_nodes)
+        arrays = ArraySemantics(typed, lookup, float_type, record=True, draw=draw)
+        value = interpret(typed, example, arrays, number, max_nodes)
         terms = loss_terms(arrays, value, loss)
         total += _weighted_sum(terms)
         share = 1.0 / len(examples)

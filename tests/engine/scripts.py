@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reference import ArraySemantics, unwrap
+from arrows.engine.reference import ArraySemantics, interpret, unwrap
 from arrows.engine.values import collate
 from arrows.training import SGD
 from tests.agree import plain
@@ -158,9 +158,12 @@ class Models:
         """The reference on one example; remembered while the parameters stay as they are."""
         if number not in self._alone:
             arrays = ArraySemantics(
-                lambda owner, spec: ar.to_numpy(model.params.of(owner, spec)), self.float_type, record=True
+                model.typed,
+                lambda owner, spec: ar.to_numpy(model.params.of(owner, spec)),
+                self.float_type,
+                record=True,
             )
-            value = arrays.run(model.typed, self.examples[number], None, 10**6)
+            value = interpret(model.typed, self.examples[number], arrays, max_nodes=10**6)
             seeds = [] if self.case.loss == "" else loss_terms(arrays, value, self.case.loss)
             found = arrays.evaluation.backward(
                 [(seed, np.full(seed.array.shape, weight, seed.dtype)) for seed, weight in seeds]

@@ -84,9 +84,9 @@ def check(
     def alone(step: int, ids: Sequence[int]) -> list[ReferenceResult]:
         return [
             reference.evaluate(
-                model.typed, example, lookup, number=n, float_type=float_type, draw=(model.seed, step, id)
+                model.typed, example, lookup, float_type=float_type, draw=(model.seed, step, id)
             )
-            for n, (id, example) in enumerate(zip(ids, examples, strict=True))
+            for id, example in zip(ids, examples, strict=True)
         ]
 
     def as_alone(batch: Any, outcomes: list[ReferenceResult], step: int | None = None) -> None:

@@ -204,7 +204,7 @@ class _WithKeys(ArraySemantics):
     """The reference's arrays, whose random numbers depend on the calls that the program has made."""
 
     def __init__(self, eager: Eager) -> None:
-        super().__init__(eager.parameter, eager.net.float_type, record=True)
+        super().__init__(infer(ar.Void()), eager.parameter, eager.net.float_type, record=True)
         self._eager = eager
 
     def apply(self, typed: Typed, value: Any) -> Any:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from arrows.combinators import Apply, Constant, Metric, Read, Tap
-from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Endless, Semantics
 from arrows.engine.values import (
-    IteratorReplay,
     Recursion,
     build,
     convert,
@@ -37,6 +35,7 @@ class ArraySemantics(Semantics):
     """Tensors as arrays of one example, and what its walk leaves behind.
 
     Args:
+        typed: the expression.
         lookup: gives the parameters' values.
         float_type: the element type that all floats have, if `infer` was told one.
         record: whether gradients will be wanted.
@@ -52,31 +51,19 @@ class ArraySemantics(Semantics):
 
     def __init__(
         self,
+        typed: Typed,
         lookup: Lookup,
         float_type: str | None,
         record: bool,
         draw: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
-        self._draw = draw
-        self._drawing: Mapping[int, int] = {}
+        self._draw, self._drawing = draw, drawing_occurrences(typed)
         self._visits: Counter[int] = Counter()
         self.evaluation = EagerEvaluation(lookup, record=record, float_type=float_type)
         self.metrics: dict[str, list[Value]] = {}
         self.labels: dict[str, list[object]] = {}
         self.inputs: dict[str, list[Value]] = {}
         self.tapped: list[tuple[Tap, T.Type, Any]] = []
-
-    def run(
-        self,
-        typed: Typed,
-        example: object,
-        number: int | None,
-        max_nodes: int,
-        replay: IteratorReplay | None = None,
-    ) -> Any:
-        """Walks an example; arguments as those of `interpret`."""
-        self._drawing = drawing_occurrences(typed)
-        return interpret(typed, example, self, number=number, max_nodes=max_nodes, replay=replay)
 
     @in_own_context
     def constant(self, typed: Typed) -> Any:

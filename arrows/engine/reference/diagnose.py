@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from arrows.engine.reference.evaluation import evaluate
+from arrows.engine.reference.array_semantics import ArraySemantics
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import Semantics, UsedUp
 from arrows.engine.values import IteratorReplay, build, convert
@@ -51,27 +51,11 @@ class Explainer:
         Raises:
             InputError: what does not fit, and where.
         """
-        replay = IteratorReplay() if replay is None else replay
+        semantics: Semantics = LengthSemantics()
+        if values:
+            semantics = ArraySemantics(self.typed, self.parameter, self.float_type, record=False)
         with suppress(UsedUp):
-            if values:
-                evaluate(
-                    self.typed,
-                    example,
-                    self.parameter,
-                    number=number,
-                    max_nodes=self.max_nodes,
-                    float_type=self.float_type,
-                    replay=replay,
-                )
-            else:
-                interpret(
-                    self.typed,
-                    example,
-                    LengthSemantics(),
-                    number=number,
-                    max_nodes=self.max_nodes,
-                    replay=replay,
-                )
+            interpret(self.typed, example, semantics, number, self.max_nodes, replay or IteratorReplay())
 
 
 class LengthSemantics(Semantics):

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from arrows.combinators import Tap
 from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
+from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import MAX_NODES
-from arrows.engine.values import IteratorReplay
 from arrows.inference import Typed
 from arrows.ops import Parameter
 from arrows.ops.arrays import HostArray
@@ -49,26 +49,23 @@ def evaluate(
     example: object,
     lookup: Lookup,
     *,
-    number: int | None = None,
     max_nodes: int = MAX_NODES,
     float_type: str | None = None,
     draw: tuple[int, int, int] = (0, 0, 0),
-    replay: IteratorReplay | None = None,
 ) -> ReferenceResult:
     """The value of a typed expression, inferred with the same `float_type`, on one example.
 
-    Random numbers depend on `draw`: the model's seed and step, and the example's id. `replay` is as in
-    `interpret`.
+    Random numbers depend on `draw`: the model's seed and step, and the example's id.
 
     Raises:
-        InputError: the example, which is the `number`-th of its batch, does not fit; see `interpret`.
+        InputError: the example does not fit; see `interpret`.
 
     >>> import arrows as ar
     >>> evaluate(ar.infer(ar.Map(ar.Scalar()) >> ar.Sum()), [1, 2, 3], lambda owner, parameter: None).value
     array(6., dtype=float32)
     """
-    arrays = ArraySemantics(lookup, float_type, record=False, draw=draw)
-    value = arrays.run(typed, example, number, max_nodes, replay)
+    arrays = ArraySemantics(typed, lookup, float_type, record=False, draw=draw)
+    value = interpret(typed, example, arrays, max_nodes=max_nodes)
     return ReferenceResult(
         value=unwrap(typed.output, value),
         metrics={name: [value.array for value in values] for name, values in arrays.metrics.items()},

@@ -44,7 +44,6 @@ def interpret(
     typed: Typed,
     example: object,
     semantics: Semantics,
-    *,
     number: int | None = None,
     max_nodes: int = MAX_NODES,
     replay: IteratorReplay | None = None,
