@@ -30,7 +30,7 @@ from arrows.engine.reading import (
 )
 from arrows.engine.scheduling.node_table import NodeKeys, NodeTable
 from arrows.engine.scheduling.prepared_set import WiredBatch
-from arrows.engine.scheduling.row_lookup import FarRows, first_rows_of, row_lookup, scratch
+from arrows.engine.scheduling.row_lookup import first_rows_of, row_lookup, scratch
 from arrows.engine.scheduling.step_order import Span, Step, agenda_keys, by_depth, one_by_one
 from arrows.ops.arrays import HostArray
 
@@ -136,9 +136,15 @@ class Merged:
         return example, places - offsets[example]
 
 
+# The most ids of a set in the table of rows (512 MB); the nodes of larger sets are numbered batch by batch.
+_MOST_IDS = 2**27
+
+
 def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
     """Makes a schedule of a batch's wirings; ``share``: compute equal nodes once, where they are known."""
     share = share and plan.shares
+    if len(batch.wirings.site.values) << plan.shift > _MOST_IDS:
+        batch = batch.alone()
     if not share:
         batch = batch.apart()
     table = batch.table(plan, share)
@@ -259,7 +265,7 @@ def _ports(
     table: NodeTable,
     numbers: HostArray,
     first: HostArray,
-    row_of: HostArray | FarRows,
+    row_of: HostArray,
 ) -> tuple[tuple[PortRows, ...], dict[int, HostArray]]:
     """Returns the rows that each port of an operation gathers, and where its sequences' elements start."""
     if not isinstance(operation, ApplyOperation) or not operation.ports:

@@ -54,6 +54,11 @@ class WiredBatch:
         """``count`` of these examples, from the ``first`` on."""
         return WiredBatch(self.wirings, self.indices[first : first + count], self.tables)
 
+    def alone(self) -> WiredBatch:
+        """The same examples as a set of their own."""
+        distinct, places = np.unique(self.indices, return_inverse=True)
+        return WiredBatch(self.wirings.select(distinct), places)
+
     def apart(self) -> WiredBatch:
         """The same examples with nodes of their own: if one is there twice, a set that holds it twice."""
         if len(self.indices) == 1 or len(np.unique(self.indices)) == len(self.indices):
@@ -127,10 +132,8 @@ class Prepared:
 
     def wired(self, indices: HostArray) -> WiredBatch:
         """The examples at ``indices`` as a batch."""
-        if self.path is None:
-            return WiredBatch(self.wirings, indices, self.tables)
-        distinct, places = np.unique(indices, return_inverse=True)
-        return WiredBatch(self.wirings.select(distinct), places)
+        batch = WiredBatch(self.wirings, indices, self.tables)
+        return batch if self.path is None else batch.alone()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is not None:

@@ -22,35 +22,9 @@ def first_rows_of(plan: Plan, count: HostArray) -> tuple[HostArray, tuple[int, .
     return table, tuple((constants + lengths_of(ends[begins])).tolist())
 
 
-class FarRows:
-    """The row of each value by its id, computed instead of looked up.
-
-    Ids have as many bits for the output as the node with most outputs needs, so a table of all ids can be
-    much larger than the number of values.
-    """
-
-    def __init__(self, first: HostArray, operation: HostArray, further: HostArray, shift: int) -> None:
-        self.first = first  # by node, that of its first output
-        self.operation = operation  # by node
-        self.further = further  # by operation and output, how much further on its row is
-        self.shift = shift
-
-    def take(self, ids: HostArray) -> HostArray:
-        """The rows of values."""
-        node, output = ids >> self.shift, ids & ((1 << self.shift) - 1)
-        rows: HostArray = self.first[node] + self.further[self.operation[node], output]
-        return rows
-
-    __getitem__ = take
-
-
-# The most entries (512 MB) of a table of the rows of all ids; beyond, rows are computed.
-_MOST_IDS = 2**27
-
-
 def row_lookup(
     plan: Plan, table: NodeTable, numbers: HostArray, begins: HostArray, count: HostArray
-) -> HostArray | FarRows:
+) -> HostArray:
     """The row of each value of the batch, by its id; other ids have any number.
 
     ``numbers`` are by operation, in the order of its rows; ``begins`` has, for each operation and output, the
@@ -60,12 +34,6 @@ def row_lookup(
     nodes = constants + len(table.place)
     places = np.arange(len(numbers), dtype=np.int32)
     first_rows = places + begins[:, 0].repeat(count)
-    if nodes << shift > _MOST_IDS:
-        first, operation = scratch("rows", nodes), np.zeros(nodes, np.int32)
-        first[:constants] = plan.constant_rows
-        first[numbers + constants] = first_rows
-        operation[numbers + constants] = np.repeat(np.arange(len(count)), count)
-        return FarRows(first, operation, begins - begins[:, :1], shift)
     rows = scratch("rows", nodes << shift)
     rows[: constants << shift : 1 << shift] = plan.constant_rows
     ids = (numbers + constants) << shift

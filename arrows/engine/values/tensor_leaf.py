@@ -26,7 +26,6 @@ class LeafError(ValueError):
     """A value does not fit a leaf's type.
 
     Attributes:
-        index: the place of the value among those given to `convert_many`; None from `convert`.
         hint: which block takes the value, or what was meant; empty where nothing is obvious.
 
     >>> convert(None, T.Tensor((), "int32"))
@@ -35,9 +34,8 @@ class LeafError(ValueError):
     arrows.engine.values.tensor_leaf.LeafError: expected int, got None
     """
 
-    def __init__(self, message: str, index: int | None = None, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.index = index
         self.hint = hint
 
 
@@ -75,16 +73,10 @@ def refuse_masked(value: object, tensor: T.Tensor) -> None:
     count = masked_elements(value)
     if count:
         raise LeafError(
-            f"expected {tensor}, got {_masked_words(value)} in which {count} "
+            f"expected {tensor}, got {describe(value)} in which {count} "
             f"element{' is' if count == 1 else 's are'} masked: fill them first, x.filled(0), or leave them "
             "out, x.compressed()"
         )
-
-
-def _masked_words(value: object) -> str:
-    if isinstance(value, np.ma.MaskedArray):
-        return f"a masked array {value.dtype}{list(value.shape)}" if value.ndim else "a masked value"
-    return describe(value)
 
 
 def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
@@ -93,7 +85,7 @@ def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
     The result is that of `convert`, stacked.  One call of NumPy does it where that checks every element.
 
     Raises:
-        LeafError: as `convert`, for the first value that does not fit; its `index` says which.
+        LeafError: as `convert`, for the first value that does not fit.
 
     >>> convert_many([3, True], T.Tensor((), "int64"))
     array([3, 1])
@@ -105,10 +97,7 @@ def convert_many(values: Sequence[object], tensor: T.Tensor) -> HostArray:
         return array
     array = np.empty((len(values), *tensor.shape), tensor.dtype)
     for i, value in enumerate(values):
-        try:
-            array[i] = convert(value, tensor)
-        except LeafError as error:
-            raise LeafError(str(error), i, error.hint) from error.__cause__
+        array[i] = convert(value, tensor)
     return array
 
 

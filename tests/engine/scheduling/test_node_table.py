@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,10 @@ def test_a_set_says_how_many_nodes_each_example_has() -> None:
     assert prepared.nodes.dtype == np.int64
     assert prepared.nodes.tolist() == [5, 1, 3]  # a value and its square, and the sum
     assert int(prepared.nodes.sum()) == len(prepared.wirings.site.values)
+
+
+def test_the_nodes_of_a_very_large_set_are_numbered_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ar.compile(ar.Map(ar.Scalar() >> ar.Function(lambda x: x * x)) >> ar.Sum())
+    prepared = model.prepare([[1, 2], [], [3], [4, 5]])
+    monkeypatch.setattr(importlib.import_module("arrows.engine.scheduling.merge"), "_MOST_IDS", 8)
+    assert model(prepared[[3, 0, 3, 1]]).tolist() == [41, 5, 41, 0]

@@ -97,11 +97,9 @@ def test_refused(value: Any, tensor: Any, message: str) -> None:
     with pytest.raises(LeafError) as caught:
         convert(value, tensor)
     assert str(caught.value) == message
-    assert caught.value.index is None
     with pytest.raises(LeafError) as caught:
         convert_many([good, good, value, None], tensor)
     assert str(caught.value) == message
-    assert caught.value.index == 2
 
 
 def test_a_list_inside_itself_is_no_leaf() -> None:
@@ -141,21 +139,21 @@ def test_bulk_is_convert(values: list[Any], dtype: str) -> None:
 
     def alone() -> Any:
         results: list[Any] = []
-        for i, value in enumerate(values):
+        for value in values:
             try:
                 results.append(convert(value, tensor))
             except LeafError as error:
-                return i, str(error)
+                return str(error)
         return np.array(results, dtype)
 
     def together() -> Any:
         try:
             return convert_many(values, tensor)
         except LeafError as error:
-            return error.index, str(error)
+            return str(error)
 
     expected, result = alone(), together()
-    if isinstance(expected, tuple):
+    if isinstance(expected, str):
         assert result == expected
     else:
         np.testing.assert_array_equal(result, expected)
