@@ -120,7 +120,7 @@ def programs(
     executor = model.executors.get(inputs, training=gradients, gradients=gradients)
     for code in executor.codes.values():
         for name in code.operation.name.split(" >> "):
-            by_name.setdefault(name, []).append(code.code.program)
+            by_name.setdefault(name, []).append(code.program)
     return by_name
 
 

@@ -75,7 +75,7 @@ def blocks(entries: Mapping[Any, Entry]) -> list[Any]:
 
 
 def programs(model: ar.Model, **options: Any) -> list[Program]:
-    return [code.code.program for code in model.executors.get(**options).codes.values()]
+    return [code.program for code in model.executors.get(**options).codes.values()]
 
 
 def close(found: Any, wanted: Any, tolerance: float) -> None:
@@ -285,7 +285,7 @@ def test_layers_and_their_gradients() -> None:
     # A thread goes over a sequence once for each sum, and not again for each element.
     codes = kernels.executors.get(training=True, gradients=True).codes.values()
     for code in codes:
-        for source in () if "attention" in str(code.code.program) else code.code.sources:
+        for source in () if "attention" in str(code.program) else [each.source for each in code.kernels]:
             around: list[bool] = []  # of each open block, whether it is a loop over elements
             for line in source.text.partition("KERNEL(")[2].splitlines():
                 loops = "for (long long v" in line

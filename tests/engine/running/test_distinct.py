@@ -71,7 +71,7 @@ def test_a_cell_on_words(device: str, sizes: list[tuple[int, int]]) -> None:
     agrees(model, SENTENCES)
     assert sizes == [(4, 12), (4, 12)]  # trained, and run; the 5 that two sentences begin with is one
     codes = model.executors.get(training=True, gradients=True).codes.values()
-    (repeated,) = [code.code.program.distinct for code in codes if code.program.distinct is not None]
+    (repeated,) = [code.program.distinct for code in codes if code.program.distinct is not None]
     assert repeated is not None and len(repeated.products) == 1
     agrees(model, [[0, 1, 2, 3, 4, 5], []])  # all distinct
     agrees(model, [[3] * 40])
