@@ -28,7 +28,7 @@ from arrows.engine.planning.operations import (
 )
 from arrows.engine.planning.parameters import GrowingParams, Params, make_params
 from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
-from arrows.engine.planning.slabs import check_slab_types, slabs_by_type
+from arrows.engine.planning.slabs import check_slab_types
 
 __all__ = [
     "SCHEDULES",
@@ -56,5 +56,4 @@ __all__ = [
     "parse_loss",
     "read_sites",
     "receiving_slabs",
-    "slabs_by_type",
 ]

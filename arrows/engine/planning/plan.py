@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from arrows.engine.planning.operations import (
     group_sites,
     operation_name,
 )
-from arrows.engine.planning.slabs import Output, PlannedSlabs, Slab, slabs_by_meeting
+from arrows.engine.planning.slabs import Output, PlannedSlabs, Slab, plan_slabs
 from arrows.engine.planning.strata import strata
 from arrows.ops.arrays import HostArray
 
@@ -211,21 +211,17 @@ def bits_for(outputs: int) -> int:
     return max(outputs - 1, 0).bit_length()
 
 
-def make_plan(
-    lowered: Lowered,
-    schedule: str,
-    slabs_of: Callable[[Lowered, SiteGroups], PlannedSlabs] = slabs_by_meeting,
-) -> Plan:
+def make_plan(lowered: Lowered, schedule: str, *, slabs_by_type: bool = False) -> Plan:
     """Plans a lowered expression for a schedule.
 
     Args:
         lowered: what `arrows.engine.lowering.lower` makes of a typed expression, or what was observed of a
             program that runs on the fly.
         schedule: one of `SCHEDULES`.
-        slabs_of: decides which outputs share a slab.
+        slabs_by_type: whether all outputs of one type share a slab, else those that can meet.
     """
     groups = group_sites(lowered.sites)
-    slabs = slabs_of(lowered, groups)
+    slabs = plan_slabs(lowered, groups, by_type=slabs_by_type)
     successors = _successors(lowered)
     if schedule == "strata":
         component = strata(successors, groups.operation)

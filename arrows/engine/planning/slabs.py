@@ -67,8 +67,12 @@ class PlannedSlabs:
     constant_rows: HostArray
 
 
-def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
-    """Puts outputs that can meet at a reader into one slab; a block says before any data which can meet."""
+def plan_slabs(lowered: Lowered, groups: SiteGroups, *, by_type: bool) -> PlannedSlabs:
+    """Puts outputs that can meet at a reader into one slab: a block says before any data which can.
+
+    Ordinary code does not: with ``by_type`` all outputs of one type share a slab, which keeps its number when
+    more sites are observed.
+    """
     firsts, operation_of = groups.firsts, groups.operation
     outputs = [(o, k) for o, site in enumerate(firsts) for k in range(len(site.outputs))]
     members = {output: number for number, output in enumerate(outputs)}
@@ -76,7 +80,7 @@ def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
     meets: list[list[int]] = [[] for _ in members]  # by member, those in the same slab
 
     def read(reader: int, place: int) -> int:
-        for site, k in lowered.reaching[place]:
+        for site, k in () if by_type else lowered.reaching[place]:
             output = members[operation_of[site], k]
             meets[output].append(reader)
             meets[reader].append(output)
@@ -99,8 +103,9 @@ def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
     metrics = [read(reader(stream.type), stream.place) for stream in lowered.streams.metrics]
 
     # Slabs are numbered by their first outputs; those that nothing writes to come last, and are empty.
-    numbers: dict[int, int] = {}
-    slab_of = [numbers.setdefault(component, len(numbers)) for component in components(meets)]
+    numbers: dict[object, int] = {}
+    keys: Sequence[object] = types if by_type else components(meets)
+    slab_of = [numbers.setdefault(key, len(numbers)) for key in keys]
     slab_types = dict(zip(reversed(slab_of), reversed(types), strict=True))
     slab_constants: list[list[int]] = [[] for _ in numbers]
     slab_outputs: list[list[Output]] = [[] for _ in numbers]
@@ -122,39 +127,6 @@ def slabs_by_meeting(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
         results=tuple(slab_of[member] for member in results),
         metrics=tuple(slab_of[member] for member in metrics),
         constant_rows=constant_rows,
-    )
-
-
-def slabs_by_type(lowered: Lowered, groups: SiteGroups) -> PlannedSlabs:
-    """Puts all outputs of one type into one slab, since ordinary code does not say which values will meet.
-
-    Slabs keep their numbers when more sites are observed.
-    """
-    numbers: dict[T.Tensor, int] = {}
-    slab_outputs: list[list[Output]] = []
-
-    def slab(type: T.Tensor) -> int:
-        if type not in numbers:
-            numbers[type] = len(slab_outputs)
-            slab_outputs.append([])
-        return numbers[type]
-
-    outputs: dict[Output, int] = {}
-    operands: dict[Operand, int] = {}
-    for o, site in enumerate(groups.firsts):
-        for k, type in enumerate(site.outputs):
-            outputs[o, k] = slab(type)
-            slab_outputs[outputs[o, k]].append((o, k))
-        if isinstance(site, ApplySite):
-            for port in site.ports:
-                operands[o, port.leaf, port.domain] = slab(site.trace.inputs[port.leaf].type)
-    return PlannedSlabs(
-        slabs=tuple(Slab(type, (), tuple(slab_outputs[number])) for type, number in numbers.items()),
-        outputs=outputs,
-        operands=operands,
-        results=(),
-        metrics=(),
-        constant_rows=np.zeros(len(lowered.constants), np.int32),
     )
 
 
