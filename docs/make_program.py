@@ -89,7 +89,6 @@ that follow one another become a block `map`, one compiled loop.)
 | `scratch 0` | memory for one step, which the next one uses again |
 | `result 0` | the rows of the operation in the slab of its first result, where other operations read them |
 | `gathered 0`, `kept 0` | memory for all rows of the batch, since the way back reads them |
-| `saved 0` | the same, filled on the way back |
 | `scatter 0` | where gradients wait for the rows that were gathered |
 | `RANGE` | a range of another value, which so is put together without a copy |
 
@@ -417,7 +416,7 @@ class Explainer:
         later = self.readers.get(var, set()) - {self.home[var]}
         reading = " and ".join(f"`{name}`" for name in REGIONS if name in later)
         match memory:
-            case Place("kept" | "saved" | "gathered"):
+            case Place("kept" | "gathered"):
                 return f"Kept for all rows: {reading} {'read' if len(later) > 1 else 'reads'} it."
             case RangeOf(whole=whole):
                 return f"Written into its range of `%{whole.id}`."

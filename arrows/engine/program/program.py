@@ -61,8 +61,7 @@ class Place:
         kind: what for, and whose rows it has:
 
             * ``result``: the operation's rows of the slab of a result.
-            * ``kept``, ``saved``: all rows of the operation, which a later region reads; a forward region
-              fills what is kept, a backward region what is saved.
+            * ``kept``: all rows of the operation, which a later region reads.
             * ``scratch``: the rows at hand, shared by values whose lives do not meet.
             * ``gathered``: all rows that a gather has read, for later regions.
             * ``scatter``: where the gradients of gathered rows wait until these rows take them.

@@ -319,7 +319,7 @@ def _own_memory(
             name = "component", number
             count = max(stop - start for start, stop in pairwise(parts))
         else:
-            name = kind, kept if kind == "kept" else o, number
+            name = kind, kept, number
             count = rows.count if slot.level == ROW else int(rows.offsets[slot.level][-1])
         memory[kind, number] = Buffer(name, (count, *slot.shape), slot.dtype)
     for (kind, number), place in code.program.distinct_places.items():

@@ -193,28 +193,19 @@ def _bytes(buffer: Buffer) -> int:
 
 def _describe(executor: Executor, name: Hashable) -> str:
     """An array of the arena in words."""
-    plan = executor.plan
-    if isinstance(name, tuple):
-        if name[0] in ("slab", "gradients", "waiting"):
-            slabs = [name[1]]
-            if name[0] == "slab":
-                slabs = [s for s, number in enumerate(executor.memory.slabs) if number == name[1]]
-            makers = [
+    operations, memory = executor.plan.operations, executor.memory
+    match name:
+        case ("slab" | "gradients" | "waiting" as kind, number):
+            slabs = {slab for slab, shared in enumerate(memory.slabs) if shared == number}
+            makers = dict.fromkeys(
                 operation.name
-                for operation in plan.operations
-                if isinstance(operation, (ApplyOperation, ReadOperation))
-                and set(slabs) & set(operation.slabs)
-            ]
-            kind = "slab" if name[0] == "slab" else "the gradients that come into slab"
-            return f"{kind} {name[1]} ({', '.join(dict.fromkeys(makers)) or 'constants'})"
-        if name[0] in ("saved", "sums"):
-            operation = plan.operations[name[1]]
-            return f"what {getattr(operation, 'name', 'an operation')} keeps for its gradients"
-        if name[0] in ("kept", "operand"):
-            owners = [
-                getattr(plan.operations[o], "name", "")
-                for o, number in enumerate(executor.memory.operations)
-                if number == name[1] and o in executor.codes
-            ]
-            return f"what {', '.join(dict.fromkeys(owners))} keeps for all rows"
+                for operation in operations
+                if isinstance(operation, (ApplyOperation, ReadOperation)) and slabs & {*operation.slabs}
+            )
+            slab = "slab" if kind == "slab" else "the gradients that come into slab"
+            return f"{slab} {number} ({', '.join(makers) or 'constants'})"
+        case ("kept" | "operand" | "sums", number, _):
+            sharing = [o for o, shared in enumerate(memory.operations) if shared == number]
+            owners = dict.fromkeys(operations[o].name for o in sharing if o in executor.codes)
+            return f"what {', '.join(owners)} keeps for all rows"
     return "what an operation computes meanwhile"

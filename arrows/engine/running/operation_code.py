@@ -49,8 +49,8 @@ class OperationCode:
         program: its program.
         once: computes what has no rows, of the arrays of parameters.
         regions: by region, what makes its function.
-        slots: what the program's own arrays hold, by kind and number: ``kept`` and ``saved`` for all rows,
-            and by region what is scratch there.
+        slots: what the program's own arrays hold, by kind and number: ``kept`` for all rows, and by region
+            what is scratch there.
         scatter_groups: the scatters, by slab.
         indexed: the gathers by whose numbers the gradient of a table is summed, on a device with kernels.
         accumulates: what ``deferred`` adds to gradients of parameters, in order.
@@ -87,7 +87,7 @@ class OperationCode:
         slots = {
             (place.kind, place.number): Slot(var.rows, var.type.shape, var.type.dtype)
             for var, place in program.memory.items()
-            if isinstance(place, Place) and place.kind in ("kept", "saved")
+            if isinstance(place, Place) and place.kind == "kept"
         }
         for region, scratch in program.scratch.items():
             slots |= {(region, number): slot for number, slot in enumerate(scratch)}

@@ -44,7 +44,7 @@ step
 step_back
   %11: float32[4] row = gradient 0
   %12: float32[2] row = index(%11, key=((0, 2, 1),))
-  %13: float32[2] row in saved 0 = negative(%12)
+  %13: float32[2] row in kept 1 = negative(%12)
   %14: float32[4] row in scatter 0 = pad_slice(%13, key=((0, 2, 1),), shape=(4,))
   scatter 0, 1 += %14
 deferred

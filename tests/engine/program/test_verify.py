@@ -88,7 +88,7 @@ step_back
   %30: float32[4] row = gradient 0
   %31: float32[4] row in scratch 0 = square(%28)
   %32: float32[4] row in scratch 0 = multiply(%30, %31)
-  %33: float32[4] row in saved 0 = subtract(%30, %32)
+  %33: float32[4] row in kept 1 = subtract(%30, %32)
   %34: float32[8] row in scatter 0 = matmul(%33, %2)
   scatter 1, 2 += %34
 late
@@ -305,17 +305,17 @@ in %28[..., 0:2] => in %23[..., 0:2]
 in kept 0 => in gathered 1
     %20 does not fit gathered 1
 
-in saved 0 => in gathered 1
+in kept 1 => in gathered 1
     %33 does not fit gathered 1
 
-in saved 0 => in scratch 0
+in kept 1 => in scratch 0
     %33 is not held for other regions than step_back
 
 # What is read must be there
 %25 << %60: float32[4] row in scratch 0 = tanh(%11)
     %23 is read, and %60 has overwritten it
 
-%51 << %60: float32[4] row in saved 0 = negative(%33)
+%51 << %60: float32[4] row in kept 1 = negative(%33)
     %33 is read, and %60 has overwritten it
 
 in %28[..., 2:4] => in %28[..., 0:2]

@@ -76,7 +76,7 @@ class Frame:
         segments: by region and sequence, its bounds at each step.
         gathers: by number of the gather in the program.
         memory: arrays by kind and number.  For all rows: each ``result``, and its ``gradient``, if one comes
-            in; what is ``kept`` and ``saved``; where each ``scatter`` waits.  By region, its scratch arrays,
+            in; what is ``kept``; where each ``scatter`` waits.  By region, its scratch arrays,
             for the longest step.  By gather, its ``slab``, and the ``gathered`` rows: all of them, if later
             regions read them or they are a range of the slab, else memory for one step; none where kernels
             read the slab.  ``spread``: what ``early`` makes of distinct rows, and ``sums``, by distinct row,

@@ -44,7 +44,6 @@ from arrows.engine.program.instructions import (
     is_view,
 )
 from arrows.engine.program.program import (
-    REGIONS,
     Memory,
     Place,
     Program,
@@ -98,11 +97,10 @@ def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
             memory[gather.result] = Place("gathered", number)
     if program.kernels:
         memory |= _pulled(program)
-    kept, saved = count(), count()
-    for var, name in computed.items():
+    kept = count()
+    for var in computed:
         if var in read_later and var not in memory:
-            backward = REGIONS.index(name) >= REGIONS.index("step_back")
-            memory[var] = Place("saved", next(saved)) if backward else Place("kept", next(kept))
+            memory[var] = Place("kept", next(kept))
     if reuse:
         for number, (name, scatter) in enumerate(program.scatters):
             if computed.get(scatter.operand) == name:
@@ -128,7 +126,7 @@ def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory
                 continue
             result = instruction.result
             place = beneath.get(result, memory.get(result))
-            if not (isinstance(place, Place) and place.kind in ("kept", "saved")):
+            if not (isinstance(place, Place) and place.kind == "kept"):
                 continue
             for var in instruction.reads:
                 if var in computed and var not in memory and uses[var] == 1 and _slot(var) == _slot(result):
