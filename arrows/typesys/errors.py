@@ -298,13 +298,12 @@ def input_message(
     reason: str,
     block: str = "",
     site: SourceLine | None = None,
-    at: str = "",
     hint: str = "",
 ) -> Message:
     """Builds the text of an input error: the reason, and the path to the place in the example.
 
     `example` is the example's place in the batch, from 0, or None. `block` is the block that read it, `site`
-    the line that made the block, `at` the block's place in the expression, and `hint` a repair.
+    the line that made the block, and `hint` a repair.
 
     Example:
         >>> print(
@@ -319,8 +318,6 @@ def input_message(
     text = ": ".join([*start, *([path] if path else []), reason])
     if block:
         text += f"\n  in  {block}" + (f"  {site}" if site is not None else "")
-    if at:
-        text += f"\n  at  {at}"
     if hint:
         text += f"{_HINT}{hint}"
-    return Message.of(text, at=at, reason=reason, hint=hint, example=example, path=path)
+    return Message.of(text, reason=reason, hint=hint, example=example, path=path)

@@ -198,7 +198,7 @@ Record = namedtuple("Record", "x n")  # noqa: PYI024
         (np.array(5.0), "got an array without axes"),
         (np.array({"x": 1}, dtype=object), "got an array without axes"),
         (Frame(), r"Frame.*columns.*as a list of dicts"),
-        (Lazy(), r"Lazy.*table\.compute\(\) computes"),
+        (Lazy(), r"Lazy.*table\.compute\(\)"),
         (Table(), r"Table.*columns.*PyArrow"),
         (Rows(), r"Rows.*columns"),
         (Lookup(), "got Lookup"),
@@ -256,7 +256,7 @@ def test_tables_whose_rows_are_not_there() -> None:
     one = ar.compile(ar.GetItem("x") >> ar.Scalar())
     with pytest.raises(ar.ArrowTypeError, match="two columns have the name 'x'"):
         one(pandas.DataFrame([[1, 2]], columns=["x", "x"]))
-    with pytest.raises(ar.ArrowTypeError, match=r"(?s)LazyFrame.*table\.collect\(\) computes its rows"):
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)LazyFrame.*table\.collect\(\)"):
         one(polars.DataFrame({"x": [1.0]}).lazy())
     arrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed")
     dataset = pytest.importorskip("pyarrow.dataset")
@@ -336,7 +336,7 @@ def test_tables(tmp_path: Any) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     check(lambda: pandas.DataFrame(RECORDS), tmp_path)
     model().prepare(pandas.DataFrame(RECORDS), cache=tmp_path / "by content")
-    with pytest.raises(ar.ArrowValueError, match="of other content"):
+    with pytest.raises(ar.ArrowValueError, match="of the content"):
         model().prepare(pandas.DataFrame(RECORDS[::-1]), cache=tmp_path / "by content")
     for name, make in (("polars", "DataFrame"), ("pyarrow", "Table.from_pylist")):
         module = pytest.importorskip(name, reason=f"{name} is not installed")

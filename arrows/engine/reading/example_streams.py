@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -20,10 +20,16 @@ from arrows.engine.reading.index_bounds import IndexPort, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
 from arrows.engine.reference import Explainer, too_many_nodes
-from arrows.engine.values import IteratorReplay, LeafError, convert, convert_many, iterators_in
+from arrows.engine.values import (
+    IteratorReplay,
+    LeafError,
+    convert,
+    convert_many,
+    describe_error,
+    iterators_in,
+)
 from arrows.ops.arrays import HostArray
 from arrows.typesys import InputError
-from arrows.typesys import types as T
 from arrows.typesys.errors import input_message
 
 
@@ -119,6 +125,12 @@ class ExampleStreams:
             memo.clear()
 
     def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Wirings:
+        def refuse(place: int, cause: Exception, values: bool) -> None:
+            number = first + place
+            if not notes.refused or number not in notes.refused:
+                replay = notes.replays.get(number)
+                notes.refuse(number, self._refusal(examples[place], number, replay, cause, values))
+
         main, most = self.main, self.max_nodes
         yields = self.plan.lowered.source.main_yields
         streams = list(self.streams.values())
@@ -126,7 +138,7 @@ class ExampleStreams:
         nodes.extend(self.prefix_sites)
         self.streams["K"].extend([-1] * len(self.prefix_sites))
         bounds = [tuple(map(len, streams))]
-        for number, example in enumerate(examples, first):
+        for place, example in enumerate(examples):
             failed: Exception | None = None
             try:
                 if yields:
@@ -137,48 +149,45 @@ class ExampleStreams:
                     raise TooManyNodes
             except Exception as error:  # noqa: BLE001 (user code: all is reported with its example)
                 failed = error
+            if self.replay:
+                notes.replays[first + place] = self.replay.taken()
             if failed is not None:  # outside of the handler: what is raised now is all that a traceback shows
-                reason = f"{type(failed).__name__}: {failed}"
-                if isinstance(failed, TooManyNodes):  # `explain` counts fewer nodes and may pass
-                    reason = too_many_nodes(most)
-                notes.refuse(number, self._refusal(example, number, self.replay.taken(), reason, failed))
+                refuse(place, failed, False)
                 for stream, end in zip(streams, bounds[-1], strict=True):
                     del stream[end:]
-            if self.replay:
-                notes.replays[number] = self.replay.taken()
             for memo in self.memos:
                 memo.clear()
             bounds.append(tuple(map(len, streams)))
-        wirings = self._columns(np.array(bounds, np.int64).T, examples, first, notes)
+        wirings = self._columns(np.array(bounds, np.int64).T, refuse)
         if not notes.refused:
             return wirings
         fits = [first + place not in notes.refused for place in range(len(examples))]
         return wirings.select(np.flatnonzero(fits))
 
     def _refusal(
-        self,
-        example: object,
-        number: int,
-        replay: IteratorReplay | None,
-        reason: str,
-        cause: Exception | None,
-        *,
-        values: bool = False,
+        self, example: object, number: int, replay: IteratorReplay | None, cause: Exception, values: bool
     ) -> InputError:
         """The error of an example, which says where in it something is wrong if that can still be found."""
         try:
             self.explain(example, number, values, replay)
         except InputError as error:
             return error
+        if isinstance(cause, TooManyNodes):  # `explain` counts fewer nodes and may pass
+            reason = too_many_nodes(self.max_nodes)
+        else:
+            reason = str(cause) if isinstance(cause, LeafError) else describe_error(cause)
         hint = "its iterators cannot be read again, to say where: with lists in their place it can be said"
         refusal = InputError(input_message(number, "", reason, hint=hint if iterators_in(example) else ""))
         refusal.__cause__ = cause
         return refusal
 
-    def _columns(
-        self, bounds: HostArray, examples: Sequence[object], first: int, notes: ReadNotes
-    ) -> Wirings:
-        """The streams as arrays; ``bounds``: for each stream, where each example's part starts."""
+    def _columns(self, bounds: HostArray, refuse: Callable[[int, Exception, bool], None]) -> Wirings:
+        """The streams as arrays.
+
+        Args:
+            bounds: for each stream, where each example's part starts.
+            refuse: called with the place of an example, an error, and whether it shows in values alone.
+        """
         plan = self.plan
         offsets = dict(zip(self.streams, bounds, strict=True))
         nodes = offsets["S"]
@@ -199,16 +208,21 @@ class ExampleStreams:
         for number, leaf in enumerate(plan.lowered.streams.reads):
             leaves, ends = self.streams[f"RAW{number}"], offsets[f"RAW{number}"]
             try:
-                raw.append(Column(convert_many(leaves, leaf), ends))
+                converted = convert_many(leaves, leaf)
             except LeafError:
-                self._refuse_leaves(leaves, leaf, ends, examples, first, notes)
-                raw.append(Column(convert_many(leaves, leaf), ends))
+                for place, (start, stop) in enumerate(pairwise(ends.tolist())):
+                    try:
+                        convert_many(leaves[start:stop], leaf)
+                    except LeafError as error:
+                        refuse(place, error, False)
+                        leaves[start:stop] = [np.zeros(leaf.shape, leaf.dtype)] * (stop - start)
+                converted = convert_many(leaves, leaf)
+            raw.append(Column(converted, ends))
         values = [column.values for column in raw]
         for misfit in indices_out_of_range(
             plan, self.indices, all_sites, sources.values, counts.values, values
         ):
-            place = int(np.searchsorted(nodes, misfit.node, side="right")) - 1
-            self._refuse(first + place, examples[place], misfit.error, notes, values=True)
+            refuse(int(np.searchsorted(nodes, misfit.node, side="right")) - 1, misfit.error, True)
         hashes = None
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)
@@ -229,31 +243,6 @@ class ExampleStreams:
             ),
             hashes=None if hashes is None else Column(hashes[start:], nodes - start),
         )
-
-    def _refuse(
-        self, number: int, example: object, error: Exception, notes: ReadNotes, *, values: bool = False
-    ) -> None:
-        """Refuses an example that has been walked over, unless it is refused already."""
-        if not notes.refused or number not in notes.refused:
-            replay = notes.replays.get(number)
-            notes.refuse(number, self._refusal(example, number, replay, str(error), error, values=values))
-
-    def _refuse_leaves(
-        self,
-        leaves: list[Any],
-        leaf: T.Tensor,
-        ends: HostArray,
-        examples: Sequence[object],
-        first: int,
-        notes: ReadNotes,
-    ) -> None:
-        """Refuses the examples with leaves that do not fit, and puts zeros in place of these."""
-        for place, (start, stop) in enumerate(pairwise(ends.tolist())):
-            try:
-                convert_many(leaves[start:stop], leaf)
-            except LeafError as error:
-                self._refuse(first + place, examples[place], error, notes)
-                leaves[start:stop] = [np.zeros(leaf.shape, leaf.dtype)] * (stop - start)
 
 
 def _array(values: list[Any], dtype: npt.DTypeLike) -> HostArray:

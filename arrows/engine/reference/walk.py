@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, Protocol, TypeAlias
 
-from arrows.combinators import AnyBlock, InputTransform, core_form
+from arrows.combinators import AnyBlock, core_form
 from arrows.engine.values import (
     OPTIONAL,
     ExamplePath,
@@ -230,8 +229,7 @@ class Walk:
         form = typed.form
         short = not form.parts or form.name is not None  # the label of what has parts prints them all
         block = form.label if short else form.kind
-        occurrence = self._ambiguous_occurrence(typed)
-        text = input_message(self.number, str(path), reason, block, form.site, occurrence, hint)
+        text = input_message(self.number, str(path), reason, block, form.site, hint)
         raise InputError(text) from (cause if is_of_users(cause) else None)
 
     def _too_long(self, typed: Typed, path: ExamplePath) -> NoReturn:
@@ -240,19 +238,6 @@ class Walk:
     def _endless(self, typed: Typed, most: int, unit: str) -> NoReturn:
         path = self.active[-1][2] if self.active else ExamplePath()
         self.fail(typed, path, _too_many(most, unit), None)
-
-    def _ambiguous_occurrence(self, typed: Typed) -> str:
-        """Where a block stands in the expression, if its place in the data tells too little.
-
-        That is so where functions take parts out of objects, and one line of the source makes several blocks.
-        """
-        occurrences = list(self.root.walk())
-        same = [x for x in occurrences if (x.form.site, x.form.label) == (typed.form.site, typed.form.label)]
-        if len(same) == 1:
-            return ""
-        forms = (x.form for x in occurrences)
-        opaque = any(isinstance(form, InputTransform) for form in forms)
-        return str(typed.path) if opaque else ""
 
 
 Meaning: TypeAlias = Callable[[Walk, Typed, Any, ExamplePath], Located | Recursion[Located]]
@@ -263,7 +248,5 @@ def _length(value: Any) -> int:
     """How many elements an object says that it has; 0 if it does not say."""
     try:
         return len(value)
-    except OverflowError:  # a range of more than a machine word
-        return sys.maxsize
     except Exception:  # noqa: BLE001 (an object's own __len__ may raise anything; to iterate over it tells)
         return 0

@@ -14,7 +14,7 @@ import numpy as np
 
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import WiredBatch
-from arrows.engine.values import draw_keys, next_words
+from arrows.engine.values import draw_keys, node_keys
 from arrows.ops.arrays import HostArray
 
 
@@ -61,10 +61,7 @@ def dropout_keys(
         occurrences[list(draws)] = list(draws.values())
         visits = _visits(example, site, number)
         return draw_keys(dropout.seed, dropout.step, dropout.ids[example], occurrences[site], visits)
-    keys = np.full(len(number), dropout.seed % 2**64, np.uint64)
-    for words in (np.uint64(dropout.step % 2**64), dropout.ids[example], site, number):
-        keys = next_words(keys) ^ words.astype(np.uint64)
-    return next_words(keys)
+    return node_keys(dropout.seed, dropout.step, dropout.ids[example], site, number)
 
 
 def _visits(example: HostArray, site: HostArray, number: HostArray) -> HostArray:

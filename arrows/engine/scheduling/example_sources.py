@@ -9,7 +9,11 @@ from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import message
 
 _ROWS = 1024  # of a table that become Python objects at once
-_ROWS_OF_TABLE = "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are"
+_OF_TABLES = ("collect", "compute", "shape", "num_rows")
+_ROWS_OF_TABLE = (
+    "its rows as a list of dicts; tables of pandas, Polars and PyArrow are taken as they are, once "
+    "table.collect() or table.compute() has computed them"
+)
 
 
 def as_examples(examples: Any, purpose: str) -> Sequence[Any]:
@@ -44,13 +48,8 @@ def as_stream(examples: Any, purpose: str) -> Iterator[Any]:
         raise _no_batch(purpose, _short_type(examples), "a single example makes a batch of one: [example]")
     if getattr(examples, "shape", None) == ():
         raise _no_batch(purpose, "an array without axes", "a single example makes a batch of one: [example]")
-    if hasattr(examples, "columns"):
-        lazy = next(
-            (name for name in ("collect", "compute") if callable(getattr(examples, name, None))), None
-        )
-        if lazy or hasattr(examples, "shape") or hasattr(examples, "num_rows"):
-            hint = f"table.{lazy}() computes its rows" if lazy else _ROWS_OF_TABLE
-            raise _no_batch(purpose, f"{_short_type(examples)}, which is a table of columns", hint)
+    if hasattr(examples, "columns") and any(hasattr(examples, name) for name in _OF_TABLES):
+        raise _no_batch(purpose, f"{_short_type(examples)}, which is a table of columns", _ROWS_OF_TABLE)
     if not listed and hasattr(examples, "__len__"):
         return (examples[number] for number in range(len(examples)))
     return iter(examples)

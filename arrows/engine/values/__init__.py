@@ -23,7 +23,7 @@ from arrows.engine.values.descriptions import (
     is_of_users,
 )
 from arrows.engine.values.dlpack import ForeignArrayError, import_array, lends_memory
-from arrows.engine.values.draws import draw_keys, drawing_occurrences, next_words
+from arrows.engine.values.draws import draw_keys, drawing_occurrences, node_keys
 from arrows.engine.values.input_hints import OPTIONAL, hint_for_item
 from arrows.engine.values.results import (
     Labelled,
@@ -73,7 +73,7 @@ __all__ = [
     "lends_memory",
     "make_tuple",
     "mapped",
-    "next_words",
+    "node_keys",
     "nth",
     "recursive",
     "rows_of",

@@ -39,12 +39,12 @@ def draw_keys(seed: int, step: int, ids: HostArray, occurrences: HostArray, visi
     >>> draw_keys(0, 0, *np.array([[0, 0], [0, 0], [0, 1]])).shape
     (2,)
     """
-    keys = np.full(len(ids), (seed + _SALT) % 2**64, np.uint64)
-    for words in (np.uint64(step % 2**64), ids, occurrences, visits):
-        keys = next_words(keys) ^ words.astype(np.uint64)
-    return next_words(keys)
+    return node_keys(seed + _SALT, step, ids, occurrences, visits)
 
 
-def next_words(words: HostArray) -> HostArray:
-    """One step of SplitMix64."""
-    return finalise(np, words + np.uint64(GOLDEN))
+def node_keys(seed: int, step: int, *numbers: HostArray) -> HostArray:
+    """Hashes of a model's seed and step and of some numbers of each node (uint64), by steps of SplitMix64."""
+    keys = np.full(len(numbers[0]), seed % 2**64, np.uint64)
+    for words in (np.array([step % 2**64], np.uint64), *numbers):
+        keys = finalise(np, keys + np.uint64(GOLDEN)) ^ words.astype(np.uint64)
+    return finalise(np, keys + np.uint64(GOLDEN))
