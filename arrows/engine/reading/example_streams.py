@@ -152,7 +152,10 @@ class ExampleStreams:
             if self.replay:
                 notes.replays[first + place] = self.replay.taken()
             if failed is not None:  # outside of the handler: what is raised now is all that a traceback shows
-                refuse(place, failed, False)
+                try:
+                    refuse(place, failed, False)
+                finally:
+                    failed = None  # its traceback leads here: a circle, which would keep the model alive
                 for stream, end in zip(streams, bounds[-1], strict=True):
                     del stream[end:]
             for memo in self.memos:
