@@ -67,7 +67,7 @@ def test_misuse_of_a_vocabulary_says_what_to_write():
     with pytest.raises(ar.ArrowTypeError, match=r"'ab' is one text and no list of words"):
         vocabulary.numbers("ab")
     for misuse in (lambda: ar.Map(vocabulary), lambda: vocabulary >> ar.Embedding(3, 2)):
-        with pytest.raises(ar.ArrowTypeError, match=r"got a Vocabulary\n.*vocabulary\.block\(\)"):
+        with pytest.raises(ar.ArrowTypeError, match=r"no block yet\n.*vocabulary\.block\(\)"):
             misuse()
 
 
