@@ -16,7 +16,6 @@ from arrows.combinators.base.arguments import (
 from arrows.combinators.base.block import A, B, Block
 from arrows.ops import IndexOutOfRange, TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import wider_dtype
 
 Tensors: TypeAlias = "TensorLike | tuple[Tensors, ...]"
 """The arguments and results of a function of one example: a tensor, or a (nested) tuple of tensors."""
@@ -175,7 +174,7 @@ class Concat(Apply[Any, Any]):
             return f"Concat joins the tensors of a tuple, but {input} is not a tuple", hints.get(
                 type(input), ""
             )
-        items = _flat(input) if self.flatten else list(input.items)
+        items = [t for t in T.parts(input) if not isinstance(t, T.Tuple)] if self.flatten else input.items
         if not items:
             return "there is nothing to join in an empty tuple"
         for i, item in enumerate(items):
@@ -186,41 +185,7 @@ class Concat(Apply[Any, Any]):
                 return f"item {i} is a Python object, and Concat joins tensors", read
             if not isinstance(item, T.Tensor):
                 return f"item {i} is {item}, and Concat joins tensors"
-        tensors = [t for t in items if isinstance(t, T.Tensor)]
-        shapes = [t.shape or (1,) for t in tensors]
-        for i, (t, shape) in enumerate(zip(tensors, shapes, strict=True)):
-            if t.dtype != tensors[0].dtype:
-                words = f"item 0 has elements of {tensors[0].dtype}, item {i} of {t.dtype}"
-                return words, _widening(tensors[0], 0, t, i)
-            if len(shape) != len(shapes[0]):
-                return f"item 0 is {tensors[0]}, item {i} is {t}: they have different numbers of axes"
-            if not -len(shape) <= self.axis < len(shape):
-                return f"item {i} is {t}, which has no axis {self.axis}"
-            for place, (n, m) in enumerate(zip(shapes[0], shape, strict=True)):
-                if n != m and place != self.axis % len(shape):
-                    must = f"all axes but {self.axis} must agree"
-                    return f"axis {place} is {n} in item 0 and {m} in item {i}; {must}"
         return None
 
     def arguments(self) -> list[str]:
         return [str(self.axis)] * (self.axis != 0) + ["flatten=True"] * self.flatten
-
-
-def _widening(first: T.Tensor, place: int, second: T.Tensor, other: int) -> str:
-    """Hints to convert the item whose numbers the other's type can hold: integers to floats, say."""
-    dtype = wider_dtype(first.dtype, second.dtype)
-    place = other if dtype == first.dtype else place
-    return f"read item {place} as {dtype}, or convert it: f >> ar.Function(lambda x: x.cast({dtype!r}))"
-
-
-def _flat(input: T.Type) -> list[T.Type]:
-    """Lists the types in nested tuples, depth first."""
-    flat: list[T.Type] = []
-    todo = [input]
-    while todo:
-        t = todo.pop()
-        if isinstance(t, T.Tuple):
-            todo.extend(reversed(t.items))
-        else:
-            flat.append(t)
-    return flat
