@@ -129,4 +129,9 @@ def expression(build: Build, block: Any, depth: int) -> Any:
 
 def replaced(block: Any, old: Any, new: Any) -> Any:
     """The block with one of its blocks exchanged for another."""
-    return copy.deepcopy(block, {id(old): new})
+    if block is old:
+        return new
+    restore, arguments = block.__reduce_ex__(4)
+    rows, root, knots = copy.deepcopy(arguments)
+    rows[next(place for place, part in enumerate(parts_first(block)) if part is old)] = new
+    return restore(rows, root, knots)
