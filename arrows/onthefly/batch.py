@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _frame, _new = sys._getframe, object.__new__
 
+_NUMBERS = {int, float, bool}
 _DRAWS: dict[str, core.AnyBlock] = {
     "normal": core.Function(ops.normal_like, name="normal"),
     "uniform": core.Function(ops.uniform_like, name="uniform"),
@@ -109,7 +110,7 @@ class LazyBatch(Context):
         self.open = self._entered = False
         self.recording = Recording()
         self.types, self.calls = net.call_sites.types, net.calls
-        self._nodes, self._lock = self.recording.nodes, net.lock
+        self._nodes, self._lock, self._inside = self.recording.nodes, net.lock, net.inside
         self._updates = -1  # of the parameters, when `_made` was begun; -1: nothing is kept there
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
         self._numbers: dict[int, LazyTensor] = {}
@@ -243,14 +244,7 @@ class LazyBatch(Context):
         return x.id
 
     def whole(self, x: object) -> Any:
-        """The tensor of a plain value, or of the value of a constant; refuses what is none of these."""
-        reason = hint = ""
-        if isinstance(x, core.Block):
-            reason, hint = f"{x.label} is a block, and no tensor", "call it first: block(x)"
-        elif isinstance(x, TensorLike) and not isinstance(x, LazyTensor):
-            reason, hint = "a tensor of a Function got into a batch", "compute with it inside of the Function"
-        if reason:
-            raise ArrowTypeError(message(f"cannot compute at {SourceLine.here()}", reason=reason, hint=hint))
+        """The tensor of a plain value, or of the value of a constant."""
         tensor = self.tensor(x)
         if isinstance(tensor, LazyConstant):
             return LazyTensor(self, self.value_id(tensor), self.net.call_sites.kind(tensor.type))
@@ -295,7 +289,15 @@ class LazyBatch(Context):
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
-        code, line = self.net.place(_frame(2))
+        frame: Any = _frame(2)
+        known = self._inside
+        while (inside := known.get(id(frame.f_code))) is not False:
+            frame = frame.f_back if inside else self.net.meet(frame)
+        code, line = id(frame.f_code), frame.f_lasti
+        if len(arguments) == 1 and (x := arguments[0]).__class__ is LazyTensor:
+            site = self.calls.get((id(block), code, line, x.kind))
+            if site is not None and site.flat and site.random <= self._calm and x.context is self:
+                return self.visit(site, (site.number, x.id))
         key: list[Any] = [id(block), code, line]
         ids: list[int] = []
         sequences: Sequences = []
@@ -307,6 +309,15 @@ class LazyBatch(Context):
             elif kind is int and x in self._numbers:
                 ids.append(self._numbers[x].id)
                 key.append(self.net.int_kind)
+            elif kind is tuple:
+                key.append("(")
+                for item in x:
+                    if item.__class__ is LazyTensor and item.context is self:
+                        ids.append(item.id)
+                        key.append(item.kind)
+                    else:
+                        take(self, item, ids, key, sequences)
+                key.append(")")
             else:
                 take(self, x, ids, key, sequences)
         call = tuple(key)
@@ -377,16 +388,17 @@ class LazyBatch(Context):
         if result is None:
             if site.limits:
                 self._check_indices(site, node)
-            first = len(self._nodes) << OUTPUT_BITS
-            self._nodes.append(node)
-            if not site.flat:
-                leaves = [LazyTensor(self, first + n, kind) for n, kind in enumerate(site.kinds)]
-                result = assemble(site.output, iter(leaves))
-            elif len(site.kinds) == 1:
+            nodes = self._nodes
+            first = len(nodes) << OUTPUT_BITS
+            nodes.append(node)
+            if site.flat:
                 result = _new(LazyTensor)  # as `LazyTensor(self, first, kind)`, in half of the time
                 result.context, result.id, result.kind = self, first, site.kinds[0]
-            else:  # as the state of an LSTM
-                result = LazyTensor(self, first, site.kinds[0]), LazyTensor(self, first + 1, site.kinds[1])
+                if len(site.kinds) == 2:  # as the state of an LSTM
+                    result = result, LazyTensor(self, first + 1, site.kinds[1])
+            else:
+                leaves = [LazyTensor(self, first + n, kind) for n, kind in enumerate(site.kinds)]
+                result = assemble(site.output, iter(leaves))
             self._made[node] = result
         return result
 
@@ -443,55 +455,75 @@ class LazyBatch(Context):
         operands: tuple[Any, ...],
         attributes: Attributes,
         like: TensorLike | None,
-    ) -> TensorLike:
-        place = self.net.place(_frame(2))
-        key: list[Any] = [primitive, *place]
-        if attributes:
-            for value in attributes.values():  # by text: 0.0 equals -0.0, but has other results
-                key.append(value if value.__class__ is int else repr(value))
-        ids: list[int] = []
-        first = len(key)
+    ) -> Any:
+        frame: Any = _frame(2)
+        known = self._inside
+        while (inside := known.get(id(frame.f_code))) is not False:
+            frame = frame.f_back if inside else self.net.meet(frame)
+        code, line = id(frame.f_code), frame.f_lasti
+        if len(operands) == 1 and not attributes and (x := operands[0]).__class__ is LazyTensor:
+            site = self.calls.get((primitive, code, line, x.kind))
+            if site is not None:
+                return self.visit(site, (site.number, x.id))
+        place: list[Any] = [primitive, code, line]
+        for value in attributes.values():  # by text: 0.0 equals -0.0, but has other results
+            place.append(value if value.__class__ is int else repr(value))
+        key, ids = [*place], []
         for x in operands:
-            if x.__class__ is not LazyTensor or x.context is not self:
-                x = self._operand(primitive, operands, x, (*place, id(primitive), len(key)))
-            if x.__class__ is LazyTensor:
+            kind = x.__class__
+            if kind is LazyTensor and x.context is self:
                 ids.append(x.id)
                 key.append(x.kind)
-            else:  # a number that is part of the operation, or a constant
-                key.append(x.kind if x.__class__ is LazyConstant else (x.__class__, x))
-        call = tuple(key)
+            elif kind in _NUMBERS:
+                key.append((kind, x or repr(x)))
+            else:
+                break
+        else:
+            site = self.calls.get(tuple(key))
+            if site is not None:
+                return self.visit(site, (site.number, *ids))
+        return self._apply_anew(primitive, operands, attributes, tuple(place))
+
+    def _apply_anew(
+        self,
+        primitive: Primitive,
+        operands: tuple[Any, ...],
+        attributes: Attributes,
+        place: tuple[Any, ...],
+    ) -> Any:
+        """Applies an operation at a new place, or to arrays, constants and numbers that change."""
+        every: list[Any] = []
+        for number, x in enumerate(operands):
+            if isinstance(x, TensorLike):
+                if x.context is not self:
+                    self.refuse_mixture(primitive)
+            else:
+                x = x.item() if isinstance(x, np.generic) else x  # NumPy's number, such as a mean of rewards
+                if not self.net.stays_the_same((*place, number), x):
+                    x = self._beside(primitive, operands, x)
+            every.append(x)
+        tensors = [x for x in every if isinstance(x, LazyTensor)]
+        signature = [x.kind if isinstance(x, LazyTensor) else (x.__class__, x or repr(x)) for x in every]
+        call = *place, *signature
         site = self.calls.get(call)
         if site is None:
-            site = self.calls[call] = self._new_operation(primitive, call[first:], attributes, place)
-        result: TensorLike = self.visit(site, (site.number, *ids))
-        return result
+            self.check_open(f"compute {primitive.name}")
+            numbers = [None if isinstance(x, LazyTensor) else x for x in every]  # the site outlives tensors
 
-    def _new_operation(
-        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes, key: tuple[int, int]
-    ) -> CallSite:
-        """The call site of an operation: on tensors, given as kinds, and on numbers with their classes."""
-        self.check_open(f"compute {primitive.name}")
+            def compute(*values: TensorLike) -> TensorLike:
+                given = iter(values)
+                mixed = [next(given) if x is None else x for x in numbers]
+                return bind(primitive, *mixed, like=None, **attributes)
 
-        def compute(*values: TensorLike) -> TensorLike:
-            tensors = iter(values)
-            every = [next(tensors) if x.__class__ is int else x[1] for x in operands]
-            return bind(primitive, *every, like=None, **attributes)
-
-        signature = [x for x in operands if x.__class__ is int]
-        block: core.AnyBlock = core.Function(compute, name=primitive.name)
-        types = [self.net.call_sites.type_of(kind) for kind in signature]
-        input = types[0] if len(types) == 1 else T.Tuple(types)
-        return self.net.call_sites.infer_call(block, input, signature, key, f"compute {primitive.name}")
-
-    def _operand(
-        self, primitive: Primitive, operands: tuple[Any, ...], x: Any, place: tuple[int, ...]
-    ) -> Any:
-        """An operand: a plain one is read as a tensor unless it is a number that is part of the operation."""
-        if isinstance(x, TensorLike):
-            return x if x.context is self else self.refuse_mixture(primitive)
-        if isinstance(x, np.generic):  # a NumPy number, such as a mean of rewards, counts as Python's
-            x = x.item()
-        return x if self.net.stays_the_same(place, x) else self._beside(primitive, operands, x)
+            types = [x.type for x in tensors]
+            site = self.calls[call] = self.net.call_sites.infer_call(
+                core.Function(compute, name=primitive.name),
+                types[0] if len(types) == 1 else T.Tuple(types),
+                [x.kind for x in tensors],
+                place[1:3],
+                f"compute {primitive.name}",
+            )
+        return self.visit(site, (site.number, *[x.id for x in tensors if x.kind >= 0]))
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
         """A plain operand as a tensor, with the element type of the tensor beside it.

@@ -113,7 +113,7 @@ class OnTheFly:
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
         self.calls = self.call_sites.calls
         self._numbers: dict[tuple[int, ...], Any] = {}
-        self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
+        self.inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: dict[int, object] = {}
         self._anew: Counter[tuple[SourceLine, str]] = Counter()
@@ -269,19 +269,12 @@ class OnTheFly:
             text = message(attempt.format(_MANY + 1, line), reason=reason, hint=hint)
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
-    def place(self, frame: FrameType | None) -> tuple[int, int]:
-        """Identifies a call's place: the user's innermost code on the stack, and how far it has come."""
-        inside = self._inside
-        while frame is not None:
-            code = frame.f_code
-            known = inside.get(id(code))
-            if known is None:
-                self._codes.append(code)
-                known = inside[id(code)] = is_inside(code.co_filename)
-            if not known:
-                return id(code), frame.f_lasti
-            frame = frame.f_back
-        return 0, 0
+    def meet(self, frame: FrameType) -> FrameType:
+        """Finds out whether a frame is the library's; the frame, of which `inside` tells that now."""
+        code = frame.f_code
+        self._codes.append(code)
+        self.inside[id(code)] = is_inside(code.co_filename)
+        return frame
 
     def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:
         """Whether a plain operand has been the same number at every visit: then it is part of the operation.

@@ -55,7 +55,13 @@ def take(
             element: list[Any] = [0] * len(T.leaves(type.element))
             columns: list[list[int]] = [[] for _ in element]
         else:
-            element, columns = _columns([read(batch, item, in_sequence=True) for item in x], x)
+            elements = [
+                item
+                if item.__class__ is LazyTensor and item.context is batch
+                else read(batch, item, in_sequence=True)
+                for item in x
+            ]
+            element, columns = _columns(elements, x)
         signature += ["[", *element, "]"]
         sequences.append((columns, len(x)))
     else:

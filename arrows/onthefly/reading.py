@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from arrows.combinators import Block
 from arrows.engine.values import LeafError, convert
 from arrows.onthefly.operands import holds_tensors
+from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
@@ -29,6 +31,13 @@ def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[
         ArrowTypeError: the value holds no numbers, or numbers that the element type cannot hold.
     """
     attempt = "cannot read a value"
+    if isinstance(value, Block):
+        raise _refusal(
+            "cannot compute", f"{value.label} is a block, and no tensor", "call it first: block(x)"
+        )
+    if isinstance(value, TensorLike):
+        reason = "a tensor of a Function got into a batch"
+        raise _refusal("cannot compute", reason, "compute with it inside of the Function")
     if holds_tensors(value):
         raise _refusal(attempt, _UNKNOWN, "ops.stack makes a tensor of tensors")
     try:

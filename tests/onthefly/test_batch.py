@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from typing import Any
 from unittest import mock
 
@@ -341,3 +343,20 @@ def test_a_parameter_by_itself_and_scores_of_what_is_allowed() -> None:
         np.testing.assert_allclose(np.exp(allowed.numpy()), [0.11920292, 0, 0.88079708], rtol=1e-5)
         _, gradients = g.value_and_grad(ops.pick(allowed, 2))
     np.testing.assert_allclose(gradients["bias/value"], [-0.11920292, 0, 0.11920292], rtol=1e-5)
+
+
+def test_a_network_keeps_nothing_of_a_batch_that_is_over() -> None:
+    net, layer = ar.OnTheFly(), ar.FC(2)
+
+    def batch() -> weakref.ref[Any]:
+        with net.batch() as g:
+            x = layer(g.tensor([1.0, 2.0]))
+            for factor in (2.0, 3.0, np.ones(2), g.constant(np.ones(2, "float32"))):
+                x = ops.tanh(x * factor) + ar.Function(lambda a, b: a - b)(x, factor)
+            ar.Sum()([x, g(ar.Vector(2), [1, 2])])
+            g.value_and_grad(ops.sum(ops.concat([x, x])))
+            return weakref.ref(g)
+
+    over = [batch() for _ in range(2)]
+    gc.collect()
+    assert [each() for each in over] == [None, None]

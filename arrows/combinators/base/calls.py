@@ -44,7 +44,9 @@ def context_of(args: tuple[object, ...]) -> Context | None:
 
     Plain values alone belong to the innermost one; None where a wire comes first, or nothing computes.
     """
-    for x in args:  # most calls have a tensor in plain sight
+    for x in args:  # most calls have a tensor in plain sight, or as the first of a pair
+        if x.__class__ is tuple and x:
+            x = x[0]
         if isinstance(x, TensorLike):
             return x.context
     for x in _values(args):
