@@ -18,7 +18,6 @@ import arrows as ar
 from arrows.data import TAGS
 from benchmarks.baselines import pytorch
 from benchmarks.baselines.attention_torch import TorchAttention
-from benchmarks.baselines.bilstm_numpy import BiLSTM
 from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
 from benchmarks.datasets import Ints, load_sentences, numbered_sentences, vocabularies
 from benchmarks.networks import attention_tagger, bilstm_tagger, character_tagger
@@ -45,10 +44,7 @@ def bilstm(setting: Setting) -> Iterator[Task]:
     (words, labels, examples), sizes = made_up(tiny), TINY_SIZES if tiny else SIZES
 
     def others(models: Mapping[str, ar.Model]) -> dict[str, System]:
-        parameters = copies(models["arrows"])
-        hands = pytorch.systems(partial(TorchTagger, parameters), setting.device)
-        if setting.device == "cpu":
-            hands = {"numpy-hand": BiLSTM(parameters), **hands}
+        hands = pytorch.systems(partial(TorchTagger, copies(models["arrows"])), setting.device)
         return {
             name: by_hand(hand, "train", lambda batch: (words[batch], labels[batch]))
             for name, hand in hands.items()

@@ -8,22 +8,31 @@ buffer that the next batch uses again, and every kernel writes to where its resu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 
-from benchmarks.baselines.buffers import (
-    Array,
-    NumpyDescent,
-    cell_gradient,
-    cross_entropy,
-    open_gates,
-    short_buffer,
-)
+from benchmarks.baselines.buffers import Array, Buffers
 from benchmarks.baselines.forest import Batch, Ints, joined, parted
 
 
-class NumpyHand(NumpyDescent):
+@contextmanager
+def short_buffer() -> Iterator[None]:
+    """Within it, NumPy's buffer has 1,024 numbers instead of 8,192.
+
+    Operands that are not contiguous go through the buffer as long as some of their rows fit in, which for
+    rows of 300 to 1,200 numbers takes longer than the work itself. By hand, a Tree-LSTM of state 300 trains
+    a twentieth faster with the shorter one (measured). `arrows` hardly reads slices, and leaves it alone.
+    """
+    before = np.setbufsize(1024)
+    try:
+        yield
+    finally:
+        np.setbufsize(before)
+
+
+class NumpyHand:
     """The model of `arrows.models.sentiment` with copies of its parameters, which come by name.
 
     >>> import arrows as ar
@@ -35,16 +44,32 @@ class NumpyHand(NumpyDescent):
     >>> value = NumpyHand(model.params).value(Forest([tree], words).batch(np.array([0])))
     >>> bool(np.isclose(value, model.value_and_grad([tree])[0]))
     True
+
+    Attributes:
+        weights: what is learned, by the names of `parted`.
+        last: the gradients of the last `backward`, by the same names; of `words` the rows `read` alone.
+        rows: buffers.
     """
 
     def __init__(self, parameters: Mapping[str, Array]) -> None:
         self.weights = {name: weight.copy() for name, weight in parted(parameters).items()}
         self.size = len(self.weights["bias"]) // 5
-        super().__init__(self.weights["bias"].dtype)
+        self.last: dict[str, Array] = {}
+        self.read: Ints = np.zeros(0, np.intp)
+        self.rows = Buffers(self.weights["bias"].dtype)
 
-    def named(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Copies of weights or gradients, by the `arrows` model's names."""
-        return joined(values)
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Copies of the parameters, by the `arrows` model's names."""
+        return joined(self.weights)
+
+    @property
+    def gradients(self) -> dict[str, Array]:
+        """The gradients of the last `backward`, dense, by the `arrows` model's names."""
+        dense = {name: np.zeros_like(weight) for name, weight in self.weights.items()} | self.last
+        dense["words"] = np.zeros_like(self.weights["words"])
+        dense["words"][self.read] = self.last["words"]
+        return joined(dense)
 
     def __call__(self, batch: Batch) -> Array:
         """Class scores of the roots, `[trees, classes]`."""
@@ -95,10 +120,27 @@ class NumpyHand(NumpyDescent):
             np.tanh(here, out=t[first:last])
             np.multiply(gates[:, 2 * n : 3 * n], t[first:last], out=h[first:last])
 
-    def value(self, *batch: Batch, factor: float = 1.0) -> float:
-        """The mean over trees of the sum over nodes, and its gradient."""
-        (trees,) = batch
-        return cross_entropy(self.scores(trees), trees.labels, factor / len(trees.roots)) / len(trees.roots)
+    def step(self, batch: Batch, *, rate: float) -> float:
+        """Takes a step of gradient descent; returns the loss before it."""
+        loss = self.value(batch, factor=rate)  # the scores are the fewest numbers that the rate can multiply
+        self.backward(batch)
+        self.update(1.0)
+        return loss
+
+    def update(self, rate: float) -> None:
+        """Gradient descent by the last gradients."""
+        for name, step in self.last.items():
+            weight = self.weights[name]
+            if rate != 1:
+                step = np.multiply(step, rate, out=self.rows("step", *step.shape))
+            if name == "words":
+                weight[self.read] -= step
+            else:
+                np.subtract(weight, step, out=weight)
+
+    def value(self, batch: Batch, factor: float = 1.0) -> float:
+        """The mean over trees of the sum over nodes; leaves its gradient, times a factor, for `backward`."""
+        return cross_entropy(self.scores(batch), batch.labels, factor / len(batch.roots)) / len(batch.roots)
 
     @short_buffer()
     def backward(self, batch: Batch) -> None:
@@ -169,3 +211,45 @@ class NumpyHand(NumpyDescent):
         for k in np.flatnonzero(counts > 1).tolist():
             np.add.reduce(ordered[first[k] : first[k] + counts[k]], axis=0, out=sums[k])
         return distinct, sums
+
+
+def open_gates(gates: Array) -> None:
+    """The sigmoid in place, by way of tanh, which NumPy computes faster than a quotient of exponentials."""
+    np.multiply(gates, 0.5, out=gates)
+    np.tanh(gates, out=gates)
+    np.multiply(gates, 0.5, out=gates)
+    np.add(gates, 0.5, out=gates)
+
+
+def cross_entropy(scores: Array, labels: Array, factor: float) -> float:
+    """The summed cross-entropy of scores `[rows, classes]`, which become its gradient times a factor."""
+    every = np.arange(len(scores))
+    np.subtract(scores, scores.max(axis=1, keepdims=True), out=scores)
+    right = scores[every, labels].sum()
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=1, keepdims=True)
+    np.multiply(scores, factor / total, out=scores)
+    scores[every, labels] -= factor
+    return float(np.log(total).sum() - right)
+
+
+def cell_gradient(g: Array, d: Array, h: Array, t: Array, above: Array, dc: Array, spare: Array) -> None:
+    """Computes the gradients `d` of the gates u, i, o from those of h, `above`, and of c, `dc`, in place.
+
+    Adds to `dc` the part of the gradient of c that comes by way of h.
+    With h = o * t and t = tanh(c), the slope of h by c is o * (1 - t * t) = o - h * t.
+    """
+    n = h.shape[-1]
+    u, i, o = g[..., :n], g[..., n : 2 * n], g[..., 2 * n :]
+    du, di, do = d[..., :n], d[..., n : 2 * n], d[..., 2 * n :]
+    np.multiply(h, t, out=spare)
+    np.subtract(o, spare, out=spare)
+    np.multiply(spare, above, out=spare)
+    np.add(dc, spare, out=dc)
+    np.multiply(g, g, out=d)
+    np.subtract(g[..., n:], d[..., n:], out=d[..., n:])
+    np.subtract(1, du, out=du)
+    np.multiply(above, t, out=above)
+    np.multiply(do, above, out=do)
+    for part, by in ((di, u), (di, dc), (du, i), (du, dc)):
+        np.multiply(part, by, out=part)

@@ -14,7 +14,6 @@ from arrows.models import sentiment
 from arrows.training import SGD
 from benchmarks import networks, onthefly, programs
 from benchmarks.baselines.attention_torch import TorchAttention
-from benchmarks.baselines.bilstm_numpy import BiLSTM
 from benchmarks.baselines.bilstm_torch import TorchCharTagger, TorchTagger
 from benchmarks.baselines.forest import Forest
 from benchmarks.baselines.manual import Manual
@@ -68,9 +67,9 @@ def trees(make: Any, *, whole: bool = False) -> Any:
     return sentiment(WORDS, size=6, embedding=4).learn, make, list(zip(batches, taken, strict=True))
 
 
-def one_length(make: Any) -> Any:
+def tagger() -> Any:
     batches = [(list(zip(w.tolist(), r.tolist(), strict=True)), (w, r)) for w, r in NUMBERED]
-    return networks.bilstm_tagger(12, 5, 4, 2, 6), make, batches
+    return networks.bilstm_tagger(12, 5, 4, 2, 6), TorchTagger, batches
 
 
 def prepared(block: Any, make: Any, examples: list[Any]) -> Any:
@@ -90,8 +89,7 @@ SYSTEMS: dict[str, Any] = {
     "Tree-LSTM in NumPy": lambda: trees(NumpyHand),
     "Tree-LSTM in PyTorch": lambda: trees(TorchHand),
     "Tree-LSTM node by node": lambda: trees(lambda params: TorchNodewise(params, WORDS), whole=True),
-    "tagger in NumPy": lambda: one_length(BiLSTM),
-    "tagger in PyTorch": lambda: one_length(TorchTagger),
+    "tagger in PyTorch": tagger,
     "tagger with characters": lambda: prepared(
         networks.character_tagger(*CHARACTERS, embedding=6, size=4, character_embedding=3, tags=TAGS),
         lambda params: TorchCharTagger(params, *CHARACTERS, TAGS),
@@ -116,7 +114,7 @@ def test_training_is_the_models_own(name: str, float_type: str, tolerance: float
         loss, gradients = model.value_and_grad(examples)
         if "NumPy" in name:
             value = hand.value(*taken)
-            hand.backward(taken[0])
+            hand.backward(*taken)
         else:
             total = hand.loss(*taken)
             total.backward()

@@ -25,7 +25,7 @@ HAND = ["torch-hand"] * TORCH
 # The systems of the first task of each benchmark.
 SYSTEMS: dict[str, list[str]] = {
     "treelstm": ["arrows", *JIT, "one-by-one", "numpy-hand", *HAND],
-    "bilstm": ["arrows", *JIT, "one-by-one", "numpy-hand", *HAND],
+    "bilstm": ["arrows", *JIT, "one-by-one", *HAND],
     "bilstm-char": ["arrows", *JIT, "one-by-one", *HAND],
     "attention": ["arrows", *JIT, *HAND],
     "iclr": ["arrows", *JIT, "one-by-one", "arrows-equal", "manual-paper", "manual-level"],
