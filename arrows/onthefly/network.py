@@ -227,7 +227,7 @@ class OnTheFly:
         def make() -> Executor:
             plan = self.plan(schedule)
             choices = ExecutorChoices(
-                seeds=range(len(plan.slabs)) if gradients else (),
+                seeds=frozenset(range(len(plan.slabs)) if gradients else ()),
                 training=training,
                 jit=self._jit,
                 keep_values=True,

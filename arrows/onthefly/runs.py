@@ -16,7 +16,7 @@ import numpy as np
 from arrows.engine.device import Arena
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Wirings, indices_out_of_range, starts_of_runs
-from arrows.engine.running import Executor, OperationRefused, Run
+from arrows.engine.running import Executor, OperationRefused, Run, plan_batch
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.onthefly.recording import Recording, dropout_keys, grown
 from arrows.onthefly.tensor import OUTPUT_BITS
@@ -93,7 +93,7 @@ class Runs:
                 executor, merged = self._schedule(selection)
                 keys = self._dropout_keys(executor, selection, merged)
                 self._arenas.append(net.take_arena())
-                planned = executor.plan_batch(merged, keys)
+                planned = plan_batch(executor, merged, keys)
                 net.tick("merge")
                 self._finish(selection, executor.forward(planned, self._arenas[-1], self.carry))
             except OperationRefused as refused:

@@ -3,17 +3,17 @@ run them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
 from arrows.engine.program.emitters.arrays import RowIndex
-from arrows.engine.program.slab_memory import SlabMemory
 from arrows.engine.running.distinct import DistinctRows, find_distinct
 from arrows.engine.running.gradient_flow import NO_FLOW, FlowPlanner, OperationFlow
 from arrows.engine.running.index import (
@@ -27,6 +27,9 @@ from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import ROW
 from arrows.ops.arrays import HostArray
+
+if TYPE_CHECKING:
+    from arrows.engine.running.executor import Executor
 
 
 class StepRange(NamedTuple):
@@ -54,7 +57,6 @@ class PlannedOperation:
         rows: its part of the batch; of an operand whose repeated rows are computed once, the distinct rows.
         bounds: by region, where the rows of each step start, and where the last end: of each component in
             ``early`` and ``late``, of all rows in ``deferred``.
-        first_steps: for each component, the first step.
         gathers: by their number in the program.
         segments: for each sequence, its bounds at each step.
         whole_segments: its bounds for all rows, if ``deferred`` runs.
@@ -67,7 +69,6 @@ class PlannedOperation:
     code: OperationCode
     rows: OperationRows
     bounds: Mapping[str, list[int]]
-    first_steps: list[int]
     gathers: tuple[RowIndex, ...]
     segments: Mapping[int, PlannedSegments]
     whole_segments: Mapping[int, PlannedSegments]
@@ -132,28 +133,20 @@ class PlannedBatch:
 
 
 def plan_batch(
-    plan: Plan,
+    executor: Executor,
     merged: Merged,
-    codes: Mapping[int, OperationCode],
-    keys: Mapping[int, HostArray],
-    upload: Upload,
-    *,
-    memory: SlabMemory,
-    receiving: Collection[int],
+    keys: Mapping[int, HostArray] = MappingProxyType({}),
     seeds: LossSeeds | None = None,
 ) -> PlannedBatch:
-    """Plans a merged batch.
+    """Plans a merged batch; computes and sends nothing yet.
 
     Args:
-        plan: the model's plan.
+        executor: what will run it.
         merged: the batch.
-        codes: of all operations that compute.
         keys: dropout keys, by operation.
-        upload: takes what the host knows of the batch.
-        memory: which slabs share memory.
-        receiving: the slabs that gradients will come into.
-        seeds: where they come in, if they come from a loss.
+        seeds: where gradients come in, if they come from a loss.
     """
+    plan, codes, memory, upload = executor.plan, executor.codes, executor.memory, Upload(executor.device)
     present = {o: code for o, code in codes.items() if merged.operations[o].count}
     distinct = {o: find_distinct(code.program, merged.operations[o], upload) for o, code in present.items()}
     read = merged
@@ -166,11 +159,11 @@ def plan_batch(
         Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
         for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
     ]
-    gradients = {s: slabs[s]._replace(name=("gradients", s)) for s in sorted(receiving)}
+    gradients = {s: slabs[s]._replace(name=("gradients", s)) for s in sorted(executor.receiving)}
     batch = BatchLayout(plan, read, slabs, gradients, upload)
     flows: Mapping[int, OperationFlow] = {}
     waiting: Mapping[int, Buffer] = {}
-    if receiving:
+    if gradients:
         planner = FlowPlanner(batch, present)
         flows, waiting = planner.flows, planner.waiting
     operations = {}
@@ -182,7 +175,7 @@ def plan_batch(
     return PlannedBatch(
         merged=merged,
         operations=operations,
-        spans=_step_ranges(merged, {o: operation.first_steps for o, operation in operations.items()}),
+        spans=_step_ranges(merged),
         slabs=slabs,
         gradients=gradients,
         waiting=waiting,
@@ -289,7 +282,6 @@ def _plan_operation(
             "late": in_parts,
             "deferred": [0, rows.count],
         },
-        first_steps=rows.parts[:-1].tolist(),
         gathers=tuple(gathers),
         segments=steps,
         whole_segments=whole,
@@ -332,16 +324,10 @@ def _own_memory(
     return memory
 
 
-def _step_ranges(
-    merged: Merged, first_steps: Mapping[int, Sequence[int]]
-) -> list[tuple[int, list[StepRange]]]:
-    """The steps of a batch by component, consecutive steps of one operation as one range.
-
-    Args:
-        merged: the batch.
-        first_steps: for each operation, the first step of each component that it runs in.
-    """
-    parts = {o: {step: part for part, step in enumerate(steps)} for o, steps in first_steps.items()}
+def _step_ranges(merged: Merged) -> list[tuple[int, list[StepRange]]]:
+    """The steps of a batch by component, consecutive steps of one operation as one range."""
+    starts = [rows.parts[:-1].tolist() for rows in merged.operations]
+    parts = [{step: part for part, step in enumerate(steps)} for steps in starts]
     spans = []
     for component, position, end in merged.spans:
         ranges = []

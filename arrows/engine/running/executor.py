@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
 from arrows.engine.cuda import KERNELS
-from arrows.engine.device import WRITE_RANGES, Arena, ArrayWrite, Device, Upload, write_arrays
+from arrows.engine.device import WRITE_RANGES, Arena, ArrayWrite, Device, write_arrays
 from arrows.engine.planning import (
     ApplyOperation,
     CarriedOperation,
@@ -28,7 +27,7 @@ from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOpe
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.run import OperationRefused, Run, bind
-from arrows.engine.scheduling import DropoutSeed, Merged, WiredBatch, dropout_keys, merge
+from arrows.engine.scheduling import DropoutSeed, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
 from arrows.ops.sums import FEW_TRANSPOSED
@@ -55,8 +54,8 @@ class ExecutorChoices:
         keep_values: whether all slabs are to be there when a batch has run.
     """
 
-    seeds: Collection[int] = ()
-    inputs: Sequence[int] = ()
+    seeds: frozenset[int] = frozenset()
+    inputs: tuple[int, ...] = ()
     training: bool = False
     jit: bool = False
     precision: str = "float32"
@@ -182,35 +181,11 @@ class Executor:
             for o, code in self.codes.items()
             if code.has_keys
         }
-        planned = self.plan_batch(merged, keys, seeds)
+        planned = plan_batch(self, merged, keys, seeds)
         if self.clock is not None:
             self.clock.count(merged)
             self.clock.tick("merge")
         return planned
-
-    def plan_batch(
-        self,
-        merged: Merged,
-        keys: Mapping[int, HostArray] = MappingProxyType({}),
-        seeds: LossSeeds | None = None,
-    ) -> PlannedBatch:
-        """Plans a merged batch; computes and sends nothing yet.
-
-        Args:
-            merged: the batch.
-            keys: dropout keys, by operation.
-            seeds: where gradients come in, if they come from a loss.
-        """
-        return plan_batch(
-            self.plan,
-            merged,
-            self.codes,
-            keys,
-            Upload(self.device),
-            memory=self.memory,
-            receiving=self.receiving,
-            seeds=seeds,
-        )
 
     # -------------------------------------------------------------------------------------------- running
 

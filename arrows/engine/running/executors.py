@@ -32,7 +32,7 @@ class Executors:
         self.clock: Clock | None = None
         self.memory_limit: int | None = None
         self.arena = Arena(self.device)
-        self.kept: dict[tuple[bool, frozenset[int], tuple[str, ...]], Executor] = {}
+        self.kept: dict[ExecutorChoices, Executor] = {}
 
     def get(
         self,
@@ -52,24 +52,18 @@ class Executors:
         """
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
-        seeds = self._seeds() if gradients else seeds
-        key = (training, seeds, tuple(sorted(inputs)))
-        if key not in self.kept:
-            self.kept[key] = Executor(
-                self.plan,
-                self.device,
-                self.arena,
-                self.params.of,
-                ExecutorChoices(
-                    seeds=seeds,
-                    inputs=[site.index for name in inputs for site in read_sites(self.plan, name)],
-                    training=training,
-                    jit=self.jit and self.device.name == "cpu",
-                    precision=self.precision,
-                ),
-                clock=self.clock,
+        choices = ExecutorChoices(
+            seeds=self._seeds() if gradients else seeds,
+            inputs=tuple(site.index for name in sorted(inputs) for site in read_sites(self.plan, name)),
+            training=training,
+            jit=self.jit and self.device.name == "cpu",
+            precision=self.precision,
+        )
+        if choices not in self.kept:
+            self.kept[choices] = Executor(
+                self.plan, self.device, self.arena, self.params.of, choices, clock=self.clock
             )
-        return self.kept[key]
+        return self.kept[choices]
 
     def programs(self, name: str | None, batch: WiredBatch | None, counts: Sequence[RowCounts]) -> Programs:
         """The programs that compute gradients, or results if there is no loss.
