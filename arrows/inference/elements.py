@@ -262,18 +262,7 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
 
 def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
     """`GroupBy`: takes elements and groups that end, and gives a sequence of sequences."""
-
-    def decide() -> bool:
-        out = find(occurrence.output)
-        inner = find(parts_of(out)[0]) if kind_of(out) == "sequence" else out
-        if kind_of(inner) != "sequence" or not is_no_object(parts_of(inner)[0]):
-            return False
-        cause = Cause(occurrence, reads=True)
-        triple = [sequence_of(parts_of(inner)[0], cause=cause), Var(INPUT, cause=cause), Var()]
-        inference.solver.unify(occurrence.input, tuple_of(triple, cause=cause))
-        return True
-
-    yield occurrence.input, decide
+    yield occurrence.input
     kind = occurrence.form.kind
     takes = f"{kind} takes elements, their places and the groups"
     hint = "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from arrows.combinators import InferredZeros, Layer, Loop
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
-from arrows.inference.rules import Misfit, explain_element, is_no_object, items, until_end
+from arrows.inference.rules import Misfit, explain_element, items, until_end
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
@@ -55,10 +55,9 @@ def loop(inference: Inference, loop: Occurrence) -> None:
     pair = tuple_of([state, element] if form.folds else [element, state])
     step = inference.enter(loop, form.step, pair, Edge(loop, 0, explain_pair), form.cell_word)
     start = inference.enter(loop, form.initial_state, first, edge, "initial_state")
-    explain = _explain_fold_state if form.folds else _explain_scan_state
-    solver.join(start.output, state, Edge(loop, 1, explain))
+    solver.join(start.output, state, Edge(loop, 1, _explain_state))
     result = state if form.by_state else tuple_of([output, state])
-    solver.join(step.output, result, Edge(loop, 0, explain))
+    solver.join(step.output, result, Edge(loop, 0, _explain_state))
     if form.by_state and not form.folds:
         inference.run(_output(inference, state, output), loop)
 
@@ -82,19 +81,11 @@ _WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
 
 def _container_and_start(inference: Inference, fold: Occurrence, container: Var, start: Var) -> Rule:
     """`initial_state_from_input`: the input is the pair of a sequence and an initial state."""
-    pair = [container, start]
-
-    def decide() -> bool:
-        if not any(map(is_no_object, pair)):
-            return False
-        inference.solver.unify(fold.input, tuple_of(pair, cause=Cause(fold, reads=True)))
-        return True
-
-    yield fold.input, decide
+    yield fold.input
     takes = "with initial_state_from_input it takes the pair of a sequence and an initial state"
     again = f"ar.{fold.form.kind}(..., initial_state_from_input=True)"
     hint = f"put them side by side first: (sequence & state) >> {again}"
-    for part, item in zip(pair, items(fold.input, 2, takes, hint), strict=True):
+    for part, item in zip((container, start), items(fold.input, 2, takes, hint), strict=True):
         inference.solver.unify(part, item)
 
 
@@ -176,61 +167,33 @@ _explain_default_input = passes(
 )
 
 
-def _explain_fold_state(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the result of the initial state or of the step cannot be the state of a `Fold`."""
-    step, start = edge.owner.parts
-    return _two_states(edge.owner, "fold", find(start.output), find(step.output))
-
-
 def _explain_reduced(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the result of the combining block or of the default cannot be that of the `Reduce`."""
-    return _other_than_elements(edge.owner, find(edge.owner.output), edge.part)
-
-
-def _other_than_elements(reduce: Occurrence, element: Var, part: Occurrence) -> ArrowTypeError:
-    """Makes the error for a `Reduce` with a part whose result has another type than the elements."""
-    last = last_of(part)
+    reduce, last = edge.owner, last_of(edge.part)
     return meet(
         f"cannot reduce with {name_of(last)}",
         None,
         last,
-        element,
-        find(part.output),
+        reduce.output,
+        edge.part.output,
         reduce,
         results=True,
         left_name="an element",
         left_site=reduce.form.site,
-        hint="a Reduce gives the type of its elements; use a Fold to get another type"
-        if part is reduce.parts[0]
-        else "the default of a Reduce must have the type of its elements",
+        hint="the default of a Reduce must have the type of its elements"
+        if edge.index
+        else "a Reduce gives the type of its elements; use a Fold to get another type",
     )
 
 
-def _two_states(fold: Occurrence, verb: str, start: Var, step: Var) -> ArrowTypeError:
-    """Makes the error for an initial state and a step whose states differ; each is one side."""
-    last_step, last_start = last_of(fold.parts[0]), last_of(fold.parts[1])
-    return meet(
-        f"cannot {verb} with {name_of(last_step)} from {name_of(last_start)}",
-        last_start,
-        last_step,
-        start,
-        step,
-        fold,
-        results=True,
-        hint="the initial state and every step must be of the same type",
-    )
-
-
-def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the result of the initial state or of the step cannot be the state of a `Scan`."""
-    scan, form = edge.owner, edge.owner.form
+def _explain_state(edge: Edge, clash: Clash) -> ArrowTypeError:
+    """Explains why the result of the initial state or of the step cannot be the state of a `Loop`."""
+    form, (step, start) = edge.owner.form, edge.owner.parts
     assert isinstance(form, Loop)
-    step, start = scan.parts
-    result = find(step.output)
-    if not form.by_state and result.con is not None:
+    first, result, last = find(start.output), find(step.output), last_of(step)
+    if not form.folds and not form.by_state and result.con is not None:
         items = items_of(result)
         if len(items) != 2:
-            last = last_of(step)
             return problem(
                 f"cannot scan with {name_of(last)}",
                 step,
@@ -239,36 +202,23 @@ def _explain_scan_state(edge: Edge, clash: Clash) -> ArrowTypeError:
                 side_of(last),
             )
         result = items[1]
-    if isinstance(start.form, InferredZeros):
-        # Without an initial state, the first is zeros of what the cell gives: so the cell contradicts itself.
-        return meet(
-            f"cannot repeat {name_of(last_of(step))} in {name_of(scan)}",
-            None,
-            last_of(step),
-            clash.left,
-            clash.right,
-            step,
-            left_name="the state",
-            left_site=form.site,
-            hint="a cell must give a state of the type that it takes",
-        )
-    first = find(start.output)
-    if form.initial_state_from_input:
-        return meet(
-            f"cannot start {name_of(scan)} from item 1 of its input",
-            None,
-            last_of(step),
-            first,
-            result if result.con is not None else clash.right,
-            step,
-            results=result.con is not None,
-            left_name="item 1",
-            left_site=form.site,
-            hint="the state in the input and every step must be of the same type",
-        )
     if first.con is None or result.con is None:
         first, result = clash.left, clash.right
-    return _two_states(scan, "scan", first, result)
+    given = "zeros of its state" if isinstance(start.form, InferredZeros) else ""
+    given = "item 1 of its input" if form.initial_state_from_input else given
+    return meet(
+        f"cannot {'fold' if form.folds else 'scan'} with {name_of(last)} from "
+        + (given or name_of(last_of(start))),
+        None if given else last_of(start),
+        last,
+        first,
+        result,
+        edge.owner,
+        results=True,
+        left_name=given,
+        left_site=form.site,
+        hint="the initial state and every step must be of the same type",
+    )
 
 
 def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeError | None:
