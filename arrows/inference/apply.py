@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import problem, side_of
+from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, kind_of, open_part
+from arrows.typesys.errors import message
+from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, kind_of
 from arrows.typesys.unify import Default, Rule
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _traced(inference: Inference, occurrence: Occurrence) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
     form = occurrence.form
     assert isinstance(form, Apply)
-    while (part := open_part(occurrence.input)) is not None:
+    while (part := inference.solver.open_part(occurrence.input)) is not None:
         yield (part, _items_alike(inference, occurrence)) if isinstance(form, Reduction) else part
     t = inference.solver.ground(occurrence.input)
     assert t is not None
@@ -69,7 +69,7 @@ def _items_alike(inference: Inference, occurrence: Occurrence) -> Default:
     def decide() -> bool:
         v = find(occurrence.input)
         items = [find(item) for item in v.args] if kind_of(v) == "tuple" else []
-        known = [item for item in items if open_part(item) is None]
+        known = [item for item in items if inference.solver.open_part(item) is None]
         unknown = [item for item in items if item.con is None]
         for item in unknown if known else []:
             inference.solver.unify(item, known[0])
@@ -179,23 +179,7 @@ def check_constant(inference: Inference, occurrence: Occurrence) -> None:
     t = inference.solver.ground(occurrence.output)
     assert t is not None
     if without_zero(t) is not None:
-        raise _no_default(occurrence, t)
-
-
-def _no_default(occurrence: Occurrence, t: T.Type) -> ArrowTypeError:
-    site = occurrence.form.site
-    if occurrence.path.word == "initial_state":
-        return problem(
-            "cannot start an RNN from zeros of its state",
-            occurrence,
-            "an RNN without an initial state begins with zeros, and a Python object has no zero",
-            "say what it starts from: ar.RNN(cell, initial_state)",
-            Side("state", str(t), site),
-        )
-    return problem(
-        f"cannot use zeros of {t} for None",
-        occurrence,
-        "an Optional gives zeros for None, and a Python object has no zero",
-        "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))",
-        Side("Optional", f"Input -> {t}", site),
-    )
+        why, hint = zeros_stand_for(occurrence)
+        assert occurrence.outer is not None
+        reason = f"{why}, and a Python object has no zero"
+        raise problem(f"cannot use zeros of {t}", occurrence, reason, hint, side_of(occurrence.outer))

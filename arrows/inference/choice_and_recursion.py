@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import (
     Choice,
-    Constant,
     Loop,
     Map,
-    Optional,
     Reduce,
     Reference,
 )
@@ -19,7 +17,7 @@ from arrows.inference.reasons import SELECT, explain_input, last_of, meet, name_
 from arrows.inference.typed import case_names
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import Side
-from arrows.typesys.terms import INPUT, Cause, Clash, Var, find, of_type, open_part
+from arrows.typesys.terms import INPUT, Cause, Clash, Var, find, of_type
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -195,25 +193,4 @@ def without_end(knot: Occurrence) -> ArrowTypeError:
         knot,
         "every case calls it again, so it never ends, whatever the data",
         "some case must end without a reference: OneOf(key, {..., False: block without it})",
-    )
-
-
-def ending_hint(occurrences: Sequence[Occurrence]) -> str:
-    """Makes the hint that says which case would give a recursion its type."""
-    for occurrence in occurrences:
-        last = occurrence.parts[-1] if occurrence.parts else None
-        if last is not None and isinstance(last.form, Constant) and open_part(last.output) is not None:
-            if isinstance(occurrence.form, Optional):
-                return "say what None gives: ar.Optional(some, ar.Zeros(type))"
-            if isinstance(occurrence.form, Reduce):
-                return "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
-    tokens = [occurrence.form.token for occurrence in occurrences]
-    declared = any(token is not None and token.declared for token in tokens)
-    several = any(token is not None and not (token.alone or token.declared) for token in tokens)
-    of_several = "ar.fix(..., output_type=(type, None)), a type or None for each block"
-    declare = of_several if several else "@ar.fix(output_type=type)"
-    declare = "ar.ForwardDeclaration(output_type=type)" if declared else declare
-    return (
-        "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) does; "
-        f"or declare the type: {declare}"
     )

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 from arrows.combinators import (
     Apply,
     Choice,
-    Constant,
     Fan,
     Graph,
+    InferredZeros,
     Item,
     Read,
     Reference,
     Zip,
 )
-from arrows.inference.choice_and_recursion import ending_hint
 from arrows.inference.derived import misfit, misfit_between, spokesman
-from arrows.inference.folds import open_state
 from arrows.inference.hints import NOTHING, Guess, guess
 from arrows.inference.occurrences import ASSUMED, Edge, Occurrence
 from arrows.inference.reasons import (
@@ -33,6 +31,7 @@ from arrows.inference.reasons import (
     problem,
     repair,
     side_of,
+    zeros_stand_for,
 )
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
@@ -208,15 +207,24 @@ def still_open(inference: Inference) -> ArrowTypeError:
         (x for x in occurrences if not x.parts and x.output in is_open and x.input not in is_open), None
     )
     culprit = culprit or next(x for x in occurrences if x.input in is_open or x.output in is_open)
-    if (error := open_state(occurrences, culprit)) is not None:
-        return error
     form = culprit.form
+    if isinstance(form, InferredZeros):
+        (why, hint), whole = zeros_stand_for(culprit), culprit.outer
+        assert whole is not None
+        return problem(
+            f"cannot infer the type of zeros in {name_of(whole)}",
+            whole,
+            f"{why}, and nothing says of which type",
+            hint,
+        )
     side = "input" if culprit.input in is_open else "output"
     hint = "say what flows in, for instance ar.infer(block, input_type=[300])"
-    if isinstance(form, Constant):
-        side, hint = "output", "give the missing case: ar.Optional(some, ar.Zeros(type))"
-    elif isinstance(form, Reference):
-        hint = ending_hint(occurrences)
+    if isinstance(form, Reference):
+        declare = "ar.ForwardDeclaration" if form.token.declared else "@ar.fix"
+        hint = (
+            "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) "
+            f"does; or declare the type: {declare}(output_type=type)"
+        )
     partly = notation(culprit.input if side == "input" else culprit.output)
     return problem(
         f"cannot infer the {side} of {name_of(culprit)}",

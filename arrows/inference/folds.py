@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from arrows.combinators import InferredZeros, Layer, Loop
@@ -21,7 +20,6 @@ from arrows.typesys.terms import (
     items_of,
     kind_of,
     notation,
-    open_part,
     sequence_of,
     tuple_of,
 )
@@ -218,21 +216,4 @@ def _explain_state(edge: Edge, clash: Clash) -> ArrowTypeError:
         left_name=given,
         left_site=form.site,
         hint="the initial state and every step must be of the same type",
-    )
-
-
-def open_state(occurrences: Sequence[Occurrence], culprit: Occurrence) -> ArrowTypeError | None:
-    """Makes the error for an `RNN` whose state has no type; None if something else is the cause."""
-    scan = next((x for x in occurrences if isinstance(x.form, Loop) and culprit in x.parts), None)
-    if scan is None:
-        return None
-    cell, start = scan.parts
-    if not isinstance(start.form, InferredZeros) or open_part(start.output) is None:
-        return None
-    return problem(
-        f"cannot infer the state of {name_of(scan)}",
-        scan,
-        f"{name_of(cell)} does not say the type of its state before it is given one, and an RNN without "
-        "an initial state has none to give",
-        "say what it starts from: ar.RNN(cell, ar.Zeros(type))",
     )

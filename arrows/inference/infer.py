@@ -35,7 +35,7 @@ from arrows.inference.typed import Path, Typed
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.runtime import gc_paused
-from arrows.typesys.terms import INPUT, MAX_PARTS, Cause, Clash, Var, find, of_type, open_part, tuple_of
+from arrows.typesys.terms import INPUT, MAX_PARTS, Cause, Clash, Var, find, of_type, tuple_of
 from arrows.typesys.unify import Rule, Solver
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
@@ -344,7 +344,7 @@ class Inference:
                 solver.progress = True
             elif solver.decide_object() or self._settle_layer():
                 continue
-            elif (part := open_part(root.input)) is not None:
+            elif (part := solver.open_part(root.input)) is not None:
                 self._decide(part, Cause(ASSUMED))
             else:
                 if not input_assumed:  # keys came back from what it meets: no block gave the input any

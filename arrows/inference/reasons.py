@@ -262,6 +262,18 @@ def _holds_object(v: Var) -> bool:
     return kind_of(v) == "tuple" and any(part.con in (None, INPUT) for part in parts_of(v))
 
 
+def zeros_stand_for(zeros: Occurrence) -> tuple[str, str]:
+    """Says where zeros whose type nobody gave come from, and what to give in their place."""
+    if zeros.path.word == "initial_state":
+        why = "an RNN without an initial state begins with zeros of its state"
+        return why, "say what it starts from: ar.RNN(cell, ar.Zeros(type))"
+    if zeros.path.word == "default":
+        why = "a Reduce without a default gives zeros for no elements"
+        return why, "say what no elements give: ar.Reduce(combine, ar.Zeros(type))"
+    why = "an Optional gives zeros for None"
+    return why, "say what None becomes: ar.Optional(some, ar.InputTransform(lambda x: value))"
+
+
 # Words
 
 

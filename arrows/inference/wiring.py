@@ -56,20 +56,9 @@ def graph(inference: Inference, graph: Occurrence) -> None:
 
 def _read(inference: Inference, source: Source, wires: list[Var]) -> Var:
     """Returns the value that a call reads."""
-    done: list[Var] = []
-    todo: list[tuple[Source, bool]] = [(source, False)]
-    while todo:
-        x, items_done = todo.pop()
-        if isinstance(x, int):
-            done.append(wires[x])
-        elif items_done:
-            items = done[len(done) - len(x) :]
-            del done[len(done) - len(x) :]
-            done.append(inference.tuple_of(items))
-        else:
-            todo.append((x, True))
-            todo.extend((item, False) for item in reversed(x))
-    return done[0]
+    if isinstance(source, int):
+        return wires[source]
+    return inference.tuple_of([_read(inference, item, wires) for item in source])
 
 
 # Explanations

@@ -26,6 +26,7 @@ VOID = T.Void()
 SEQUENCE = ("sequence", 2)  # of the element, and of whether it ends
 FINITE = ("finite", 0)
 ENDLESS = ("endless", 0)
+ENDS = (FINITE, ENDLESS)
 ANY_LABELS: T.Labels = (object(),)
 """The labels of a tuple that somebody reads, whatever its labels: it takes those of what flows in."""
 
@@ -59,7 +60,6 @@ class Var:
             stands for all of them.
         waiting: what goes on when it becomes known.
         relabelled: what follows when it loses labels.
-        ground: how many of its parts, from the first on, are known to have no open part.
         type: the type, once it has no open part and somebody asked for it.
     """
 
@@ -72,7 +72,6 @@ class Var:
     shape: Var | None = None
     waiting: Sequence[Running | Join] = ()
     relabelled: Sequence[Callable[[], None]] = ()
-    ground: int = 0
     type: T.Type | None = None
 
     def _pieces(self) -> list[Any]:
@@ -208,28 +207,6 @@ def parts_of(v: Var) -> list[Var]:
     return [find(arg) for arg in (v.args[:1] if v.con == SEQUENCE else v.args)]
 
 
-def open_part(v: Var) -> Var | None:
-    """The first open variable inside a type; None if it is ground.
-
-    A part that is ground stays ground, so no part is looked at twice.
-    """
-    todo = [find(v)]
-    while todo:
-        v = todo[-1]
-        if v.con is None:
-            return v
-        args = v.args
-        while v.ground < len(args):
-            part = find(args[v.ground])
-            if part.con is None or part.ground < len(part.args):
-                todo.append(part)
-                break
-            v.ground += 1
-        else:
-            todo.pop()
-    return None
-
-
 class OpenTypes:
     """Tells which types have an open part; every part is looked at once, however many types it is in."""
 
@@ -250,38 +227,39 @@ class OpenTypes:
         return self._open[id(find(v))]
 
 
-def ground(v: Var, typed: list[Var] | None = None) -> T.Type | None:
-    """The type at `v`, or None while some part of it is open.
+def settled(v: Var, typed: list[Var]) -> T.Type | Var:
+    """The type at `v`, or its first open part.
 
     The variables inside remember their types. `typed` collects them, for when some label is lost.
     """
-    v = find(v)
-    if isinstance(v.con, T.Type):
-        return v.con
-    if v.type is not None:
-        return v.type
-    if open_part(v) is not None:
-        return None
-    todo = [v]
+    whole = find(v)
+    todo = [whole]
     while todo:
         x = todo[-1]
-        made: list[T.Type] = []
-        for part in parts_of(x):
-            t = part.con if isinstance(part.con, T.Type) else part.type
-            if t is None:
-                todo.append(part)
+        if x.con is None:
+            return x
+        if isinstance(x.con, T.Type):
+            x.type = x.con
+        elif x.type is None:
+            missing = [part for part in map(find, x.args) if part.type is None and part.con not in ENDS]
+            if missing:
+                todo += reversed(missing)
+                continue
+            made: list[Any] = [part.type for part in parts_of(x)]
+            if x.con == SEQUENCE:
+                x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(made[0])
             else:
-                made.append(t)
-        if todo[-1] is not x:
-            continue
-        todo.pop()
-        if x.con == SEQUENCE:
-            x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(made[0])
-        else:
-            x.type = T.Tuple(made, labels_of(x), x.lost)
-        if typed is not None:
+                x.type = T.Tuple(made, labels_of(x), x.lost)
             typed.append(x)
-    return v.type
+        todo.pop()
+    assert whole.type is not None
+    return whole.type
+
+
+def ground(v: Var) -> T.Type | None:
+    """The type at `v`; None if some part of it is open. It is for errors, since labels may be lost later."""
+    t = settled(v, [])
+    return t if isinstance(t, T.Type) else None
 
 
 def inside(v: Var) -> Iterator[Var]:

@@ -29,7 +29,6 @@ from arrows.typesys.terms import (
     Clash,
     Var,
     find,
-    ground,
     inside,
     kind_of,
     may_be_equal,
@@ -37,6 +36,7 @@ from arrows.typesys.terms import (
     occurs,
     of_type,
     parts_of,
+    settled,
     shape_of,
 )
 
@@ -381,4 +381,10 @@ class Solver:
 
     def ground(self, v: Var) -> T.Type | None:
         """The type of `v`, or None while some part of it is open."""
-        return ground(v, self.typed)
+        t = settled(v, self.typed)
+        return t if isinstance(t, T.Type) else None
+
+    def open_part(self, v: Var) -> Var | None:
+        """The first open part of the type of `v`; None if it is ground."""
+        t = settled(v, self.typed)
+        return t if isinstance(t, Var) else None
