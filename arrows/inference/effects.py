@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Metric, Tap
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import name_of, problem
+from arrows.inference.reasons import name_of, no_object
 from arrows.inference.rules import Misfit, type_words
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import INPUT, VOID, Cause, Clash, Var, find, items_of, kind_of, notation
+from arrows.typesys.terms import INPUT, VOID, Cause, Var, find, items_of, kind_of
 from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
@@ -50,14 +50,11 @@ def shared(inference: Inference, shared: Occurrence) -> None:
     inference.enter(shared, shared.form.parts[0], value, None, "shared", shared.output)
 
 
-def _explain_label(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the second item of a metric's input cannot be its label."""
-    return problem(
-        f"cannot record {name_of(edge.owner)}",
-        edge.owner,
-        f"the second item labels the first, and must be a Python object, not {notation(clash.left)}",
-        "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
-    )
+_explain_label = no_object(
+    "cannot record {owner}",
+    "the second item labels the first, and must be a Python object, not {type}",
+    "leave a label as it comes from the input: ar.GetItem('id'), without a Scalar after it",
+)
 
 
 def check_metric(inference: Inference, metric: Occurrence) -> None:

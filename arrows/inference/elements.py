@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Fan, Item, Length, NoItem, Nth
+from arrows.combinators import Item, Length, NoItem, Nth
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import name_of, problem
+from arrows.inference.reasons import no_object
 from arrows.inference.rules import (
     Misfit,
     as_sequence,
@@ -18,18 +18,15 @@ from arrows.inference.rules import (
     type_words,
     until_end,
 )
-from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
     ENDLESS,
     INPUT,
     Cause,
-    Clash,
     Var,
     find,
     kind_of,
     labels_of,
-    notation,
     parts_of,
     sequence_of,
     tuple_of,
@@ -47,7 +44,7 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
     form = occurrence.form
     assert isinstance(form, Item)
     if form.of_objects:
-        inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_index))
+        inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_places))
     if form.arity is None:
         inference.containers.append((occurrence.input, occurrence.output))
     yield occurrence.input, _container_of_item(inference, occurrence)
@@ -100,7 +97,7 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, v: Var) -> None
         known = _keyed(v)
         place = form.place(known)
         if place is None:
-            raise _no_item(inference, occurrence, known)
+            raise _no_item(occurrence, known)
         inference.gives(occurrence, v.args[place])
         return
     key, solver = form.key, inference.solver
@@ -148,7 +145,7 @@ def check_keys(inference: Inference) -> None:
             continue
         t = _keyed(v)
         if form.place(t) is None and any(form.key in labels for labels in t.lost):
-            raise refused(occurrence, _no_item(inference, occurrence, t))
+            raise refused(occurrence, _no_item(occurrence, t))
 
 
 def _keyed(v: Var) -> T.Tuple:
@@ -156,13 +153,14 @@ def _keyed(v: Var) -> T.Tuple:
     return T.Tuple((T.Void(),) * len(v.args), labels_of(v), v.lost)
 
 
-def _no_item(inference: Inference, occurrence: Occurrence, t: T.Tuple) -> Misfit:
+def _no_item(occurrence: Occurrence, t: T.Tuple) -> Misfit:
     """Says that a tuple has no such item, or not one for sure."""
     form = occurrence.form
     assert isinstance(form, Item)
     key, count = form.key, len(t.items)
     if any(key in labels for labels in t.lost):
-        sides = _sources(inference, t.lost)
+        sides = [f"({', '.join(map(repr, labels))})" for labels in sorted(t.lost, key=repr)[:3]]
+        sides += ["another that has others or none"] if len(sides) == 1 else []
         same = (
             not isinstance(key, int)
             and len({labels.index(key) if key in labels else None for labels in t.lost}) == 1
@@ -188,22 +186,6 @@ def _no_item(inference: Inference, occurrence: Occurrence, t: T.Tuple) -> Misfit
     )
 
 
-def _sources(inference: Inference, lost: frozenset[T.Labels]) -> list[str]:
-    """Writes the keys of tuples that meet, each with the block that gives them, in their order."""
-    found: dict[T.Labels, str] = {}
-    for occurrence in inference.occurrences:
-        form, trace = occurrence.form, occurrence.trace
-        given = [form.labels] if isinstance(form, Fan) else []
-        if trace is not None:
-            given = [part.labels for part in T.parts(trace.output) if isinstance(part, T.Tuple)]
-        for labels in given:
-            if labels in lost:
-                found.setdefault(labels, f" of {name_of(occurrence)} at {form.site}")
-    order = [*found, *sorted(lost - found.keys(), key=repr)]
-    sides = [f"({', '.join(map(repr, labels))}){found.get(labels, '')}" for labels in order[:3]]
-    return sides if len(sides) > 1 else [*sides, "another that has others or none"]
-
-
 def _is_endless_slice(key: object) -> bool:
     """Whether a slice of an endless sequence is endless itself."""
     return isinstance(key, slice) and key.stop is None and (key.start or 0) >= 0 and (key.step or 1) > 0
@@ -222,16 +204,7 @@ def _index(key: int | slice) -> str:
 
 def nth(inference: Inference, occurrence: Occurrence) -> Rule:
     """`Nth`: waits until the structure of the sequence is known."""
-
-    def decide() -> bool:
-        if not is_no_object(occurrence.output):
-            return False
-        cause = Cause(occurrence, reads=True)
-        pair = [sequence_of(occurrence.output, cause=cause), Var(INPUT, cause=cause)]
-        inference.solver.unify(occurrence.input, tuple_of(pair, cause=cause))
-        return True
-
-    yield occurrence.input, decide
+    yield occurrence.input
     v = find(occurrence.input)
     if v.con is INPUT:
         inference.gives(occurrence, INPUT)
@@ -268,7 +241,7 @@ def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
     hint = "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()"
     elements, places, groups = items(occurrence.input, 3, takes, hint)
     element = Var()
-    inference.reads_object(places, occurrence, Edge(occurrence, 1, _explain_index))
+    inference.reads_object(places, occurrence, Edge(occurrence, 1, _explain_places))
     for i, container, item in ((0, elements, element), (2, groups, Var())):
         edge = Edge(occurrence, i, explain_mixed_items)
         endless = f"item {i} is endless, and {kind} goes over all of it", "drop the Broadcast"
@@ -279,22 +252,17 @@ def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
     inference.gives(occurrence, sequence_of(sequence_of(element), cause=Cause(occurrence)))
 
 
-def _explain_index(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why a value cannot be the index of `Nth`, or hold the places of `GroupBy`."""
-    if not isinstance(edge.owner.form, Nth):
-        return problem(
-            f"cannot use {notation(clash.left)} as the places of {name_of(edge.owner)}",
-            edge.owner,
-            "places must be Python objects, since they are read before any tensor is computed",
-            "leave them as they come from the input, without a Scalar or a Vector that reads them",
-        )
-    return problem(
-        f"cannot use {notation(clash.left)} as the index of {name_of(edge.owner)}",
-        edge.owner,
-        "an index must be a Python object, since it is read before any tensor is computed",
-        "for an index that is computed, or read into a tensor: ar.At() in place of ar.Nth(); else leave it "
-        "as it comes from the input: ar.GetItem('index'), without a Scalar after it",
-    )
+_explain_index = no_object(
+    "cannot use {type} as the index of {owner}",
+    "an index must be a Python object, since it is read before any tensor is computed",
+    "for an index that is computed, or read into a tensor: ar.At() in place of ar.Nth(); else leave it "
+    "as it comes from the input: ar.GetItem('index'), without a Scalar after it",
+)
+_explain_places = no_object(
+    "cannot use {type} as the places of {owner}",
+    "places must be Python objects, since they are read before any tensor is computed",
+    "leave them as they come from the input, without a Scalar or a Vector that reads them",
+)
 
 
 # All elements

@@ -211,12 +211,8 @@ def still_open(inference: Inference) -> ArrowTypeError:
     if isinstance(form, InferredZeros):
         (why, hint), whole = zeros_stand_for(culprit), culprit.outer
         assert whole is not None
-        return problem(
-            f"cannot infer the type of zeros in {name_of(whole)}",
-            whole,
-            f"{why}, and nothing says of which type",
-            hint,
-        )
+        reason = f"{why}, and nothing says of which type"
+        return problem(f"cannot infer the type of zeros in {name_of(whole)}", whole, reason, hint)
     side = "input" if culprit.input in is_open else "output"
     hint = "say what flows in, for instance ar.infer(block, input_type=[300])"
     if isinstance(form, Reference):

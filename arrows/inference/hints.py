@@ -17,7 +17,6 @@ from arrows.combinators import (
     Fan,
     Fold,
     Function,
-    Item,
     Layer,
     Loop,
     Map,
@@ -28,7 +27,7 @@ from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import first_of, name_of, origin_of
 from arrows.inference.traces import Traces
 from arrows.typesys import types as T
-from arrows.typesys.terms import Var, ground, labels_of
+from arrows.typesys.terms import Var, ground
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -71,25 +70,6 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> G
     return (
         f"{name} takes this pair the other way round: {t.items[1]} first, {t.items[0]} second",
         "swap the two",
-    )
-
-
-def _record_in_tuple(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    """Guesses that `AllOf({...})` stands for the record itself."""
-    if not isinstance(t, T.Tuple) or len(t.items) != 1 or labels_of(occurrence.input) is not None:
-        return NOTHING
-    inner = t.items[0]
-    if not isinstance(inner, T.Tuple) or inner.labels is None:
-        return NOTHING
-    form = occurrence.form
-    if isinstance(form, Item) and inner.place(form.key) is None:
-        return NOTHING
-    if not isinstance(form, (Item, Apply)):
-        return NOTHING
-    keys = ", ".join(f"{key!r}: ..." for key in inner.labels[:3])
-    return (
-        "its input is a tuple with one item, and that item is the record",
-        f"write the record as ar.Record({{{keys}}}): ar.AllOf around it makes a tuple with one item",
     )
 
 
@@ -236,7 +216,6 @@ _READERS: list[tuple[T.Type, str]] = [
 
 _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Traces], Guess], ...] = (
     _swapped_pair,
-    _record_in_tuple,
     _network_result,
     _argument_count,
     _cell_over_sequence,

@@ -11,7 +11,6 @@ from arrows.inference.rules import (
     as_sequence,
     explain_element,
     explain_mixed_items,
-    is_no_object,
     spread,
     type_words,
 )
@@ -23,13 +22,11 @@ from arrows.typesys.terms import (
     Cause,
     Var,
     find,
-    items_of,
     kind_of,
-    parts_of,
     sequence_of,
     tuple_of,
 )
-from arrows.typesys.unify import Default, Rule
+from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -45,21 +42,7 @@ def map_(inference: Inference, occurrence: Occurrence) -> Rule:
 
 
 def zip_(inference: Inference, occurrence: Occurrence) -> Rule:
-    row: list[Var] = []  # the elements side by side, as far as the result is known
-
-    def known_row() -> list[Var]:
-        out = find(occurrence.output)
-        return items_of(parts_of(out)[0]) if kind_of(out) == "sequence" else []
-
-    def decide() -> bool:
-        row[:] = known_row()
-        if not any(map(is_no_object, row)):
-            return False
-        columns = [sequence_of(element) for element in row]
-        inference.solver.unify(occurrence.input, tuple_of(columns, cause=Cause(occurrence, reads=True)))
-        return True
-
-    yield occurrence.input, decide
+    yield occurrence.input
     v = find(occurrence.input)
     if v.con is INPUT:
         inference.gives(occurrence, sequence_of(Var(INPUT, cause=v.cause), cause=Cause(occurrence)))
@@ -75,18 +58,7 @@ def zip_(inference: Inference, occurrence: Occurrence) -> Rule:
         raise Misfit("there are no sequences in an empty tuple")
     elements: list[Var] = [Var() for _ in columns]
 
-    def column_of(place: int) -> Default:
-        def decide() -> bool:
-            row = known_row()
-            if len(row) != len(columns) or not is_no_object(row[place]):
-                return False
-            inference.solver.unify(columns[place], sequence_of(row[place]))
-            return True
-
-        return decide
-
-    for i, column in enumerate(columns):
-        yield column, column_of(i)
+    yield from columns
     ends = []
     edge = Edge(occurrence, 0, explain_mixed_items)
     for i, (column, element) in enumerate(zip(columns, elements, strict=True)):

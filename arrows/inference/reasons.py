@@ -209,6 +209,16 @@ def passes(attempt: str, value: str, hint: str = "") -> Callable[[Edge, Clash], 
     return explain
 
 
+def no_object(attempt: str, reason: str, hint: str) -> Callable[[Edge, Clash], ArrowTypeError]:
+    """Makes what explains why a value of `{type}` is not the Python object that `{owner}` reads."""
+
+    def explain(edge: Edge, clash: Clash) -> ArrowTypeError:
+        words = {"owner": name_of(edge.owner), "type": notation(clash.left)}
+        return problem(attempt.format(**words), edge.owner, reason.format(**words), hint)
+
+    return explain
+
+
 def explain_input(role: str) -> Callable[[Edge, Clash], ArrowTypeError]:
     """Makes what explains why the input of a form cannot pass to a part, which plays this role."""
     return passes(f"cannot give the input of {{owner}} to {role}, {{part}}", "input of {owner}")
