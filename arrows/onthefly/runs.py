@@ -134,8 +134,8 @@ class Runs:
             wirings.counts.values,
             [column.values for column in wirings.raw],
         )
-        for misfit in misfits:
-            raise self._refused_call(site[misfit.node : misfit.node + 1], misfit.error)
+        for node, error in misfits:
+            raise self._refused_call(site[node : node + 1], error)
 
     def timeline(self, ids: Sequence[int]) -> Timeline:
         """The schedule of the run that would compute some values."""

@@ -31,7 +31,7 @@ from arrows.engine.reading.index_bounds import (
     indices_out_of_range,
 )
 from arrows.engine.reading.structural_hash import classify
-from arrows.engine.reading.wiring import Column, Outputs, Selection, Wirings, source_layout
+from arrows.engine.reading.wiring import Column, Outputs, Wirings, source_layout
 from arrows.engine.reading.workers import (
     checked_executor,
     read_by_executor,
@@ -45,7 +45,6 @@ __all__ = [
     "IndexPort",
     "Outputs",
     "ReadNotes",
-    "Selection",
     "Unhashable",
     "Wirings",
     "checked_executor",

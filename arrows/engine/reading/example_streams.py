@@ -222,10 +222,10 @@ class ExampleStreams:
                 converted = convert_many(leaves, leaf)
             raw.append(Column(converted, ends))
         values = [column.values for column in raw]
-        for misfit in indices_out_of_range(
+        for node, misfit in indices_out_of_range(
             plan, self.indices, all_sites, sources.values, counts.values, values
         ):
-            refuse(int(np.searchsorted(nodes, misfit.node, side="right")) - 1, misfit.error, True)
+            refuse(int(np.searchsorted(nodes, node, side="right")) - 1, misfit, True)
         hashes = None
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)

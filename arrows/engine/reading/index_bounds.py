@@ -40,19 +40,6 @@ class IndexPort:
     primitive: str
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """An index that is out of range.
-
-    Attributes:
-        node: that looks it up.
-        error: what its example gets.
-    """
-
-    node: int
-    error: IndexOutOfRange
-
-
 def index_of(equation: Equation) -> tuple[Var, int | None] | None:
     """The operand of an equation that is an index, and the number of rows; None: those of the sequence."""
     operands, attributes = equation.operands, dict(equation.attributes)
@@ -151,8 +138,8 @@ def indices_out_of_range(
     sources: HostArray,
     counts: HostArray,
     raw: Sequence[HostArray],
-) -> list[Misfit]:
-    """The indices that are out of range, by their nodes.
+) -> list[tuple[int, IndexOutOfRange]]:
+    """The indices that are out of range: the nodes that look them up, ascending, and their errors.
 
     ``ports`` are those of `index_ports`; the arrays are those of `structural_hash.node_hashes`.
     """
@@ -173,9 +160,8 @@ def indices_out_of_range(
         wrong = (values < 0) | (values >= port.size)
         for place in np.flatnonzero(wrong.any(axis=tuple(range(1, wrong.ndim)))).tolist():
             number = int(values[place][wrong[place]].flat[0])
-            error = IndexOutOfRange(port.primitive, number, port.size, None)
-            misfits.append(Misfit(int(readers[place]), error))
-    return sorted(misfits, key=lambda misfit: misfit.node)
+            misfits.append((int(readers[place]), IndexOutOfRange(port.primitive, number, port.size, None)))
+    return sorted(misfits, key=lambda misfit: misfit[0])
 
 
 def _read_by(

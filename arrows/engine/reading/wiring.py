@@ -32,7 +32,7 @@ class Column:
 
     def select(self, indices: HostArray) -> Column:
         """Returns the values of the examples ``indices``, in that order."""
-        return Selection.at(self.offsets, indices).of(self.values)
+        return Selection(self.offsets, indices).of(self.values)
 
     @staticmethod
     def joined(columns: Sequence[Column]) -> Column:
@@ -48,14 +48,15 @@ _MANY, _FEW = 4096, 8
 
 
 class Selection:
-    """Selects some examples from columns, given where each of them starts and ends there.
+    """Selects some examples from columns with these offsets.
 
-    >>> chosen = Selection.at(np.array([0, 1, 3, 4]), np.array([2, 0])).of(np.array([1, 2, 3, 4]))
+    >>> chosen = Selection(np.array([0, 1, 3, 4]), np.array([2, 0])).of(np.array([1, 2, 3, 4]))
     >>> chosen.values.tolist(), chosen.offsets.tolist()
     ([4, 1], [0, 1, 2])
     """
 
-    def __init__(self, starts: HostArray, ends: HostArray) -> None:
+    def __init__(self, offsets: HostArray, indices: HostArray) -> None:
+        starts, ends = offsets[indices], offsets[indices + 1]
         self.bounds: list[tuple[int, int]] = [(0, 0)]
         self.places: HostArray | None = None
         count = len(starts)
@@ -74,11 +75,6 @@ class Selection:
             self.bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
         else:
             self.places = np.repeat(starts - self.offsets[:-1], lengths) + np.arange(self.offsets[-1])
-
-    @staticmethod
-    def at(offsets: HostArray, indices: HostArray) -> Selection:
-        """Selects the examples ``indices`` from columns with these offsets."""
-        return Selection(offsets[indices], offsets[indices + 1])
 
     def of(self, values: HostArray) -> Column:
         """The values of these examples."""
@@ -116,7 +112,7 @@ class Outputs(NamedTuple):
         def chosen(column: Column) -> Column:
             key = id(column.offsets)
             if key not in selections:
-                selections[key] = Selection.at(column.offsets, indices)
+                selections[key] = Selection(column.offsets, indices)
             return selections[key].of(column.values)
 
         return Outputs(*(tuple(map(chosen, group)) for group in self))
@@ -168,7 +164,7 @@ class Wirings:
 
     def select(self, indices: HostArray) -> Wirings:
         """Returns the wirings of the examples ``indices``, in that order."""
-        nodes = Selection.at(self.site.offsets, indices)
+        nodes = Selection(self.site.offsets, indices)
         return Wirings(
             base=self.base[indices],
             site=nodes.of(self.site.values),

@@ -67,7 +67,7 @@ def read_by_processes(reader: ExampleReader, examples: Iterable[object], process
             yield from reader.read_chunks(block, first)
         else:
             cuts = pairwise(len(block) * n // chunks for n in range(chunks + 1))
-            with _forked(min(processes, chunks), partial(_read_part, reader, block, first)) as executor:
+            with _forked(min(processes, chunks), (reader, block, first)) as executor:
                 tasks = ((partial(_read_inherited, a, z), first + a, first + z - 1) for a, z in cuts)
                 yield from _in_order(executor, tasks, chunks)
         first += len(block)
@@ -171,20 +171,16 @@ def checked_executor(executor: Any) -> Executor:
 def _pickled(value: object, name: str) -> bytes:
     """Pickles by cloudpickle where it is installed, since it takes lambdas and what a script defines."""
     has_cloudpickle = importlib.util.find_spec("cloudpickle") is not None
+    pickler = importlib.import_module("cloudpickle" if has_cloudpickle else "pickle")
     try:
-        if has_cloudpickle:
-            import cloudpickle
-
-            content: bytes = cloudpickle.dumps(value)
-            return content
-        return pickle.dumps(value)
+        content: bytes = pickler.dumps(value)
     except Exception as error:
-        hint = (
-            "what functions hold (locks, open files, models) cannot go to another process: let them open it "
-            "when they are called, or prepare without an executor"
-            if has_cloudpickle
-            else "cloudpickle also takes lambdas and functions of a script: pip install 'arrows[cloudpickle]'"
-        )
+        hint = "cloudpickle also takes lambdas and functions of a script: pip install 'arrows[cloudpickle]'"
+        if has_cloudpickle:
+            hint = (
+                "what functions hold (locks, open files, models) cannot go to another process: let them open "
+                "it when they are called, or prepare without an executor"
+            )
         raise ArrowTypeError(
             message(
                 "cannot prepare examples in an executor",
@@ -192,6 +188,7 @@ def _pickled(value: object, name: str) -> bytes:
                 hint=hint,
             )
         ) from error
+    return content
 
 
 # ---------------------------------------------------------------------------------- what a worker does
@@ -239,25 +236,25 @@ def _read_sent(sent: bytes, examples: bytes, first: int) -> Wirings:
 # --------------------------------------------------------------------------------------- forked processes
 
 
-_inherited: list[Callable[[int, int], Wirings]] = []  # what a forked process reads with, unpickled
+Inherited: TypeAlias = tuple[ExampleReader, list[object], int]
+"""What a forked process reads with, unpickled: the reader, examples, and the number of the first."""
 
-
-def _read_part(reader: ExampleReader, block: list[object], first: int, start: int, stop: int) -> Wirings:
-    return reader.read_chunk(block[start:stop], first + start)
+_inherited: list[Inherited] = []
 
 
 def _read_inherited(start: int, stop: int) -> Wirings:
-    return _inherited[0](start, stop)
+    reader, examples, first = _inherited[0]
+    return reader.read_chunk(examples[start:stop], first + start)
 
 
 @contextmanager
-def _forked(processes: int, read: Callable[[int, int], Wirings]) -> Iterator[Executor]:
+def _forked(processes: int, inherited: Inherited) -> Iterator[Executor]:
     """So many forked processes, which end with the context."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     before = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, (read,))
+    executor = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, (inherited,))
     try:
         with warnings.catch_warnings():
             # Python warns of a fork beside threads. The only threads here are BLAS's, which handles forks.
@@ -272,8 +269,8 @@ def _forked(processes: int, read: Callable[[int, int], Wirings]) -> Iterator[Exe
         executor.shutdown(cancel_futures=True)
 
 
-def _begin(read: Callable[[int, int], Wirings]) -> None:
-    _inherited[:] = [read]
+def _begin(inherited: Inherited) -> None:
+    _inherited[:] = [inherited]
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the worker ends silently, since the parent reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
