@@ -76,8 +76,9 @@ def train(
     from there, and ends with exactly the numbers of a run in one piece.  It may have other learning rates,
     another number of epochs, `batch_size` or `accumulate`: a line on standard error says what has changed.
     A new batch size holds at once, and the examples that the epoch has left go on in their order (a
-    `Bucketed` sorts and shuffles them).  Another optimizer or seed, and examples of another content, are
-    refused: compiled models compare a hash of all that they read, networks on the fly the number of examples.
+    `Bucketed` sorts them from the next epoch on).  Another optimizer or seed, and examples of another
+    content, are refused: compiled models compare a hash of all that they read, networks on the fly the number
+    of examples.
 
     Ctrl-C waits until the current step is done; a second one does not.  If the optimizer keeps averages, they
     stand in for the parameters during `evaluate` and what callbacks are told of evaluations and epochs.

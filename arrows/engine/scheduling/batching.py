@@ -34,23 +34,6 @@ class EpochBatches:
         first = int(np.searchsorted(self.stops, position, side="right"))
         return int(self.stops[min(first + batches, len(self.stops)) - 1])
 
-    def changed(self, position: int, rest: EpochBatches) -> EpochBatches:
-        """The same up to a position; from there on, the examples that are left make other batches.
-
-        Args:
-            position: where a batch ends.
-            rest: the new batches, whose order is one of the examples that are left.
-
-        >>> epoch = EpochBatches(np.array([4, 2, 0, 1, 3]), np.array([2, 4, 5]))
-        >>> epoch.changed(2, EpochBatches(np.arange(3), np.array([3]))).stops.tolist()
-        [2, 5]
-        """
-        left = self.order[position:]
-        return EpochBatches(
-            np.concatenate([self.order[:position], left[rest.order]]),
-            np.concatenate([self.stops[self.stops <= position], rest.stops + position]),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class ByNodes:
@@ -202,7 +185,7 @@ def epoch_batches(
     """The batches of an epoch.
 
     A run that was resumed within the epoch may have another batch size from there on.  The examples that are
-    left keep their order then, but for a `Bucketed`, which sorts and shuffles them.
+    left keep their order then: a `Bucketed` sorts and shuffles them from the next epoch on.
 
     Args:
         batch_size: examples in a batch, or the rule.
@@ -214,10 +197,9 @@ def epoch_batches(
     Raises:
         ArrowTypeError: the examples do not say how many nodes they have.
     """
-    sizes = [*(size for size, _ in before), batch_size]
-    random = np.random.default_rng(seed)
     nodes: HostArray = np.zeros(count, np.int64)
-    rule = next((size for size in sizes if isinstance(size, ByNodes | Bucketed)), None)
+    first, position = (before[0][0], before[-1][1]) if before else (batch_size, 0)
+    rule = next((size for size in (first, batch_size) if isinstance(size, ByNodes | Bucketed)), None)
     if rule is not None:
         known: HostArray | None = getattr(prepared, "nodes", None)
         if known is None:
@@ -226,15 +208,11 @@ def epoch_batches(
                 "program on the fly shows it only as it runs); batch_size=64 takes so many examples"
             )
         nodes = known
-    epoch = _in_random_order(sizes[0], nodes, random)
-    for (_, position), size in zip(before, sizes[1:], strict=True):
-        left = nodes[epoch.order[position:]]
-        if isinstance(size, Bucketed):
-            rest = _in_random_order(size, left, np.random.default_rng((*seed, position)))
-        else:
-            rest = EpochBatches(np.arange(len(left)), batch_stops(size, left))
-        epoch = epoch.changed(position, rest)
-    return epoch
+    epoch = _in_random_order(first, nodes, np.random.default_rng(seed))
+    if not before:
+        return epoch
+    rest = batch_stops(at_once_of(batch_size), nodes[epoch.order[position:]])
+    return EpochBatches(epoch.order, np.concatenate([epoch.stops[epoch.stops <= position], rest + position]))
 
 
 def batch_size_of(plain: object) -> BatchSize:
