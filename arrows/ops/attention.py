@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +30,6 @@ from arrows.typesys.types import Tensor
 
 TOGETHER = 1 << 16
 """On NumPy, so many weights are computed at a time where sequences are short: they stay in the cache."""
-
-FEW = 256
-"""On NumPy, so many weights are added one after the other, in two thirds of the time of `sum_axes`."""
 
 
 def segment_attention(
@@ -92,25 +90,17 @@ class _Group:
 
     def read(self, x: Array, heads: int) -> Array:
         """[rows, heads * n] -> [count, heads, length, n]."""
-        return _by_head(x[self.rows], self.count, heads)
+        part = x[self.rows]
+        return part.reshape((self.count, self.length, heads, part.shape[1] // heads)).transpose((0, 2, 1, 3))
 
     def write(self, xp: ArrayModule, values: Array, out: Array) -> None:
         """Writes [count, heads, length, n] to the rows of `out`, [rows, heads * n]."""
         count, heads, length, n = values.shape
-        if isinstance(self.rows, slice):
-            _by_head(out[self.rows], count, heads)[...] = values
-            return
         flat = values.transpose((0, 2, 1, 3)).reshape((count * length, heads * n))
         if self.places is None:
             out[self.rows] = flat
         else:
             out[...] = take(xp, flat, self.places, 0, None)
-
-
-def _by_head(x: Array, count: int, heads: int) -> Array:
-    """[count * length, heads * n] -> [count, heads, length, n], a view."""
-    rows, wide = x.shape
-    return x.reshape((count, rows // count, heads, wide // heads)).transpose((0, 2, 1, 3))
 
 
 def _groups(xp: ArrayModule, segments: Segments, heads: int) -> Iterator[_Group]:
@@ -151,8 +141,10 @@ def _padded(xp: ArrayModule, segments: Segments) -> _Group:
 
 
 def _seen(xp: ArrayModule, group: _Group, causal: bool) -> Array | None:
-    """Where a query sees a key, [count or 1, 1, keys, queries or 1]; None: all see all."""
-    seen = None if group.inside is None else group.inside.reshape((group.count, 1, group.length, 1))
+    """Where a query sees a key, [count or 1, 1, keys, queries]; None: all see all."""
+    seen = None
+    if group.inside is not None:
+        seen = xp.logical_and(group.inside[:, None, :, None], group.inside[:, None, None, :])
     if causal:
         places = xp.arange(group.length)
         before = xp.less_equal(places.reshape((1, 1, -1, 1)), places.reshape((1, 1, 1, -1)))
@@ -166,34 +158,9 @@ def _scores(xp: ArrayModule, q: Array, k: Array, seen: Array | None) -> Array:
     return scores if seen is None else xp.where(seen, scores, scores.dtype.type(-np.inf))
 
 
-def _means(xp: ArrayModule, weights: Array, values: Array, seen: Array | None) -> Array:
-    """The sums of the values times their weights, [count, heads, queries, m].
-
-    A weight of 0 does not hide a value that is not finite, so those that a query does not see are left out.
-    """
-    if seen is None or (xp is np and np.isfinite(values).all()):
-        return xp.matmul(weights.transpose((0, 1, 3, 2)), values)
-    weights = xp.expand_dims(weights, -1)
-    seen = xp.expand_dims(xp.broadcast_to(seen, weights.shape[:-1]), -1)
-    sums = [
-        xp.where(seen[:, :, :, i], weights[:, :, :, i] * values, values.dtype.type(0)).sum(axis=-2)
-        for i in range(weights.shape[-2])
-    ]
-    return xp.stack(sums, axis=-2)
-
-
-def _over_keys(weights: Array) -> Array:
-    """The sum over keys, which stays an axis."""
-    if weights.shape[-2] <= FEW:
-        total: Array = weights.sum(axis=-2, keepdims=True)
-        return total
-    return sum_axes(weights, (-2,), keepdims=True)
-
-
-def _scaled(x: Array, n: int) -> Array:
-    """What is divided by the root of n, the length of a head's query."""
-    scaled: Array = x * x.dtype.type(max(n, 1) ** -0.5)
-    return scaled
+def _scale(x: Array, heads: int) -> Any:
+    """What vectors are multiplied by: 1 over the root of the length of a head's query."""
+    return x.dtype.type(max(x.shape[-1] // heads, 1) ** -0.5)
 
 
 def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
@@ -201,16 +168,15 @@ def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
         if out is None:
             out = xp.empty((len(q), v.shape[-1] + heads), v.dtype)
         means, logarithms = out[:, : v.shape[-1]], out[:, v.shape[-1] :]
-        q = _scaled(q, q.shape[-1] // heads)
+        q = q * _scale(q, heads)
         for group in _groups(xp, segments, heads):
             queries, keys, values = (group.read(x, heads) for x in (q, k, v))
-            seen = _seen(xp, group, causal)
-            weights = _scores(xp, queries, keys, seen)
+            weights = _scores(xp, queries, keys, _seen(xp, group, causal))
             top = weights.max(axis=-2, keepdims=True)
             weights = xp.subtract(weights, top, out=weights)
             weights = xp.exp(weights, out=weights)
-            total = _over_keys(weights).transpose((0, 1, 3, 2))
-            group.write(xp, _means(xp, weights, values, seen) / total, means)
+            total = sum_axes(weights, (-2,), keepdims=True).transpose((0, 1, 3, 2))
+            group.write(xp, xp.matmul(weights.transpose((0, 1, 3, 2)), values) / total, means)
             group.write(xp, xp.log(total) + top.transpose((0, 1, 3, 2)), logarithms)
         return out
 
@@ -233,14 +199,12 @@ def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
         if out is None:
             out = xp.empty((len(q), 2 * wide + v.shape[-1]), v.dtype)
         of_q, of_k, of_v = out[:, :wide], out[:, wide : 2 * wide], out[:, 2 * wide :]
-        q = _scaled(q, wide // heads)
+        scale = _scale(q, heads)
+        q = q * scale
         for group in _groups(xp, segments, heads):
             queries, keys, values, gradients, sums, shares = (
                 group.read(x, heads) for x in (q, k, v, g, logarithms, share)
             )
-            if group.inside is not None:  # a query beyond its sequence's end has no gradient
-                gradients = xp.where(group.inside.reshape((group.count, 1, -1, 1)), gradients, 0)
-                shares = xp.where(group.inside.reshape((group.count, 1, -1, 1)), shares, 0)
             weights = _scores(xp, queries, keys, _seen(xp, group, causal))
             weights = xp.subtract(weights, sums.transpose((0, 1, 3, 2)), out=weights)
             weights = xp.exp(weights, out=weights)
@@ -250,7 +214,7 @@ def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
             of_scores = xp.multiply(of_scores, weights, out=of_scores)
             group.write(xp, xp.matmul(of_scores, queries), of_k)
             of_scores = of_scores.transpose((0, 1, 3, 2))
-            group.write(xp, _scaled(xp.matmul(of_scores, keys), wide // heads), of_q)
+            group.write(xp, xp.matmul(of_scores, keys) * scale, of_q)
         return out
 
     return run
