@@ -19,10 +19,10 @@ from arrows.typesys.did_you_mean import did_you_mean
 from arrows.typesys.errors import is_inside
 
 _REFUSED = re.compile(
-    r"(TensorLike\.)?(\w+)\(\) ((?:got an unexpected|got multiple values|takes (?:from )?\d|missing \d).*)",
+    r"(TensorLike\.)?(\w+)\(\) "
+    r"((?:got an unexpected keyword argument '(\w+)'|got multiple|takes (?:from )?\d|missing \d).*)",
     re.DOTALL,
 )
-_KEYWORD = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def explained(error: Exception) -> ShapeError | None:
@@ -39,54 +39,31 @@ def explained(error: Exception) -> ShapeError | None:
     ... except TypeError as error:
     ...     print(explained(error))
     ops.sort has no argument 'dim': it takes x, descending
-      hint  it works along the last axis; ops.transpose brings another one there
     """
     if isinstance(error, AttributeError):
         return _unknown_name(error)
-    frame = _innermost(error)
-    if not isinstance(error, TypeError) or frame is None or is_inside(frame.f_code.co_filename):
-        return None  # it comes from within the operation, which says itself what is wrong
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     match = _REFUSED.fullmatch(str(error))
-    if match is None:
+    if not isinstance(error, TypeError) or match is None or is_inside(frame.f_code.co_filename):
+        return None  # what comes from within an operation says itself what is wrong
+    method, name, refusal, keyword = match.groups()
+    called = vars(TensorLike if method else ops).get(name)
+    if not inspect.isfunction(called) or (not method and _is_other(called, name, frame)):
         return None
-    method, name, refusal = match.groups()
-    called = vars(TensorLike).get(name) if method else _operation(name, frame)
-    if called is None or name.startswith("__"):
-        return None
-    return _miscall(f"x.{name}" if method else f"ops.{name}", called, refusal)
-
-
-def _innermost(error: Exception) -> FrameType | None:
-    """The frame that raised an error."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return frames[-1] if frames else None
-
-
-def _operation(name: str, frame: FrameType) -> Callable[..., object] | None:
-    """The operation of a name, unless the name means something else where it is called."""
-    operation = vars(ops).get(name)
-    if name not in ops.__all__ or not inspect.isfunction(operation):
-        return None
-    if frame.f_globals.get(name, operation) is not operation:
-        return None
-    modules = [frame.f_globals.get(used) for used in frame.f_code.co_names]
-    others = [vars(module).get(name) for module in modules if inspect.ismodule(module)]
-    # A module of the user's may have a function of that name too: then nobody knows which one was called.
-    return None if any(inspect.isfunction(each) and each is not operation for each in others) else operation
-
-
-def _miscall(call: str, called: Callable[..., object], refusal: str) -> ShapeError:
     names = [name for name in inspect.signature(called).parameters if name != "self"]
-    takes = f"it takes {', '.join(names) or 'nothing'}"
-    keyword = _KEYWORD.match(refusal)
-    if keyword is None:
-        return ShapeError(f"{call} {refusal}: {takes}")
-    unknown = keyword[1]
-    likely = did_you_mean(unknown, {name: f"{name}=" for name in names}, "operation_argument")
-    hint = f"did you mean {likely}?" if likely and likely.split("=")[0] in names else ""
-    if not hint and unknown in ("axis", "dim") and "along the last axis" in (called.__doc__ or ""):
-        hint = "it works along the last axis; ops.transpose brings another one there"
-    return ShapeError(f"{call} has no argument {unknown!r}: {takes}", hint=hint)
+    likely = did_you_mean(keyword or "", {name: f"{name}=" for name in names}, "operation_argument")
+    return ShapeError(
+        f"{'x' if method else 'ops'}.{name} {f'has no argument {keyword!r}' if keyword else refusal}: "
+        f"it takes {', '.join(names) or 'nothing'}",
+        hint=f"did you mean {likely}?" if likely.removesuffix("=") in names else "",
+    )
+
+
+def _is_other(operation: Callable[..., object], name: str, frame: FrameType) -> bool:
+    """Whether an operation's name may mean another function too where it is called."""
+    modules = [x for x in frame.f_globals.values() if inspect.ismodule(x)]
+    others = [x for x in (vars(module).get(name) for module in modules) if inspect.isfunction(x)]
+    return any(x is not operation for x in (frame.f_globals.get(name, operation), *others))
 
 
 def _unknown_name(error: AttributeError) -> ShapeError | None:

@@ -30,7 +30,6 @@ def refused(function: Callable[[Any], Any], read: Any = None) -> str:
             lambda x: OPS.sort(x, axis=0),
             "ops.sort has no argument 'axis': it takes x, descending (at test_miscalls.py:",
         ),
-        (lambda x: OPS.sort(x, axis=0), "hint it works along the last axis; ops.transpose brings"),
         (lambda x: OPS.softmax(x, dim=-1), "hint did you mean axis=?"),
         (lambda x: OPS.sum(x, keepdim=True), "hint did you mean keepdims=?"),
         (
