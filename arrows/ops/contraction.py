@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -50,42 +49,26 @@ def einsum(subscripts: str, *operands: Operand) -> TensorLike:
     return _arranged(value, axes, output)
 
 
-def _parsed(subscripts: object, operands: tuple[Operand, ...]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result."""
-    if not isinstance(subscripts, str):
-        raise ShapeError(f"einsum: the subscripts are text such as 'ij,j->i', got {subscripts!r}")
-    text = subscripts.replace(" ", "")
-    if "..." in text:
+def _parsed(subscripts: str, operands: tuple[Operand, ...]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result; NumPy says what is wrong with them."""
+    if "..." in subscripts:
         raise ShapeError(
             f"einsum: {subscripts!r} has an ellipsis",
             hint="name every axis of one example; the engine adds the batch",
         )
-    if not re.fullmatch(r"[a-zA-Z]*(,[a-zA-Z]*)*(->[a-zA-Z]*)?", text):
-        raise ShapeError(f"einsum: {subscripts!r} is not of the form 'ij,jk->ik'")
-    left, arrow, output = text.partition("->")
-    inputs = left.split(",")
-    counts = Counter(left.replace(",", ""))
-    if not arrow:
-        output = "".join(sorted(letter for letter, count in counts.items() if count == 1))
-    if len(inputs) != len(operands):
-        raise ShapeError(
-            f"einsum: {subscripts!r} names {len(inputs)} operands, and {len(operands)} are given"
-        )
-    for letter in output:
-        if letter not in counts or output.count(letter) > 1:
-            where = "more than once" if letter in counts else "not among the operands"
-            raise ShapeError(f"einsum: the result's axis {letter!r} in {subscripts!r} stands {where}")
+    shapes = [shape_of(x) for x in operands]
+    try:
+        np.einsum_path(subscripts, *(np.broadcast_to(0.0, shape) for shape in shapes), optimize=False)
+    except ValueError as error:
+        raise ShapeError(f"einsum: {subscripts!r} does not fit its operands: {error}") from None
+    left, arrow, output = subscripts.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
-    for axes, x in zip(inputs, operands, strict=True):
-        shape = shape_of(x)
-        if len(axes) != len(shape):
-            raise ShapeError(
-                f"einsum: {axes!r} names {len(axes)} axes, but its operand has {len(shape)}, {list(shape)}"
-            )
-        for letter, size in zip(axes, shape, strict=True):
-            if sizes.setdefault(letter, size) != size:
-                raise ShapeError(f"einsum: axis {letter!r} has the sizes {sizes[letter]} and {size}")
-    return inputs, output
+    for letter, size in zip(left.replace(",", ""), chain(*shapes), strict=True):
+        if sizes.setdefault(letter, size) != size:  # NumPy would repeat an axis of size 1
+            raise ShapeError(f"einsum: axis {letter!r} has the sizes {sizes[letter]} and {size}")
+    if not arrow:
+        output = "".join(letter for letter in sorted(sizes) if left.count(letter) == 1)
+    return left.split(","), output
 
 
 def _without_repeats(x: Operand, axes: str) -> tuple[Operand, str]:

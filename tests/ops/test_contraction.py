@@ -78,13 +78,13 @@ def test_attention_of_four_heads_in_batches() -> None:
 
 @pytest.mark.parametrize(("call", "text"), [
     (lambda x: ops.einsum("...i->i", x), "einsum: '...i->i' has an ellipsis"),
-    (lambda x: ops.einsum("i,j->i", x), "einsum: 'i,j->i' names 2 operands, and 1 are given"),
-    (lambda x: ops.einsum("ij->i", x), r"einsum: 'ij' names 2 axes, but its operand has 1, \[3\]"),
-    (lambda x: ops.einsum("i->j", x), "axis 'j' in 'i->j' stands not among the operands"),
-    (lambda x: ops.einsum("i->ii", x), "einsum: the result's axis 'i' in 'i->ii' stands more than once"),
-    (lambda x: ops.einsum("i,i->", x, x[:2]), "einsum: axis 'i' has the sizes 3 and 2"),
-    (lambda x: ops.einsum("i-j", x), "einsum: 'i-j' is not of the form 'ij,jk->ik'"),
-    (lambda x: ops.einsum(x, x), "einsum: the subscripts are text such as 'ij,j->i'"),
+    (lambda x: ops.einsum("i,j->i", x), "einsum: 'i,j->i' does not fit its operands: Number of"),
+    (lambda x: ops.einsum("ij->i", x), "einsum: 'ij->i' does not fit its operands: Einstein sum"),
+    (lambda x: ops.einsum("i->j", x), "Output character j did not appear in the input"),
+    (lambda x: ops.einsum("i->ii", x), "Output character i appeared more than once in the output"),
+    (lambda x: ops.einsum("i,i->", x, x[:2]), "einsum: .* does not match previous terms"),
+    (lambda x: ops.einsum("i,i->", x, x[:1]), "einsum: axis 'i' has the sizes 3 and 1"),
+    (lambda x: ops.einsum("i-j", x), "einsum: 'i-j' does not fit"),
 ])  # fmt: skip
 def test_refusals(call: Callable[[Any], Any], text: str) -> None:
     with pytest.raises(ShapeError, match=text):
