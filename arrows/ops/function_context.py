@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from contextvars import Token
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,10 +44,7 @@ class FunctionContext(Context):
         for operand in (*operands, like):
             if isinstance(operand, TensorLike) and operand.context is not self:
                 operand.context.refuse_mixture(primitive)
-        values = _tensors(self, primitive, operands)
-        if primitive.elementwise:
-            values = _equal_rank(values)
-        rows, values = _levels(primitive, values, attributes)
+        rows, values = _levels(primitive, _tensors(self, primitive, operands), attributes)
         return values, primitive.rule(*(value.type for value in values), **attributes), rows
 
     def refuse_mixture(self, primitive: Primitive) -> None:
@@ -123,38 +120,22 @@ def refuse_wire(value: object) -> None:
 def _tensors(
     context: FunctionContext, primitive: Primitive, operands: tuple[Operand, ...]
 ) -> tuple[TensorLike, ...]:
-    if not [operand for operand in operands if not isinstance(operand, TensorLike)]:
-        return cast("tuple[TensorLike, ...]", operands)
-    beside = None
-    rank = builtins.max((x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))), default=0)
-    values = []
-    for operand in operands:
-        if not isinstance(operand, TensorLike):
+    """The operands as tensors; for an element-wise primitive, of one rank, by axes of size 1 in front."""
+    rank, beside, values = 0, None, []
+    if primitive.elementwise:
+        rank = builtins.max((x.ndim for x in operands if isinstance(x, (TensorLike, np.ndarray))), default=0)
+    for x in operands:
+        if not isinstance(x, TensorLike):
             try:
                 beside = beside or type_beside(*operands)
-                array = constant(operand, beside)
+                array = constant(x, beside)
             except ShapeError as error:
                 raise ShapeError(f"{primitive.name}: {error.reason}", hint=error.hint) from None
-            if primitive.elementwise:
-                array = array.reshape((1,) * (rank - array.ndim) + array.shape)
-            operand = context.constant(array)
-        values.append(operand)
+            x = context.constant(array.reshape((1,) * (rank - array.ndim) + array.shape))
+        elif x.ndim < rank:
+            x = context.apply(get("reshape"), (x,), {"shape": (1,) * (rank - x.ndim) + x.shape}, None)
+        values.append(x)
     return tuple(values)
-
-
-def _equal_rank(values: tuple[TensorLike, ...]) -> tuple[TensorLike, ...]:
-    ranks = {len(value.type.shape) for value in values}
-    if len(ranks) == 1:
-        return values
-    rank = builtins.max(ranks)
-    return tuple(
-        value
-        if value.ndim == rank
-        else value.context.apply(
-            get("reshape"), (value,), {"shape": (1,) * (rank - value.ndim) + value.shape}, None
-        )
-        for value in values
-    )
 
 
 def _levels(

@@ -27,20 +27,14 @@ Key: TypeAlias = tuple[int | Span, ...]
 def _entry(item: object, size: int, axis: int) -> int | Span:
     """The entry of a `Key` for one axis; a stop of None includes the first element where the step is < 0."""
     if isinstance(item, slice):
-        try:
-            start, stop, step = item.indices(size)
-        except (TypeError, ValueError) as error:
-            raise ShapeError(f"index: {item} on axis {axis}: {error}") from None
+        start, stop, step = item.indices(size)
         return start, (None if stop < 0 else stop), step
-    try:
-        if isinstance(item, bool) or not isinstance(item, SupportsIndex):
-            raise TypeError
-        number = as_int(item)
-    except TypeError:
+    if isinstance(item, (bool, np.ndarray)) or not isinstance(item, SupportsIndex):
         raise ShapeError(
             f"index: expected integers and slices, got {type(item).__name__} on axis {axis}",
             hint="rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))",
-        ) from None
+        )
+    number = as_int(item)
     if not -size <= number < size:
         raise ShapeError(f"index: {number} is out of range for axis {axis} of size {size}")
     return number % size

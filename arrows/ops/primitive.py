@@ -166,8 +166,6 @@ def register(primitive: Primitive) -> Primitive:
     >>> register(get("add")) is get("add")
     True
     """
-    if not isinstance(primitive, Primitive):
-        raise ArrowValueError(f"register takes a Primitive, got {type(primitive).__name__}")
     if not primitive.name.isidentifier():
         raise ArrowValueError(f"a primitive's name is a Python name, got {primitive.name!r}")
     if primitive.name in _own and _primitives[primitive.name] is not primitive:

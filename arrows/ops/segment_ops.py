@@ -6,14 +6,12 @@ tensor for each example.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put, take
 from arrows.ops.bind import bind, operation
-from arrows.ops.comparison import equal, maximum, minimum, where
-from arrows.ops.elementwise import add, divide, multiply
+from arrows.ops.comparison import equal, maximum, where
+from arrows.ops.elementwise import divide, multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Primitive, Run, declare, lift_each, lift_rows
@@ -41,14 +39,6 @@ def segment_sum(x: TensorLike) -> TensorLike:
     """
 
 
-def _neutral(name: str, dtype: np.dtype[Any]) -> float:
-    """The least (greatest) number of this element type, which changes no maximum (minimum)."""
-    if dtype.kind == "f":
-        return -np.inf if name == "max" else np.inf
-    limits = np.iinfo(dtype)
-    return limits.min if name == "max" else limits.max
-
-
 def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: float | None) -> Gradients:
     ties = cast(equal(x, segment_broadcast(result, x)), x.dtype)
     # An empty sequence has no ties and no element to pass a gradient to: 1 avoids a division by zero.
@@ -59,12 +49,9 @@ def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: floa
 def _extreme(name: str) -> Primitive:
     def kernel(xp: ArrayModule, default: float | None) -> Run:
         def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-            fill = default
-            if fill is None:
-                if xp is np and not segments.gapless and bool(xp.equal(segments.lengths, 0).any()):
-                    raise ArrowValueError(f"segment_{name}: a sequence is empty")
-                fill = _neutral(name, x.dtype)
-            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
+            if default is None and xp is np and not segments.gapless and not np.all(segments.lengths):
+                raise ArrowValueError(f"segment_{name}: a sequence is empty")
+            return reduce_segments(xp, f"{name}imum", x, segments, default or 0, out)
 
         return run
 
@@ -132,16 +119,14 @@ def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
     return bind(_segment_count, x, dtype=x.dtype if dtype is None else dtype)
 
 
-def segment_mean(x: TensorLike, default: float = 0.0) -> TensorLike:
-    """Mean of the elements of a sequence; `default` for an empty one.
+def segment_mean(x: TensorLike) -> TensorLike:
+    """Mean of the elements of a sequence; zeros for an empty one.
 
     >>> from arrows.ops import EagerEvaluation
     >>> segment_mean(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.5
     """
-    count = segment_count(x)
-    result = divide(segment_sum(x), maximum(count, 1))
-    return result if default == 0 else add(result, multiply(1 - minimum(count, 1), default))
+    return divide(segment_sum(x), maximum(segment_count(x), 1))
 
 
 def _softmax_kernel(xp: ArrayModule) -> Run:

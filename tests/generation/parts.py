@@ -44,11 +44,11 @@ def scaled(rows: Any) -> Any:
 
 
 def centred(rows: Any) -> Any:
-    return rows - ops.segment_mean(rows, default=0.0)
+    return rows - ops.segment_mean(rows)
 
 
 def mean(rows: Any) -> Any:
-    return ops.segment_mean(rows, default=0.5)
+    return ops.segment_mean(rows) + 0.5
 
 
 def softmaxed(rows: Any) -> Any:
