@@ -9,11 +9,8 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.testing.host_kernels import host_compiler
-from tests.agree import agree
 
 WIDTH = 4
-DEVICES = ["cpu", "fake", *(["fake-kernels"] if host_compiler() is not None else [])]
 
 
 def a_graph(nodes: int, edges: int, seed: int = 0) -> dict[str, Any]:
@@ -68,20 +65,6 @@ def test_messages_are_those_of_plain_code(combine: str) -> None:
             to[target].append((nodes[source] + 2 * nodes[target]) * bond)
         wanted = [COMBINED[combine](rows) - node for rows, node in zip(to, nodes, strict=True)]
         np.testing.assert_allclose(np.reshape(got, (-1, WIDTH)), np.reshape(wanted, (-1, WIDTH)), atol=1e-12)
-
-
-@pytest.mark.parametrize("combine", [*COMBINED, ar.Attention(ar.Function(ops.sum), default=0.0)], ids=str)
-def test_batched_is_one_by_one(combine: Any) -> None:
-    agree(network(combine), GRAPHS, loss="loss", inputs=["x", "b"])
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_devices_agree(device: str) -> None:
-    here, there = (ar.compile(network("mean"), loss="loss", device=d) for d in ("cpu", device))
-    (value, grads), (wanted, right) = there.value_and_grad(GRAPHS), here.value_and_grad(GRAPHS)
-    np.testing.assert_allclose(ar.to_numpy(value), ar.to_numpy(wanted), rtol=1e-5)
-    for name in right:
-        np.testing.assert_allclose(ar.to_numpy(grads[name]), ar.to_numpy(right[name]), rtol=1e-4, atol=1e-5)
 
 
 def test_a_round_is_one_step_each_of_messages_sums_and_updates() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import arrows as ar
@@ -36,3 +37,22 @@ def test_each_piece_is_written_in_place() -> None:
     (program,) = programs(model)["reads"]
     regions = {made.region for made in program.region("deferred") if isinstance(made, Accumulate)}
     assert regions == {((0, 2), (0, 4)), ((2, 4), (0, 4))}
+
+
+def test_slices_of_all_kinds() -> None:
+    """Overlapping, strided, reversed, of several axes, used twice: their gradients are summed."""
+
+    def one(z: Any) -> Any:
+        return (
+            (z[0:3] * z[1:4]).sum()
+            + (z[::2] * 3.0).sum()
+            + (z[::-1][:2] * z[4:]).sum()
+            + z[3] * z[0]
+            + (z.reshape((2, 3))[1] * z.reshape((2, 3))[:, ::-1][0]).sum()
+            + (z.reshape((2, 3))[:, 1:].T[0] * 2.0).sum()
+            + z[2:2].sum()
+            + (z[0:3] * z[0:3]).sum()
+        )
+
+    batch = np.random.default_rng(0).normal(size=(4, 6))
+    agree(ar.Vector(6, name="z") >> ar.Function(one), list(batch), inputs=["z"])

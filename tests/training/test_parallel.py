@@ -31,8 +31,8 @@ from arrows.training import (
 )
 from arrows.training.parallel import launched
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
+from tests.agree import host_lookup
 from tests.compare import close, meets_kink
-from tests.engine.test_batching import host_lookup
 from tests.generate import Case, cases
 from tests.profile import NIGHTLY, counted, draws
 from tests.training.threads import Comm, Job, run

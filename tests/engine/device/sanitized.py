@@ -27,7 +27,8 @@ FAULTS = {
 
 def random_models(count: int) -> None:
     """Values and gradients of random models, held to running each example alone."""
-    from tests.engine.test_batching import cases, check, order_of
+    from tests.agree import check
+    from tests.engine.test_batching import cases, order_of
 
     device = FakeKernelsDevice()
 

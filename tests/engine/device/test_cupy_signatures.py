@@ -16,6 +16,7 @@ from arrows.engine.device import get_device
 from arrows.testing.fake import FakeArray, xp
 from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
+from tests.agree import check
 from tests.engine.device import cupy_signatures
 from tests.engine.device.cupy_signatures import (
     RECORDS,
@@ -30,7 +31,7 @@ from tests.engine.device.cupy_signatures import (
     names,
     record,
 )
-from tests.engine.test_batching import cases, check, order_of
+from tests.engine.test_batching import cases, order_of
 
 compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 PACKAGE = Path(ar.__file__).parent

@@ -13,7 +13,7 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.reading import structural_hash
 from arrows.engine.scheduling import merge
-from tests.engine.test_batching import check
+from tests.agree import check
 from tests.generate import cases
 from tests.profile import NIGHTLY
 

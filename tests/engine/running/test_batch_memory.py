@@ -18,8 +18,8 @@ from arrows.engine.running.memory import bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
 from arrows.testing.host_kernels import host_compiler
+from tests.agree import plain
 from tests.compare import close
-from tests.engine.test_batching import plain
 from tests.generate import cases
 from tests.profile import draws
 
