@@ -26,17 +26,12 @@ As = TypeVarTuple("As")
 
 
 class Apply(Block[A, B]):
-    """The core form of everything that computes on tensors: a function of one example, or a layer.
-
-    Attributes:
-        function: the function on tensor-likes; `arrows.ops.trace` tells how a tuple becomes its arguments.
-    """
+    """The core form of everything that computes on tensors: a function of one example, or a layer."""
 
     example: ClassVar[str] = ""  # an expression that may stand before the block, for hints
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The function that is traced."""
+    def of_example(self, *args: Any) -> Any:
+        """The function that is traced; `arrows.ops.trace` tells how a tuple becomes its arguments."""
         raise NotImplementedError
 
     @property
@@ -83,6 +78,8 @@ class Function(Apply[A, B]):
         6.0
     """
 
+    of_example: Callable[..., Any]
+
     @overload
     def __init__(self: Function[A, B], function: Callable[[A], B], *, name: str | None = None) -> None: ...
     @overload
@@ -97,17 +94,13 @@ class Function(Apply[A, B]):
             hint = "ar.Function(lambda x, y: x * y)"
         if isinstance(function, Block) or not callable(function):
             raise wrong_argument("a Function", f"expected a function of tensors, got {function!r}", hint=hint)
-        self._function = function
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._function
+        self.of_example = function
 
     def compute(self, args: tuple[Any, ...]) -> Any:
-        return self._function(*spread_items(args))
+        return self.of_example(*spread_items(args))
 
     def arguments(self) -> list[str]:
-        return [function_name(self._function)]
+        return [function_name(self.of_example)]
 
 
 def spread_items(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -149,11 +142,7 @@ class Concat(Apply[Any, Any]):
         self.axis = require_integer("a Concat", "the axis", axis, hint=hint)
         self.flatten = require_flag("a Concat", "flatten", flatten)
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._join
-
-    def _join(self, *values: Tensors) -> TensorLike:
+    def of_example(self, *values: Tensors) -> TensorLike:
         tensors: list[TensorLike] = []
         todo = list(reversed(values))
         while todo:

@@ -109,7 +109,7 @@ class _Pool(ReductionWithDefault):
         self.default = default
         self.need_weights = need_weights
 
-    def reduce(self, *values: Tensors) -> Tensors:
+    def of_example(self, *values: Tensors) -> Tensors:
         (pair,) = values
         assert isinstance(pair, tuple)
         scores, rows = pair

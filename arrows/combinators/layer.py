@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -88,14 +88,10 @@ class Layer(Written[A, B]):
         """Returns the output type to assume if nothing else decides it, as in recursion through the layer."""
         return None
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._run
-
     def compute(self, args: tuple[Any, ...]) -> Any:
-        return self._run(*spread_items(args))
+        return self.of_example(*spread_items(args))
 
-    def _run(self, *args: Tensors) -> Any:
+    def of_example(self, *args: Tensors) -> Any:
         input = _input_type(args)
         try:
             specs = self.parameters(input)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,11 +96,7 @@ class Shift(_Moved):
         self.by = require_integer("a Shift", "the number of places", by, -FARTHEST, FARTHEST)
         self.default = as_default(default, "Shift")
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._shift
-
-    def _shift(self, x: TensorLike) -> TensorLike:
+    def of_example(self, x: TensorLike) -> TensorLike:
         return self.moved(x, self.by)
 
     def arguments(self) -> list[str]:
@@ -220,11 +216,7 @@ class _Windows(_Moved):
         self.size, self.dilation, self.before = size, dilation, before
         self.default, self.element = default, element
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._stack
-
-    def _stack(self, x: TensorLike) -> TensorLike:
+    def of_example(self, x: TensorLike) -> TensorLike:
         return ops.stack([self.moved(x, self.before - k * self.dilation) for k in range(self.size)])
 
 
@@ -263,11 +255,7 @@ class At(Apply[Any, B]):
         set_name(self, name)
         self.default = as_default(default, "At")
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._take
-
-    def _take(self, rows: Tensors, place: TensorLike) -> Tensors:
+    def of_example(self, rows: Tensors, place: TensorLike) -> Tensors:
         return each(lambda x: ops.segment_take(x, place, self.default), rows)
 
     def check(self, input: T.Type) -> Misfit:

@@ -35,11 +35,7 @@ class Reduction(Apply[Any, Any]):
     verb: ClassVar[str]
     default: float | None = None
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self.reduce
-
-    def reduce(self, *values: Tensors) -> Tensors:
+    def of_example(self, *values: Tensors) -> Tensors:
         """Reduces the rows of a sequence, or the items of a tuple."""
         if _is_sequence(values[0]):
             return each(self.of_rows, values[0])

@@ -79,7 +79,7 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     if not isinstance(form, Apply) or isinstance(form, Layer) or t is None:
         return NOTHING
     try:
-        signature = inspect.signature(form.function)
+        signature = inspect.signature(form.of_example)
     except (TypeError, ValueError):
         return NOTHING
     count = len(t.items) if isinstance(t, T.Tuple) else 1

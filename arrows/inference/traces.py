@@ -32,7 +32,7 @@ class Traces:
         known = self._known.get(key)
         if known is None:
             assert isinstance(form, (Apply, Constant))
-            function = form.function if isinstance(form, Apply) else form.parameter
+            function = form.of_example if isinstance(form, Apply) else form.parameter
             try:
                 known = ops.trace(function, t, float_type=self.float_type)
             except (ArrowTypeError, ArrowValueError) as error:  # all that tracing raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -180,14 +180,10 @@ class Attend(Apply[A, B]):
         super().__init__()
         self.embedding = embedding
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self._products
-
     def compute(self, args: tuple[Any, ...]) -> Any:
-        return self._products(*args)
+        return self.of_example(*args)
 
-    def _products(self, *args: Any) -> TensorLike:
+    def of_example(self, *args: Any) -> TensorLike:
         embedding = self.embedding
         (spec,) = embedding.parameters(T.Tensor((), "int32"))
         table = ops.parameter(embedding, spec)

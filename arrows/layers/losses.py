@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -39,9 +39,8 @@ class Loss(Written[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[
         """The loss of one example, a scalar."""
         raise NotImplementedError(f"{type(self).__name__} must define `loss`")
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self.loss
+    def of_example(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
+        return self.loss(prediction, target)
 
     def compute(self, args: tuple[Any, ...]) -> Any:
         items = spread_items(args)

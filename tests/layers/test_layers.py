@@ -90,7 +90,7 @@ NAMES = sorted(CASES)
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients(name: str) -> None:
     layer, arguments = CASES[name]
-    check_grads(layer.function, *arguments)
+    check_grads(layer.of_example, *arguments)
 
 
 def sigmoid(x: Any) -> Any:
@@ -106,7 +106,7 @@ def run(layer: Any, values: dict[str, Any], *arguments: Any) -> Any:
         return tuple(map(wrap, item)) if isinstance(item, tuple) else evaluation.value(item)
 
     with evaluation:
-        result = layer.function(*map(wrap, arguments))
+        result = layer.of_example(*map(wrap, arguments))
     return [value.array for value in result] if isinstance(result, tuple) else result.array
 
 
@@ -201,7 +201,7 @@ def test_layer_norm_and_weight_norm_are_those_of_the_papers() -> None:
 )
 def test_recurrent_dropout_acts_on_the_update_while_training(cell: Any) -> None:
     state = T.Tuple((cell.state,)) if isinstance(cell, TreeLSTM) else cell.state
-    t = trace(cell.function, T.Tuple((T.Tensor((4,)), state)))
+    t = trace(cell.of_example, T.Tuple((T.Tensor((4,)), state)))
     made = {e.result: e for e in t.equations}
     (drop,) = (e for e in t.equations if e.primitive.name == "dropout")
     assert made[drop.operands[0]].primitive.name == "tanh"
@@ -261,7 +261,7 @@ def test_losses_are_their_formulas() -> None:
 
 def test_gates_take_one_product() -> None:
     cell: Any = TreeLSTM(3, 2)
-    t = trace(cell.function, T.Tuple((T.Tensor((4,)), T.Tuple((cell.state, cell.state)))))
+    t = trace(cell.of_example, T.Tuple((T.Tensor((4,)), T.Tuple((cell.state, cell.state)))))
     names = [equation.primitive.name for equation in t.equations]
     assert (names.count("matmul"), names.count("concat"), names.count("sigmoid")) == (1, 1, 1)
     assert str(t.output) == "(float32[3], float32[3])"
@@ -413,9 +413,9 @@ def test_inputs_of_a_wrong_type(layer: Any, kind: T.Type, text: str) -> None:
 )
 def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
     with pytest.raises(ShapeError, match=text):
-        trace(SoftmaxCrossEntropy().function, kind)
+        trace(SoftmaxCrossEntropy().of_example, kind)
     with pytest.raises(ShapeError, match="SquaredError takes two floating tensors of one type"):
-        trace(SquaredError().function, T.Tuple((V3, V4)))
+        trace(SquaredError().of_example, T.Tuple((V3, V4)))
 
 
 BAD: list[tuple[Any, Any, str]] = [

@@ -118,7 +118,7 @@ def test_a_language_model_agrees_with_the_reference() -> None:
 
 
 def test_it_is_one_product() -> None:
-    t = trace(ar.Embedding(3, 2).attend.function, T.Tensor((2,)))
+    t = trace(ar.Embedding(3, 2).attend.of_example, T.Tensor((2,)))
     assert [e.primitive.name for e in t.equations] == ["matmul"]
 
 

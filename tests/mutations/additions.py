@@ -169,8 +169,8 @@ def of_a_layer_that_is_called(build, f):
     cell, table = ar.LSTMCell(WIDTH), ar.Embedding(WORDS, WIDTH)
     bad = build.one_of(
         lambda x: cell((x, x))[0],
-        lambda x: cell(x, (LONGER.function(x), x))[0],
-        lambda x: table.attend(LONGER.function(x)),
+        lambda x: cell(x, (LONGER.of_example(x), x))[0],
+        lambda x: table.attend(LONGER.of_example(x)),
         lambda x: table.attend(x, x),
         lambda x: ar.FC(WIDTH)((x, x)),
     )

@@ -96,7 +96,7 @@ class ArraySemantics(Semantics):
         if typed.trace is not None and typed.trace.draws:
             self.evaluation.begin_draws(self._draw_key(typed))
         with self.evaluation:
-            returned = form.function(*arguments)
+            returned = form.of_example(*arguments)
             leaves, _ = collect(returned, self.evaluation, form.label)
         values = [self._of_node(leaf) for leaf in leaves]
         split = self.evaluation.split
