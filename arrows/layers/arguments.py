@@ -16,7 +16,8 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators import Layer, Wire, set_name
-from arrows.combinators.base.arguments import wrong_argument, wrong_value
+from arrows.combinators.base.arguments import require_flag, wrong_argument, wrong_value
+from arrows.combinators.layer import Written
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
 from arrows.typesys.static import Axis
@@ -27,29 +28,29 @@ N = TypeVar("N", bound=Axis)
 
 
 @dataclass(eq=False, repr=False)
-class DeclaredLayer(Layer[A, B]):
-    """Base of the layers of this folder."""
-
-    name: str | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-def check_fields(block: Any) -> None:
-    """Checks the name and the fields of a new layer or loss, and sets each to its plain value.
+class Declared(Written[A, B]):
+    """Base of the layers and losses of this folder: each field is checked, and becomes its plain value.
 
     A field may be None if its type says so.
 
     Raises:
         ArrowTypeError, ArrowValueError: an argument has a wrong type or value.
     """
-    set_name(block, block.name)
-    for declared in fields(block):
-        value = getattr(block, declared.name)
-        if declared.name in CHECKS and (value is not None or "None" not in str(declared.type)):
-            check, words = CHECKS[declared.name]
-            setattr(block, declared.name, check(block.kind, words, value))
+
+    name: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        set_name(self, self.name)
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            if declared.name in CHECKS and (value is not None or "None" not in str(declared.type)):
+                check, words = CHECKS[declared.name]
+                setattr(self, declared.name, check(self.kind, words, value))
+
+
+@dataclass(eq=False, repr=False)
+class DeclaredLayer(Declared[A, B], Layer[A, B]):
+    """Base of the layers of this folder."""
 
 
 def size_of(layer: str, words: str, size: Any) -> int:
@@ -70,12 +71,6 @@ def float_type(layer: str, words: str, dtype: Any) -> str:
     if not kind.floating:
         raise wrong_value(layer, f"the {words} of {layer} is floating, got {kind.dtype}")
     return kind.dtype
-
-
-def _flag(layer: str, words: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise wrong_argument(layer, f"{words} of {layer} is True or False, got {value!r}")
-    return bool(value)
 
 
 def _function(layer: str, words: str, function: Any) -> Callable[..., Any]:
@@ -131,13 +126,12 @@ CHECKS: dict[str, tuple[Callable[[str, str, Any], Any], str]] = {
     "dtype": (float_type, "element type"),
     "activation": (_function, "activation"),
     "initializer": (_function, "initializer"),
-    "bias": (_flag, "the bias"),
     "forget_bias": (_number("finite", isfinite), "forget_bias"),
     "rate": (_rate, "rate"),
     "dropout": (_rate, "rate"),
     "label_smoothing": (_share, "label_smoothing"),
     "weight": (_class_weights, "weight"),
-    **{name: (_flag, name) for name in ("causal", "reset_after", "trainable", "weight_norm")},
+    **{name: (require_flag, name) for name in ("bias", "causal", "reset_after", "trainable", "weight_norm")},
     **{name: (_positive, name) for name in ("delta", "epsilon", "margin", "pos_weight")},
 }
 """For each name of a field, its check (of layer, words and value) and the words for it in messages."""

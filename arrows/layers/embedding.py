@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,11 @@ from arrows.ops import IndexOutOfRange, Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Tensor
+
+
+class _Options(TypedDict, total=False):
+    trainable: bool
+    name: str | None
 
 
 @dataclass(eq=False, repr=False)
@@ -72,21 +77,18 @@ class Embedding(DeclaredLayer[A, B]):
             self: Embedding[Tensor[Any, tuple[()]], Tensor[F32, tuple[N]]],
             buckets: int,
             size: type[N],
-            initializer: Initializer = initializers.small_uniform,
-            *,
-            trainable: bool = True,
-            name: str | None = None,
+            initializer: Initializer = ...,
+            **options: Unpack[_Options],
         ) -> None: ...
         @overload
         def __init__(
             self: Embedding[Any, Any],
             buckets: int,
             size: int,
-            initializer: Initializer = initializers.small_uniform,
+            initializer: Initializer = ...,
             *,
             dtype: str = "float32",
-            trainable: bool = True,
-            name: str | None = None,
+            **options: Unpack[_Options],
         ) -> None: ...
         def __init__(self, *args: Any, **options: Any) -> None: ...
 

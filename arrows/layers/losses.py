@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from arrows import ops
 from arrows.combinators import spread_items
-from arrows.combinators.layer import Written
-from arrows.layers.arguments import check_fields
+from arrows.layers.arguments import Declared
 from arrows.ops import IndexOutOfRange, ShapeError, TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.static import Tensor
 
 
 @dataclass(eq=False, repr=False)
-class Loss(Written[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()]]]):
+class Loss(Declared[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[()]]]):
     """Base of losses.  A loss has no parameters, so the same object may be used on different types.
 
     A subclass defines `loss(prediction, target)`, which takes two tensors and returns a scalar.
@@ -30,10 +29,6 @@ class Loss(Written[tuple[Tensor[Any, Any], Tensor[Any, Any]], Tensor[Any, tuple[
 
     example = "(prediction & target)"
     foreign = "loss"
-    name: str | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def loss(self, prediction: TensorLike, target: TensorLike) -> TensorLike:
         """The loss of one example, a scalar."""

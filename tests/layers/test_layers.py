@@ -451,11 +451,11 @@ BAD: list[tuple[Any, Any, str]] = [
     (lambda: Huber("a"), ArrowTypeError, "the delta of Huber is a number, got 'a'"),
     (lambda: LayerNorm(-1), ArrowValueError, "the epsilon of LayerNorm is positive, got -1"),
     (lambda: MultiHeadAttention(0), ArrowValueError, "heads of MultiHeadAttention is at least 1, got 0"),
-    (lambda: MultiHeadAttention(2, causal=1), ArrowTypeError, "causal of .* is True or False, got 1"),
+    (lambda: MultiHeadAttention(2, causal=1), ArrowTypeError, "causal must be True or False, not 1"),
     (
         lambda: GRUCell(2, reset_after="yes"),
         ArrowTypeError,
-        "GRUCell is True or False, got 'yes'",
+        "reset_after must be True or False, not 'yes'",
     ),
     (lambda: LSTMCell(2, dropout=1), ArrowValueError, "the rate of LSTMCell is at least 0 and below 1"),
     (lambda: Embedding.of([1.0]), ArrowTypeError, r"is an array \[buckets, size\], got shape \[1\]"),

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.errors import Message, message, unhashed
 from arrows.typesys.quoting import unwritable
@@ -46,9 +48,9 @@ def wrong_value(block: str, reason: str, *, hint: str = "") -> ArrowValueError:
 
 def require_flag(block: str, argument: str, value: object) -> bool:
     """Refuses what is neither True nor False."""
-    if not isinstance(value, bool):
+    if not isinstance(value, (bool, np.bool_)):
         raise wrong_argument(block, f"{argument} must be True or False, not {value!r}")
-    return value
+    return bool(value)
 
 
 def require_integer(
