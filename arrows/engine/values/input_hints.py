@@ -72,7 +72,7 @@ def _for_text(text: str, tensor: T.Tensor) -> str:
     try:
         convert(text)
     except ValueError:
-        return "words become numbers by a dict of yours: ar.InputTransform(numbers.get) >> ar.Scalar('int32')"
+        return "words become numbers by a vocabulary in its place: ar.Vocabulary.of(words).block()"
     return f"text of a number: ar.InputTransform({convert.__name__}) >> {leaf}" if not tensor.ndim else ""
 
 

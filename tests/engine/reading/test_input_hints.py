@@ -24,7 +24,7 @@ ANY_LENGTH = "ar.Map(ar.Scalar()) takes lists of any length"
 
 MISSING = "where it may be missing: ar.GetItem('word', default=...)"
 ROUND = "; to round it: ar.InputTransform(round) >> ar.Scalar('int32')"
-WORDS = "words become numbers by a dict of yours: ar.InputTransform(numbers.get) >> ar.Scalar('int32')"
+WORDS = "words become numbers by a vocabulary in its place: ar.Vocabulary.of(words).block()"
 ROWS = "its rows are examples, as dicts: model(frame), not model([frame])"
 
 
