@@ -48,6 +48,9 @@ class Loop(Block[A, B]):
     ) -> None:
         set_name(self, name)
         kind = f"{'an' if self.kind == 'RNN' else 'a'} {self.kind}"
+        if isinstance(step, RNN):
+            hint = "ar.LSTMCell(n) is such a step; one on the other: ar.RNN(f) >> ar.GetItem(0) >> ar.RNN(g)"
+            raise wrong_argument(kind, "its step takes one element, and an RNN takes all", hint=hint)
         self.reverse = require_flag(kind, "reverse", reverse)
         self.initial_state_from_input = require_flag(kind, "initial_state_from_input", from_input)
         if from_input and initial_state is not None:
