@@ -278,17 +278,18 @@ def message(
     rows = list(sides)
     names = max((len(s.name) for s in rows), default=0)
     names = max(min(names, 40), 4)
+    label = names if names <= 24 else 4
     types = min(max((len(s.type) for s in rows), default=0), 60)
     lines = [attempt]
     for side in rows:
         place = str(side.site) if side.site is not None else ""
         lines.append(f"  {side.name:<{names}}  {side.type:<{types}}  {place}".rstrip())
     if at:
-        lines.append(f"  {'at':<{names}}  {at}")
+        lines.append(f"  {'at':<{label}}  {at}")
     for line in reason.splitlines():
         lines += _wrap(line, initial_indent="  ", subsequent_indent="  ")
     if hint:
-        lines += _wrap(hint, initial_indent=f"  {'hint':<{names}}  ", subsequent_indent=" " * (names + 4))
+        lines += _wrap(hint, initial_indent=f"  {'hint':<{label}}  ", subsequent_indent=" " * (label + 4))
     return Message.of("\n".join(lines), attempt=attempt, sides=tuple(rows), at=at, reason=reason, hint=hint)
 
 
