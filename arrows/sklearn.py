@@ -294,8 +294,8 @@ class _Documents(_Estimator):
     def field_losses(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         """How much each field matters: the mean loss when its values are exchanged among the documents.
 
-        Measure by documents that the model has not learnt from.  Fields that tell the same replace one
-        another, so that none of them seems to matter.
+        Measure by documents that the model has not learnt from.  Fields that carry the same information
+        replace one another, so that none of them seems to matter.
 
         Args:
             X, y, sample_weight: as those of `fit`.
@@ -370,7 +370,7 @@ class DocumentClassifier(_Classifier, _Documents):
     """A classifier of documents: JSON values of any shape, or the rows of a table.
 
     The block that reads them is inferred from those to learn from (`ar.infer_block`).  NaN stands for a
-    missing value, and a field that is new at prediction is passed over.
+    missing value, and a field that is new at prediction is ignored.
 
     Args:
         width, ignore, kinds: as those of `ar.infer_block`.

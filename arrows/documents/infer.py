@@ -72,7 +72,7 @@ def infer_block(
     It is made of records for objects, embeddings for categories, hashed n-grams for free text, standardised
     numbers, dates, pooling for arrays, choices where values are of several types, and recursion where
     objects or arrays lie within others of their kind.  A field that is missing or null gives zeros, an
-    unknown category has a vector of its own, and other fields are passed over.
+    unknown category has a vector of its own, and other fields are ignored.
 
     Args:
         examples: documents of the kind that the block is to read, as `json.loads` gives them, or a table of
