@@ -21,8 +21,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import arrows as ar
 from arrows.training import Adam, Checkpoint, train
 
@@ -96,7 +94,7 @@ def main(arguments: list[str] | None = None) -> float:
     judge = ar.compile(same, params=learner.params)
 
     def accuracy() -> dict[str, float]:
-        right = (np.asarray(judge.predict(test)) > 0) == [each["same"] for each in test]
+        right = (judge.predict(test) > 0) == [each["same"] for each in test]
         return {"accuracy": float(right.mean())}
 
     history = train(

@@ -26,8 +26,9 @@ def field_losses(
     """The loss of a model when the values of a field are exchanged at random, for each field that it reads.
 
     A field that matters makes the loss larger.  Of fields that carry the same information, each can replace
-    the others, so that none of them seems to matter.  The elements of arrays are exchanged among all arrays, and a field that an object lacks may
-    go to another.  Breiman, "Random Forests", Machine Learning 45, 2001, section 10.
+    the others, so that none of them seems to matter.  The elements of arrays are exchanged among all arrays,
+    and a field that an object lacks may go to another.  Breiman, "Random Forests", Machine Learning 45, 2001,
+    section 10.
 
     Args:
         loss: the mean loss of documents in this order, which are plain JSON.

@@ -272,3 +272,6 @@ assert_type(following, Block[Token, V])
 assert_type(f >> ar.Tap("h") >> hid2lab, Block[int, L])
 assert_type(ar.Tap("word", show=print) >> f, Block[int, V])
 price: Block[V, Tensor[Any, tuple[()]]] = ar.FC([])
+
+# 12 results of tensors are arrays, without a cast
+best: float = ar.compile(ar.Vector(3)).predict([[1, 2, 3]]).argmax(axis=1).mean()

@@ -150,9 +150,7 @@ class Model:
         """
         return self._evaluate(self._call(examples, ids, step), training)
 
-    def predict(
-        self, examples: Examples, *, batch_size: int = 256, errors: str = "stop"
-    ) -> HostArray | list[Any]:
+    def predict(self, examples: Examples, *, batch_size: int = 256, errors: str = "stop") -> HostArray | Any:
         """The block's results for any number of examples, in their order, on the host.
 
         The examples run batch by batch; memory holds one batch besides the results.
