@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -25,7 +24,7 @@ from arrows.onthefly.gradients import differentiate, take_step
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
 from arrows.onthefly.operands import Sequences, foreign, read, take, type_of
-from arrows.onthefly.reading import read_constant, read_tensor
+from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
@@ -214,7 +213,9 @@ class LazyBatch(Context):
             array: the value of the constant, which is copied.
         """
         self.check_open("make a constant")
-        return LazyConstant(self, self.net.constant(read_constant(array, self.float_type)))
+        dtype = str(array.dtype) if hasattr(array, "dtype") else None
+        type, values = read_tensor(array, dtype, self.float_type)
+        return LazyConstant(self, self.net.constant(np.asarray(values, type.dtype)))
 
     def zeros(self, type: object) -> Any:
         """Zeros of a type, as a cell starts from: `g.zeros(cell.state)`, `g.zeros([128])`.
@@ -354,18 +355,16 @@ class LazyBatch(Context):
 
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
-        signature: list[Any] = []
+        key: list[Any] = ["typed", id(typed)]
         ids: list[int] = []
         sequences: Sequences = []
-        take(self, value, ids, signature, sequences, typed.input)
-        constants = constants_in(signature)
-        key = ("typed", id(typed), *constants)
-        site = self.calls.get(key)
+        take(self, value, ids, key, sequences, typed.input)
+        call = tuple(key)
+        site = self.calls.get(call)
         if site is None:
             with self.net.lock.mutex:
-                site = self.net.call_sites.add_typed(typed, constants, SourceLine.here())
-                # An index out of range is found when it runs, and the message is the block's.
-                site = self.calls[key] = replace(site, limits={})
+                site = self.net.call_sites.add_typed(typed, constants_in(call[2:]), SourceLine.here())
+                self.calls[call] = site
         if sequences or site.random > self._calm:
             return self._make(site, ids, sequences)
         return self.visit(site, (site.number, *ids))
@@ -386,8 +385,6 @@ class LazyBatch(Context):
                 self._updates = self._lock.updates
         result = self._made.get(node)
         if result is None:
-            if site.limits:
-                self._check_indices(site, node)
             nodes = self._nodes
             first = len(nodes) << OUTPUT_BITS
             nodes.append(node)
@@ -402,20 +399,6 @@ class LazyBatch(Context):
             self._made[node] = result
         return result
 
-    def _check_indices(self, site: CallSite, node: tuple[int, ...]) -> None:
-        """Refuses a number of the program's that is used as an index and is out of range."""
-        for place, limit in site.limits.items():
-            value = self.recording.reads.get(node[place + 1] >> OUTPUT_BITS)
-            if value is None or (value.__class__ is not int and np.ndim(value)):
-                continue
-            if not 0 <= value < limit:
-                raise ArrowValueError(
-                    message(
-                        f"cannot look up {value} at {SourceLine.here()}",
-                        reason=f"there are {limit} rows, numbered from 0 to {limit - 1}",
-                    )
-                )
-
     def _forget(self) -> None:
         """Forgets the results of calls, since new parameters give other results."""
         self._made.clear()
@@ -426,7 +409,6 @@ class LazyBatch(Context):
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
         columns = [id for columns, _ in sequences for column in columns for id in column]
-        self._check_indices(site, (site.number, *ids))
         self._nodes.append((site.number, *ids, *columns))
         if sequences:
             recording.lengths[node] = tuple([length for _, length in sequences])

@@ -11,7 +11,7 @@ before it was kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,6 @@ from arrows.engine.lowering import (
     observed_sites,
 )
 from arrows.engine.planning import GrowingParams
-from arrows.engine.reading import index_limit
 from arrows.inference import Typed, infer
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.ops.arrays import HostArray
@@ -50,7 +49,6 @@ class CallSite:
         results: for each tensor of the result the sequence whose rows it has (-1: none), its place among the
             outputs or among those of a row, and its kind.
         element_sites: for each sequence whose elements get rows, the site of these rows.
-        limits: place of an operand that is used as an index -> the number of rows that it may select from.
         random: whether it is random: 0 never, 1 in training, since it has dropout, 2 always.
         learns: whether it has parameters.
         line: the line of the call.
@@ -62,7 +60,6 @@ class CallSite:
     flat: bool
     results: tuple[tuple[int, int, int], ...]
     element_sites: dict[int, int]
-    limits: Mapping[int, int]
     random: int
     learns: bool
     line: SourceLine
@@ -232,9 +229,6 @@ class CallSites:
         for n, domain in enumerate(sorted({var.rows for var in trace.results if var.rows >= 0}), number + 1):
             types = tuple(var.type for var in trace.results if var.rows == domain)
             elements.append(ElementSite(n, types, number, domain))
-        limits = [
-            (place, index_limit(trace, leaf)) for place, (leaf, domain) in enumerate(ports) if domain is None
-        ]
         self.sites += [site, *elements]
         results: list[tuple[int, int, int]] = []
         counts = Counter[int]()
@@ -251,7 +245,6 @@ class CallSites:
             or (len(flat) == 2 and all(isinstance(item, T.Tensor) for item in flat)),
             results=tuple(results),
             element_sites={each.domain: each.index for each in elements},
-            limits={place: limit[0] for place, limit in limits if limit is not None},
             random=2 if trace.draws else int(trace.dropout_key is not None),
             learns=bool(trace.parameters),
             line=line,

@@ -52,7 +52,7 @@ def take(
         signature.append(x.kind)
     elif isinstance(x, list) and (not x or any(isinstance(item, (LazyTensor, tuple)) for item in x)):
         if isinstance(type, T.Sequence) and not x:
-            element: list[Any] = [0] * len(T.leaves(type.element))
+            element: list[Any] = list(map(batch.net.call_sites.kind, T.leaves(type.element)))
             columns: list[list[int]] = [[] for _ in element]
         else:
             elements = [

@@ -16,8 +16,6 @@ from arrows.typesys import types as T
 from arrows.typesys.dtypes import masked_elements
 from arrows.typesys.errors import message
 
-_UNKNOWN = "there are tensors among its numbers, which are not known yet"
-
 
 def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[T.Tensor, HostArray]:
     """Numbers of an example as a tensor: its type, and the converted value.
@@ -30,16 +28,15 @@ def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[
     Raises:
         ArrowTypeError: the value holds no numbers, or numbers that the element type cannot hold.
     """
-    attempt = "cannot read a value"
     if isinstance(value, Block):
-        raise _refusal(
-            "cannot compute", f"{value.label} is a block, and no tensor", "call it first: block(x)"
-        )
+        hint = "call it first: block(x)"
+        raise _refusal("cannot compute", f"{value.label} is a block, and no tensor", hint)
     if isinstance(value, TensorLike):
         reason = "a tensor of a Function got into a batch"
         raise _refusal("cannot compute", reason, "compute with it inside of the Function")
     if holds_tensors(value):
-        raise _refusal(attempt, _UNKNOWN, "ops.stack makes a tensor of tensors")
+        reason = "there are tensors among its numbers, which are not known yet"
+        raise _refusal("cannot read a value", reason, "ops.stack makes a tensor of tensors")
     try:
         array = np.asarray(value)
     except ValueError:  # lists of different lengths
@@ -52,35 +49,15 @@ def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[
             "operations take lazy tensors, numbers, and arrays and lists of numbers; a list of "
             "lazy tensors is a sequence",
         )
-    type = T.Tensor(array.shape, _as_float_type(dtype or kind, float_type))
+    dtype = dtype or kind
+    if float_type is not None and dtype.startswith("float"):
+        dtype = float_type
+    type = T.Tensor(array.shape, dtype)
     try:
         return type, convert(value, type)
     except LeafError as error:
         hint = "" if masked_elements(value) else _hint_to_read(array, type)
-        raise _refusal(attempt, str(error), hint) from None
-
-
-def read_constant(value: Any, float_type: str | None) -> HostArray:
-    """A constant as an array; numbers and lists get the element types that `read_tensor` gives them.
-
-    Raises:
-        ArrowTypeError: there are tensors in it, or masked elements.
-    """
-    attempt = "cannot make a constant"
-    if holds_tensors(value):
-        raise _refusal(attempt, _UNKNOWN, "g.tensor reads data; ops.stack makes a tensor of tensors")
-    if masked_elements(value):
-        raise _refusal(attempt, "it has masked elements", "fill them first: x.filled(0)")
-    if not hasattr(value, "dtype"):
-        value = np.asarray(value)
-        plain = {"f": "float32", "i": "int32"}.get(value.dtype.kind, value.dtype.name)
-        value = value.astype(plain, copy=False)
-    array: HostArray = value.astype(_as_float_type(value.dtype.name, float_type), copy=False)
-    return array
-
-
-def _as_float_type(dtype: str, float_type: str | None) -> str:
-    return float_type if float_type is not None and dtype.startswith("float") else dtype
+        raise _refusal("cannot read a value", str(error), hint) from None
 
 
 def _refusal(attempt: str, reason: str, hint: str) -> ArrowTypeError:

@@ -25,7 +25,6 @@ from arrows.engine.reading.index_arrays import (
 from arrows.engine.reading.index_bounds import (
     IndexPort,
     computed_indices,
-    index_limit,
     index_of,
     index_ports,
     indices_out_of_range,
@@ -52,7 +51,6 @@ __all__ = [
     "computed_indices",
     "digest",
     "fingerprint",
-    "index_limit",
     "index_of",
     "index_ports",
     "index_type",
