@@ -124,7 +124,7 @@ class ExampleReader:
         explain = replace(self.explain, max_nodes=CHUNK)
         try:
             for example in examples:
-                explain(example, 0, False)
+                explain(example, 0)
         except InputError:
             return False
         return True

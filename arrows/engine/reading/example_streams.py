@@ -125,11 +125,11 @@ class ExampleStreams:
             memo.clear()
 
     def _read(self, examples: Sequence[object], first: int, notes: ReadNotes) -> Wirings:
-        def refuse(place: int, cause: Exception, values: bool) -> None:
+        def refuse(place: int, cause: Exception) -> None:
             number = first + place
             if not notes.refused or number not in notes.refused:
                 replay = notes.replays.get(number)
-                notes.refuse(number, self._refusal(examples[place], number, replay, cause, values))
+                notes.refuse(number, self._refusal(examples[place], number, replay, cause))
 
         main, most = self.main, self.max_nodes
         yields = self.plan.lowered.source.main_yields
@@ -153,7 +153,7 @@ class ExampleStreams:
                 notes.replays[first + place] = self.replay.taken()
             if failed is not None:  # outside of the handler: what is raised now is all that a traceback shows
                 try:
-                    refuse(place, failed, False)
+                    refuse(place, failed)
                 finally:
                     failed = None  # its traceback leads here: a circle, which would keep the model alive
                 for stream, end in zip(streams, bounds[-1], strict=True):
@@ -168,11 +168,11 @@ class ExampleStreams:
         return wirings.select(np.flatnonzero(fits))
 
     def _refusal(
-        self, example: object, number: int, replay: IteratorReplay | None, cause: Exception, values: bool
+        self, example: object, number: int, replay: IteratorReplay | None, cause: Exception
     ) -> InputError:
         """The error of an example, which says where in it something is wrong if that can still be found."""
         try:
-            self.explain(example, number, values, replay)
+            self.explain(example, number, replay)
         except InputError as error:
             return error
         if isinstance(cause, TooManyNodes):  # `explain` counts fewer nodes and may pass
@@ -184,12 +184,12 @@ class ExampleStreams:
         refusal.__cause__ = cause
         return refusal
 
-    def _columns(self, bounds: HostArray, refuse: Callable[[int, Exception, bool], None]) -> Wirings:
+    def _columns(self, bounds: HostArray, refuse: Callable[[int, Exception], None]) -> Wirings:
         """The streams as arrays.
 
         Args:
             bounds: for each stream, where each example's part starts.
-            refuse: called with the place of an example, an error, and whether it shows in values alone.
+            refuse: called with the place of an example, and its error.
         """
         plan = self.plan
         offsets = dict(zip(self.streams, bounds, strict=True))
@@ -217,7 +217,7 @@ class ExampleStreams:
                     try:
                         convert_many(leaves[start:stop], leaf)
                     except LeafError as error:
-                        refuse(place, error, False)
+                        refuse(place, error)
                         leaves[start:stop] = [np.zeros(leaf.shape, leaf.dtype)] * (stop - start)
                 converted = convert_many(leaves, leaf)
             raw.append(Column(converted, ends))
@@ -225,7 +225,7 @@ class ExampleStreams:
         for node, misfit in indices_out_of_range(
             plan, self.indices, all_sites, sources.values, counts.values, values
         ):
-            refuse(int(np.searchsorted(nodes, node, side="right")) - 1, misfit, True)
+            refuse(int(np.searchsorted(nodes, node, side="right")) - 1, misfit)
         hashes = None
         if plan.shares:
             hashes = node_hashes(plan, all_sites, all_keys, sources.values, counts.values, values)

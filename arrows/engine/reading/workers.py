@@ -271,6 +271,7 @@ def _forked(processes: int, inherited: Inherited) -> Iterator[Executor]:
 
 def _begin(inherited: Inherited) -> None:
     _inherited[:] = [inherited]
+    inherited[0].explain.parameter = _no_values  # those on a GPU cannot be read in a forked process
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the worker ends silently, since the parent reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,7 +1,7 @@
 """The walk of a typed expression over one example, and the table of what each core form means there.
 
 A meaning says in which order the parts run, what they hand on, and how they fail.  What a tensor *is* is left
-to a `Semantics`: the reference computes arrays, a check computes nothing.
+to a `Semantics`: the reference computes arrays, a program on the fly records calls.
 """
 
 from __future__ import annotations
