@@ -89,7 +89,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "must give a pair, an output and the next state"),
     (lambda: ar.RNN(ADD, ar.Zeros([]), initial_state_from_input=True), VALUE, "initial_state"),
     (lambda: ar.Bidirectional(ar.RNN(ar.GRUCell(2)), ar.GRUCell(2)), TYPE, "an RNN takes all"),
-    (lambda: ar.infer(NUMBERS >> ar.RNN(ADD)), TYPE, "cannot infer the state of RNN"),
+    (lambda: ar.infer(NUMBERS >> ar.RNN(ADD)), TYPE, "and nothing says of which type"),
     (lambda: ar.OneOf(3, {1: S()}), TYPE, "expected as key a function of the input, or a block, got 3"),
     (lambda: ar.OneOf(len, {}), VALUE, "has no case to choose"),
     (lambda: ar.infer((S() & ar.GetItem(0)) >> ar.Concat()), TYPE, "item 1"),
