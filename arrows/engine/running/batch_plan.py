@@ -7,21 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
-from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
+from arrows.engine.planning import CarriedOperation, StreamOperation
 from arrows.engine.program.emitters.arrays import RowIndex
 from arrows.engine.running.distinct import DistinctRows, find_distinct
 from arrows.engine.running.gradient_flow import NO_FLOW, FlowPlanner, OperationFlow
 from arrows.engine.running.index import (
     BatchLayout,
     PlannedSegments,
-    plan_index,
+    plan_gather,
     plan_segments,
-    sort_indices,
 )
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
@@ -69,7 +68,7 @@ class PlannedOperation:
     code: OperationCode
     rows: OperationRows
     bounds: Mapping[str, list[int]]
-    gathers: tuple[RowIndex, ...]
+    gathers: Sequence[RowIndex]
     segments: Mapping[int, PlannedSegments]
     whole_segments: Mapping[int, PlannedSegments]
     distinct: DistinctRows | None
@@ -84,12 +83,9 @@ class PlannedOperation:
         yield from self.flow.buffers()
 
 
-@dataclass(frozen=True, slots=True)
-class LossSeeds:
-    """Where gradients come in: how much a metric stream's values, or a result, weigh in the loss."""
-
-    metrics: Mapping[int, float]
-    result: float | None = None
+LossSeeds: TypeAlias = Sequence[tuple[int | None, float]]
+"""Where gradients come in: the number of a metric stream, None: the result; and how much each of its values
+weighs in the loss."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -106,7 +102,8 @@ class PlannedBatch:
         streams: by operation, the values that are read from examples.
         results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
         weights: by slab, how much each of its rows weighs in the loss.
-        terms: on a device with kernels, for each term of the loss, how much each of its values weighs.
+        terms: for each term of the loss the number of its metric, None: the result; and how much each of its
+            values weighs.
         upload: all that is sent.
     """
 
@@ -120,7 +117,7 @@ class PlannedBatch:
     results: Sequence[Sent]
     metrics: Sequence[Sent]
     weights: Mapping[int, Sent]
-    terms: Sequence[Sent]
+    terms: Sequence[tuple[int | None, Sent]]
     upload: Upload
 
     def buffers(self) -> Iterator[Buffer]:
@@ -171,7 +168,17 @@ def plan_batch(
         sent = None if o not in keys else upload.add_values(keys[o])
         flow, kept = flows.get(o, NO_FLOW), memory.operations[o]
         operations[o] = _plan_operation(batch, code, distinct[o], flow, sent, kept)
-    terms = [] if seeds is None else _loss_terms(plan, merged, seeds)
+    weights: dict[int, HostArray] = {}
+    terms = []
+    for metric, weight in () if seeds is None else seeds:
+        slab = plan.results[0] if metric is None else plan.metrics[metric]
+        column = merged.outputs.results[0] if metric is None else merged.outputs.metrics[metric]
+        type, wide = plan.slabs[slab].type, (-1, *(1 for _ in plan.slabs[slab].type.shape))
+        each = np.full(len(column.values), weight, type.dtype).reshape(wide)
+        terms.append((metric, upload.add_values(each)))
+        # A value may count more than once: under two names, or returned by two branches.
+        counted = np.bincount(column.values, minlength=merged.slab_rows[slab]).reshape(wide)
+        weights[slab] = weights.get(slab, 0) + counted * weight
     return PlannedBatch(
         merged=merged,
         operations=operations,
@@ -188,39 +195,13 @@ def plan_batch(
         },
         results=[upload.add(column.values) for column in merged.outputs.results],
         metrics=[upload.add(column.values) for column in merged.outputs.metrics],
-        weights=_send_weights(plan, merged, terms, upload),
-        terms=[
-            upload.add_values(np.full(len(rows), weight, plan.slabs[slab].type.dtype))
-            for slab, rows, weight in terms
-            if upload.device.has_kernels  # the term is one product there
-        ],
+        weights={
+            slab: upload.add_values(total.astype(plan.slabs[slab].type.dtype))
+            for slab, total in weights.items()
+        },
+        terms=terms,
         upload=upload,
     )
-
-
-def _loss_terms(plan: Plan, merged: Merged, seeds: LossSeeds) -> list[tuple[int, HostArray, float]]:
-    """What the loss is made of: the slab of each term, its rows there, and how much it weighs."""
-    outputs = merged.outputs
-    terms = [(plan.metrics[m], outputs.metrics[m].values, weight) for m, weight in seeds.metrics.items()]
-    if seeds.result is not None:
-        terms.append((plan.results[0], outputs.results[0].values, seeds.result))
-    return terms
-
-
-def _send_weights(
-    plan: Plan, merged: Merged, terms: Sequence[tuple[int, HostArray, float]], upload: Upload
-) -> dict[int, Sent]:
-    """Sends how much each row weighs in the loss, by slab."""
-    weights: dict[int, HostArray] = {}
-    for slab, rows, weight in terms:
-        # A value may count more than once: under two names, or returned by two branches.
-        counted = np.bincount(rows, minlength=merged.slab_rows[slab]) * weight
-        weights[slab] = weights[slab] + counted if slab in weights else counted
-    sent = {}
-    for slab, total in weights.items():
-        row = plan.slabs[slab].type
-        sent[slab] = upload.add_values(total.astype(row.dtype).reshape(-1, *(1 for _ in row.shape)))
-    return sent
 
 
 def _plan_operation(
@@ -258,20 +239,9 @@ def _plan_operation(
             shape = None if width == 1 else (count, *scatter.operand.type.shape)
             memory["scatter", number] = BufferRows(waiting.buffer, start, start + count * width, shape)
             start += count * width
-    gathers = []
-    for number, (region, gather) in enumerate(program.gathers):
-        bounds = parts if region in ("early", "late") else rows.bounds
-        if gather.result.rows != ROW:
-            bounds = rows.offsets[gather.result.rows][bounds]
-        read, slab = rows.side_by_side(gather.operands), program.operands[gather.operands[0]].slab
-        indices = sort_indices(batch, slab, read) if number in code.indexed else None
-        memory["slab", number] = batch.slabs[slab]
-        index, read_rows = plan_index(
-            program, number, batch.slabs[slab], read, bounds, upload, memory=kept, indices=indices
-        )
-        if read_rows is not None:
-            memory["gathered", number] = read_rows
-        gathers.append(index)
+    gathers = [
+        plan_gather(batch, code, number, parts, kept, memory) for number in range(len(program.gathers))
+    ]
     return PlannedOperation(
         code=code,
         rows=rows,
@@ -282,7 +252,7 @@ def _plan_operation(
             "late": in_parts,
             "deferred": [0, rows.count],
         },
-        gathers=tuple(gathers),
+        gathers=gathers,
         segments=steps,
         whole_segments=whole,
         distinct=distinct,

@@ -178,10 +178,10 @@ class BatchRunner:
     def _seeds(self, examples: int) -> LossSeeds:
         """The weights of a loss that is the mean over so many examples."""
         weights, count = self.weights, max(examples, 1)
-        return LossSeeds(
-            {metric: weight / count for metric, weight in weights.metrics.items()},
-            None if weights.result is None else weights.result / count,
-        )
+        terms: list[tuple[int | None, float]] = [*weights.metrics.items()]
+        if weights.result is not None:
+            terms.append((None, weights.result))
+        return [(metric, weight / count) for metric, weight in terms]
 
     def _sum_gradients(
         self,
@@ -205,7 +205,7 @@ class BatchRunner:
             run = each.run
             with explained_memory(executor, run.planned):
                 parts.append(copy_rows(run, result=False))
-                part = run.loss(seeds, parts[-1].metrics)
+                part = run.loss(parts[-1].metrics)
                 loss = part if loss is None else loss + part
                 gradients = run.flow(run.first_gradients())
                 if each.last:

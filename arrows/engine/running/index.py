@@ -13,65 +13,13 @@ import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
 from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
-from arrows.engine.program import Program
 from arrows.engine.program.emitters.arrays import DistinctIndices, RowIndex, SegmentBounds
 from arrows.engine.program.program import Place
 from arrows.engine.reading import lengths_of, range_of, ranges_of, starts_of_runs, with_stop
+from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged
-from arrows.ops import Segments
+from arrows.ops import ROW, Segments
 from arrows.ops.arrays import HostArray
-
-
-def plan_index(
-    program: Program,
-    number: int,
-    slab: Buffer,
-    port_rows: HostArray,
-    bounds: HostArray,
-    upload: Upload,
-    *,
-    memory: int,
-    indices: DistinctIndices | None,
-) -> tuple[RowIndex, Buffer | BufferRows | None]:
-    """Plans what a gather reads.
-
-    Args:
-        program: its program.
-        number: that of the gather in the program.
-        slab: where the rows lie.
-        port_rows: those that are read.
-        bounds: where the rows of each step (of each component) start, and where the last end.
-        upload: takes the index array.
-        memory: the number of the memory for what the operation keeps.
-        indices: see `RowIndex`.
-
-    Returns:
-        Which rows are read.  And the range of the slab that they are, or what they are copied to: all of
-        them, if later regions read them, else those of the longest step; None where nothing is copied, as
-        kernels load what they read.
-    """
-    _, gather = program.gathers[number]
-    width, type, count = len(gather.operands), gather.result.type, int(bounds[-1])
-    whole = range_of(port_rows)
-    if whole >= 0:
-        shape = None if width == 1 else (count, *type.shape)
-        rows_of_slab = BufferRows(slab, whole, whole + count * width, shape)
-        return RowIndex(None, None, indices), rows_of_slab
-    if program.kernels or len(bounds) == 2:
-        # A kernel reads by index, whatever the rows of a step are.
-        first, longest = [-1] * (len(bounds) - 1), count
-    else:
-        cuts = bounds * width
-        first = ranges_of(port_rows, cuts[:-1], cuts[1:]).tolist()
-        longest = int(lengths_of(bounds).max())
-    index = upload.add(port_rows) if -1 in first else None
-    rows = None
-    if program.memory.get(gather.result) == Place("gathered", number):
-        rows = Buffer(("operand", memory, number), (count, *type.shape), type.dtype)
-    elif index is not None and not program.kernels:
-        # Nobody reads the rows after the step, so operations share these.
-        rows = Buffer(("gather", number), (longest, *type.shape), type.dtype)
-    return RowIndex(first, index, indices), rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,6 +39,58 @@ class BatchLayout:
     slabs: Sequence[Buffer]
     gradients: Mapping[int, Buffer]
     upload: Upload
+
+
+def plan_gather(
+    batch: BatchLayout,
+    code: OperationCode,
+    number: int,
+    parts: HostArray,
+    kept: int,
+    memory: dict[tuple[str, int], Buffer | BufferRows],
+) -> RowIndex:
+    """Plans what a gather reads, and adds its memory.
+
+    This is the range of the slab that it reads; or memory for what is copied: for all rows, if later regions
+    read them, else for those of the longest step; none where nothing is copied, as kernels load what they
+    read.
+
+    Args:
+        batch: the batch.
+        code: the operation's.
+        number: that of the gather in the program.
+        parts: where the rows of each component start, and where the last end.
+        kept: the number of the memory for what the operation keeps.
+        memory: that of the operation.
+    """
+    program, rows = code.program, batch.merged.operations[code.operation.index]
+    region, gather = program.gathers[number]
+    bounds = parts if region in ("early", "late") else rows.bounds
+    if gather.result.rows != ROW:
+        bounds = rows.offsets[gather.result.rows][bounds]
+    read, slab_number = rows.side_by_side(gather.operands), program.operands[gather.operands[0]].slab
+    indices = sort_indices(batch, slab_number, read) if number in code.indexed else None
+    memory["slab", number] = slab = batch.slabs[slab_number]
+    width, type, count = len(gather.operands), gather.result.type, int(bounds[-1])
+    whole = range_of(read)
+    if whole >= 0:
+        shape = None if width == 1 else (count, *type.shape)
+        memory["gathered", number] = BufferRows(slab, whole, whole + count * width, shape)
+        return RowIndex(None, None, indices)
+    if program.kernels or len(bounds) == 2:
+        # A kernel reads by index, whatever the rows of a step are.
+        first, longest = [-1] * (len(bounds) - 1), count
+    else:
+        cuts = bounds * width
+        first = ranges_of(read, cuts[:-1], cuts[1:]).tolist()
+        longest = int(lengths_of(bounds).max())
+    index = batch.upload.add(read) if -1 in first else None
+    if program.memory.get(gather.result) == Place("gathered", number):
+        memory["gathered", number] = Buffer(("operand", kept, number), (count, *type.shape), type.dtype)
+    elif index is not None and not program.kernels:
+        # Nobody reads the rows after the step, so operations share these.
+        memory["gathered", number] = Buffer(("gather", number), (longest, *type.shape), type.dtype)
+    return RowIndex(first, index, indices)
 
 
 def sort_indices(batch: BatchLayout, slab: int, rows: HostArray) -> DistinctIndices | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from arrows.engine.device import Arena, ArrayWrite, BufferRows, Device, Sent, write_arrays
 from arrows.engine.program import Clock
 from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
-from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
+from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, RunDeferred
 from arrows.engine.scheduling import Merged, WiredBatch
 from arrows.ops.arrays import Array, HostArray, quiet
@@ -170,27 +171,26 @@ class Run:
         return device.take(self.slabs[slab], device.to_device(rows.astype(device.index_dtype)))
 
     @quiet
-    def loss(self, seeds: LossSeeds, metrics: Sequence[Array]) -> Array:
+    def loss(self, metrics: Sequence[Array]) -> Array:
         """The weighted sum that the gradients are taken of, a scalar of the device.
 
         Args:
-            seeds: the weights.
             metrics: the values of all metric streams.
         """
-        terms = [(metrics[metric], weight) for metric, weight in seeds.metrics.items()]
-        if seeds.result is not None:
-            result = self.gather(self.executor.plan.results[0], self.planned.results[0])
-            terms.append((result, seeds.result))
-        total: Array
-        if sent := self.planned.terms:
-            matmul = self.executor.device.xp.matmul
-            total, *rest = (
-                matmul(each, weights.array) for (each, _), weights in zip(terms, sent, strict=True)
-            )
-        else:
-            total, *rest = (values.sum() * weight for values, weight in terms)
-        for term in rest:
-            total = total + term
+        device, total = self.executor.device, None
+        for metric, weights in self.planned.terms:
+            if metric is None:
+                values = self.gather(self.executor.plan.results[0], self.planned.results[0])
+            else:
+                values = metrics[metric]
+            if device.has_kernels:  # one launch; NumPy sums more exactly than it multiplies matrices
+                rows = values.reshape((len(values), prod(values.shape[1:])))
+                term = device.xp.matmul(weights.array.reshape((-1,)), rows)
+                term = term.sum() if term.size > 1 else term.reshape(())
+            else:
+                term = (values * weights.array).sum()
+            total = term if total is None else total + term
+        assert total is not None, "a loss has terms"
         return total
 
     def first_gradients(self) -> list[ArrayWrite]:

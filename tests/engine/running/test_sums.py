@@ -11,6 +11,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
+from arrows.testing.host_kernels import host_compiler
 
 MANY = 100_000
 
@@ -99,3 +100,15 @@ def test_the_loss_of_many_examples(device: str) -> None:
     np.testing.assert_allclose(ar.to_numpy(value), 2 * (0.36 * 0.1 + 1.1), rtol=1e-6)
     np.testing.assert_allclose(ar.to_numpy(grads["fc/bias"]), [0.1, 0.1], rtol=1e-6)
     np.testing.assert_allclose(ar.to_numpy(grads["fc/weight"]), np.full((2, 2), 0.01), rtol=1e-6)
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+def test_a_loss_of_vectors_on_a_device_with_kernels() -> None:
+    block = ar.Map(ar.Vector(2) >> ar.FC(2) >> ar.Metric("error")) >> ar.Length()
+    here, there = (ar.compile(block, loss="error", device=name) for name in ("cpu", "fake-kernels"))
+    examples = [[[1, 2], [3, 4]], [], [[5, 6]]]
+    (value, grads), (other, others) = here.value_and_grad(examples), there.value_and_grad(examples)
+    np.testing.assert_allclose(ar.to_numpy(other), value, rtol=1e-6)
+    for name, grad in grads.items():
+        np.testing.assert_allclose(ar.to_numpy(others[name]), grad, rtol=1e-6)
+    assert float(ar.to_numpy(there.value_and_grad([[]])[0])) == 0
