@@ -553,11 +553,16 @@ class LazyBatch(Context):
     def numpy_of_many(self, values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
         """The numbers of many values in one run; `ids` are those that `ids_in` has found in them."""
         arrays = iter(self._runs.values(ids))
-        return [mapped(lambda x: next(arrays), value) for value in values]
+        return [
+            next(arrays) if isinstance(value, LazyTensor) else mapped(lambda x: next(arrays), value)
+            for value in values
+        ]
 
-    def ids_in(self, value: object, line: Callable[[], SourceLine]) -> list[int]:
+    def ids_in(self, value: Any, line: Callable[[], SourceLine]) -> list[int]:
         """The ids of nested lazy tensors; `line` finds the user's line that asks for the value."""
         self.check_open("compute a value")
+        if value.__class__ is LazyTensor and value.context is self:
+            return [value.id]
         ids: list[int] = []
 
         def take(x: object) -> None:

@@ -120,7 +120,7 @@ class OnTheFly:
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[int, T.Type | None], Typed] = {}
         self._planned: tuple[object, dict[Hashable, Any]] = None, {}
-        self._trials: tuple[int, list[Counter[str]]] = -1, []
+        self._trials: tuple[int, list[Mapping[str, int]]] = -1, []
         self._updates = 0
         self._programs: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
         self._arenas: list[Arena] = []
@@ -180,15 +180,15 @@ class OnTheFly:
         count = len(self.call_sites.sites)
         if self._trials[0] != count:
             self._trials = count, []
-        steps = sum(self._trials[1], Counter[str]())
-        if len(self._trials[1]) < _TRIALS:
+        runs = self._trials[1]
+        if len(runs) < _TRIALS:
             return list(_TRIED)
-        return [min(_TRIED, key=lambda name: steps[name])]
+        return [min(_TRIED, key=lambda name: sum(steps[name] for steps in runs))]
 
     def choose(self, steps: Mapping[str, int]) -> str:
         """The schedule with the fewest steps of those tried for a run; among equals, the first."""
         if len(steps) > 1:
-            self._trials[1].append(Counter(steps))
+            self._trials[1].append(steps)
         return min(steps, key=lambda name: steps[name])
 
     def _once(self, key: Hashable, make: Callable[[], R]) -> R:
