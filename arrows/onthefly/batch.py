@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -408,10 +409,12 @@ class LazyBatch(Context):
         """Makes a node of a call with sequences or random numbers, and returns its results."""
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
-        columns = [id for columns, _ in sequences for column in columns for id in column]
-        self._nodes.append((site.number, *ids, *columns))
+        columns = [column for columns, _ in sequences for column in columns]
+        self._nodes.append((site.number, *ids, *chain.from_iterable(columns)))
         if sequences:
-            recording.lengths[node] = tuple([length for _, length in sequences])
+            several = [[number] * len(column) for number, column in enumerate(columns, len(ids))]
+            recording.lengths[node] = [length for _, length in sequences]
+            recording.ports[node] = [*range(len(ids)), *chain.from_iterable(several)]
         if site.random > self._calm:
             count = self._dropout_calls.get(self.instance, 0)
             self._dropout_calls[self.instance] = count + 1

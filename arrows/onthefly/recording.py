@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.arrays import HostArray
-from arrows.ops.splitmix import GOLDEN, finalise
 
 
 class Recording:
@@ -19,7 +18,8 @@ class Recording:
 
     Attributes:
         nodes: each node: its site, and the ids of the values that it reads.
-        lengths: node -> the lengths of the sequences among its operands.
+        lengths: node -> the lengths of the sequences among its operands, if there are any.
+        ports: such a node -> for each value that it reads, the number of its operand.
         reads: node -> the data that enter there; dropped once it has run.
         dropout: node with dropout -> the instance that called it, and the number of such calls that the
             instance had made before.
@@ -29,7 +29,8 @@ class Recording:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[int, ...]] = []
-        self.lengths: dict[int, tuple[int, ...]] = {}
+        self.lengths: dict[int, list[int]] = {}
+        self.ports: dict[int, list[int]] = {}
         self.reads: dict[int, Any] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}
@@ -75,22 +76,3 @@ def grown(array: HostArray, size: int) -> HostArray:
     larger = np.zeros(max(size, 2 * len(array)), array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def dropout_keys(seed: int, step: int, calls: HostArray) -> HostArray:
-    """A 64-bit key for each call: a hash of seed, step, instance and the call's number in its instance.
-
-    So masks depend neither on which nodes run together nor on which values the program reads in between.
-
-    Args:
-        seed: the network's.
-        step: how many steps the network has made.
-        calls: the instance and the number of each call, ``[calls, 2]`` (uint64).
-
-    >>> dropout_keys(0, 0, np.array([[0, 0], [0, 1]], np.uint64)).shape
-    (2,)
-    """
-    keys = np.full(len(calls), seed % 2**64, np.uint64)
-    for words in (np.uint64(step % 2**64), calls[:, 0], calls[:, 1]):
-        keys = finalise(np, keys + np.uint64(GOLDEN)) ^ words
-    return finalise(np, keys + np.uint64(GOLDEN))

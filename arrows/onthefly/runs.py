@@ -18,7 +18,8 @@ from arrows.engine.planning import Plan
 from arrows.engine.reading import Wirings, indices_out_of_range, starts_of_runs
 from arrows.engine.running import Executor, OperationRefused, Run, plan_batch
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
-from arrows.onthefly.recording import Recording, dropout_keys, grown
+from arrows.engine.values import node_keys
+from arrows.onthefly.recording import Recording, grown
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.onthefly.wiring import OUTPUT, NodeSelection, Wirer
 from arrows.ops.arrays import Array, HostArray
@@ -175,7 +176,8 @@ class Runs:
             if code.has_keys and merged.operations[o].count:
                 nodes = _nodes_of(selection, merged, o).tolist()
                 calls = [self._recording.dropout[node] for node in nodes]
-                keys[o] = dropout_keys(self._net.seed, self._net.step, np.array(calls, np.uint64))
+                # Masks depend neither on which nodes run together nor on what was read in between.
+                keys[o] = node_keys(self._net.seed, self._net.step, *np.array(calls, np.uint64).T)
         return keys
 
     # ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite, CarriedSite, ReadSite
+from arrows.engine.lowering import CarriedSite, ReadSite
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
@@ -80,7 +80,7 @@ class Wirer:
         sources = flat[(start[nodes] + 1).repeat(lengths) + inner]
         source_nodes = sources >> OUTPUT_BITS
         sites, table = flat[start[nodes]], call_sites.table
-        ports, counts = self._ports(nodes, sites, inner, lengths)
+        ports, counts = self._ports(nodes, inner, lengths) if recording.ports else (inner, [])
         places = table.first_place[sites].repeat(lengths) + ports
         call_sites.observe(places, flat[start[source_nodes]], sources & OUTPUT)
 
@@ -175,32 +175,21 @@ class Wirer:
                 waiting += chain.from_iterable(recording.rows.get(node, ()))
         return np.array(sorted(found), np.int64)
 
-    def _ports(
-        self, nodes: HostArray, sites: HostArray, inner: HostArray, lengths: HostArray
-    ) -> tuple[HostArray, list[int]]:
+    def _ports(self, nodes: HostArray, inner: HostArray, lengths: HostArray) -> tuple[HostArray, list[int]]:
         """For each source, the number of the port that reads it, counted within the site; the lengths of
         sequences.
 
         Args:
-            nodes, sites: the nodes, and their sites.
+            nodes: the nodes.
             inner: for each source, its place among those of its node.
             lengths: how many sources each node has.
         """
         recording = self._recording
-        if not recording.lengths:
-            return inner, []
-        ports, ends = inner.copy(), np.cumsum(lengths)
-        all_lengths: list[int] = []
-        for place in np.flatnonzero(np.isin(nodes, list(recording.lengths))).tolist():
-            site = self._call_sites.sites[sites[place]]
-            assert isinstance(site, ApplySite)
-            single = sum(port.domain is None for port in site.ports)
-            spans = [port.domain for port in site.ports if port.domain is not None]
-            all_lengths += recording.lengths[int(nodes[place])]
-            counts = dict(zip(site.domains, recording.lengths[int(nodes[place])], strict=True))
-            numbers = [np.arange(single)]
-            numbers += [np.full(counts[domain], single + number) for number, domain in enumerate(spans)]
-            ports[ends[place] - lengths[place] : ends[place]] = np.concatenate(numbers)
+        ports, ends, all_lengths = inner.copy(), lengths.cumsum(), list[int]()
+        for place in np.flatnonzero(np.isin(nodes, list(recording.ports))).tolist():
+            node = int(nodes[place])
+            ports[ends[place] - lengths[place] : ends[place]] = recording.ports[node]
+            all_lengths += recording.lengths[node]
         return ports, all_lengths
 
     def _depths(self, selection: NodeSelection, plan: Plan, first: int) -> HostArray:
@@ -208,26 +197,22 @@ class Wirer:
 
         It is the number of edges of the longest way to the node from nodes of its component.
         """
-        row_of, nodes, local = self._recording.row_of, selection.nodes, self._local
+        row_of, nodes, local = self._recording.row_of, selection.nodes.tolist(), self._local
         component = plan.sites.base[selection.sites]
         targets = np.arange(len(nodes)).repeat(selection.lengths)
         sources = local[selection.sources >> OUTPUT_BITS] - first
         inside = ~selection.from_carried[0]
         inside[inside] = component[sources[inside]] == component[targets[inside]]
+        operation = np.arange(len(nodes))  # whose rows a node is: they come when it runs
+        if row_of:
+            rows = [place for place, node in enumerate(nodes) if node in row_of]
+            operation[rows] = local[[row_of[nodes[place]] for place in rows]] - first
         depths = [0] * len(nodes)
-        edges = zip(sources[inside].tolist(), targets[inside].tolist(), strict=True)
-        if not row_of:
-            for source, target in edges:  # the targets ascend, and each comes after what it reads
-                if depths[source] >= depths[target]:
-                    depths[target] = depths[source] + 1
-        else:  # the rows of a sequence come when their operation runs
-            steps = [(source, target, 1) for source, target in edges]
-            for place, node in enumerate(nodes.tolist()):
-                if node in row_of:
-                    steps.append((int(local[row_of[node]]) - first, place, 0))
-            for source, target, step in sorted(steps, key=lambda edge: edge[1]):
-                depths[target] = max(depths[target], depths[source] + step)
-        return np.array(depths, np.int32)
+        edges = zip(operation[sources[inside]].tolist(), targets[inside].tolist(), strict=True)
+        for source, target in edges:  # the targets ascend, and each comes after what it reads
+            if depths[source] >= depths[target]:
+                depths[target] = depths[source] + 1
+        return np.array(depths, np.int32)[operation]
 
     def _values(self, nodes: HostArray, sites: HostArray) -> dict[int, list[Any]]:
         """The data that enter with some nodes, by the site at which they enter."""

@@ -14,9 +14,8 @@ import arrows as ar
 from arrows import ops
 from arrows.combinators import Apply
 from arrows.engine.reference import ArraySemantics, interpret
-from arrows.engine.values import make_tuple
+from arrows.engine.values import make_tuple, node_keys
 from arrows.inference import Typed, infer
-from arrows.onthefly.recording import dropout_keys
 from arrows.ops import Value
 from arrows.ops.dropout import dropout_by_key
 from arrows.ops.innermost import current_context
@@ -126,7 +125,7 @@ class Eager:
             count = self._calls.get(self._instance, 0)
             self._calls[self._instance] = count + 1
             call = np.array([[self._instance, count]], np.uint64)
-            self.key = int(dropout_keys(self.net.seed, self.net.step, call)[0])
+            self.key = int(node_keys(self.net.seed, self.net.step, *call.T)[0])
             self.evaluation.begin_draws(self.key)
 
     def _draw_alone(self, draw: Callable[..., Any], x: Any, *arguments: float) -> Any:
