@@ -104,9 +104,7 @@ def gelu(x: Operand, approximate: bool = False) -> TensorLike:
     """
     if approximate:
         near = clip(x, -10, 10)  # beyond these bounds the result is x or 0, and the cube may overflow
-        inner = multiply(
-            add(multiply(multiply(multiply(near, near), near), 0.044715), near), 0.7978845608028654
-        )
+        inner = (near * near * near * 0.044715 + near) * 0.7978845608028654
         return multiply(multiply(x, 0.5), add(tanh(inner), 1))
     return multiply(multiply(x, 0.5), add(erf(multiply(x, 0.5**0.5)), 1))
 

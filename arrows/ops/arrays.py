@@ -18,9 +18,6 @@ from arrows.typesys import ArrowValueError
 HostArray: TypeAlias = npt.NDArray[Any]
 """A NumPy array, which the host can read without waiting for a device."""
 
-Shape: TypeAlias = tuple[int, ...]
-
-
 Array: TypeAlias = npt.NDArray[Any]
 """A dense array of NumPy, of CuPy, or of the fake device; type checkers see one of NumPy.
 

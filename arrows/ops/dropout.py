@@ -53,8 +53,6 @@ def dropout_by_key(x: Operand, key: Operand, rate: float) -> TensorLike:
     """
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
         raise ShapeError(f"dropout: the rate is a number with 0 <= rate < 1, got {rate!r}")
-    if isinstance(key, int) and not isinstance(key, bool):
-        key = np.uint64(key % 2**64)
     if isinstance(x, TensorLike) and x.rows >= 0 and isinstance(key, TensorLike) and key.rows < 0:
         key = spread_key(x, key)
     return bind(_dropout, x, key, rate=float(rate))

@@ -7,6 +7,7 @@ Tests compare everything faster with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -30,6 +31,7 @@ Pull = Callable[..., Sequence[HostArray | None]]
 """`pull(*gradients of the results) -> gradients of the operands`, where there are any."""
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Value(TensorLike):
     """A tensor of a function that is being computed: a wrapped array.
 
@@ -41,19 +43,11 @@ class Value(TensorLike):
     [3.0, 6.0]
     """
 
-    __slots__ = ("array", "context", "rows", "segments", "type")
     context: EagerEvaluation
+    array: HostArray
     type: Tensor
     rows: int
-
-    def __init__(
-        self, context: EagerEvaluation, array: HostArray, type: Tensor, rows: int, segments: Segments | None
-    ) -> None:
-        self.context = context
-        self.array = array
-        self.type = type
-        self.rows = rows
-        self.segments = segments
+    segments: Segments | None
 
     def __repr__(self) -> str:
         return f"Value({self.array!r}, rows={self.rows})"

@@ -11,7 +11,7 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
-from arrows.ops.function_context import constant
+from arrows.ops.function_context import constant, type_beside
 from arrows.ops.lookup import lookup
 from arrows.ops.primitive import Gradients, Primitive, Run, declare, lift_each, lift_rows
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
@@ -196,15 +196,11 @@ def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Tens
     """
     if isinstance(xs, (TensorLike, np.ndarray)) or not xs:
         raise ShapeError("stack takes a list of tensors, and at least one")
-    beside = next((x for x in xs if isinstance(x, TensorLike)), None)
-    shape = shape_of(xs[0])
+    shape, beside = shape_of(xs[0]), type_beside(*xs)
     place = negative_axis("stack", axis, len(shape) + 1)
     unit = (*shape[: len(shape) + 1 + place], 1, *shape[len(shape) + 1 + place :])
-    parts: list[Operand] = []
     for x in xs:
         if shape_of(x) != shape:
             raise ShapeError(f"stack: shapes differ, {list(shape)} and {list(shape_of(x))}")
-        if beside is not None and not isinstance(x, TensorLike):
-            x = constant(x, beside.type)
-        parts.append(reshape(x, unit))
-    return concat(parts, place)
+    parts = [x if isinstance(x, TensorLike) else constant(x, beside) for x in xs]
+    return concat([reshape(x, unit) for x in parts], place)

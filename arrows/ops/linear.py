@@ -102,7 +102,7 @@ def _matmul_kernel(
     if xp is np and (rows, ranks) == ((True, False), (1, 2)):
         return rows_by_matrix
     multiply = product if xp is np else xp.matmul
-    if rows == (True, True):
+    if rows == (True, True) and ranks != (2, 2):
         return _row_by_row(multiply, ranks)
     if rows == (True, False) and ranks[0] == 2:
         return _flattened(multiply)
@@ -114,21 +114,10 @@ def _matmul_kernel(
 
 def _row_by_row(multiply: Run, ranks: tuple[int, int]) -> Run:
     """Multiplies the rows of two operands, of which vectors become matrices of one row or one column."""
-    whole = slice(None)
-    row, column = (axis == 1 for axis in ranks)
-    left: Any = (whole, None) if row else ...
-    right: Any = (..., None) if column else ...
-    target: Any = (whole, None if row else whole, None if column else whole)
-    result: Any = (whole, 0 if row else whole, 0 if column else whole)
-
-    def run(a: Array, b: Array, out: Array | None = None) -> Array:
-        if out is None:
-            out = multiply(a[left], b[right])[result]
-        else:
-            multiply(a[left], b[right], out=out[target])
-        return out
-
-    return run
+    left: Any = (slice(None), None) if ranks[0] == 1 else ...
+    right: Any = (..., None) if ranks[1] == 1 else ...
+    result: Any = (slice(None), *(0 if rank == 1 else slice(None) for rank in ranks))
+    return lambda a, b, out=None: put(multiply(a[left], b[right])[result], out)
 
 
 def _flattened(multiply: Run) -> Run:
@@ -231,9 +220,6 @@ def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
         count = a.shape[0] * k
         left = a.transpose((1, 2, 0, 3)).reshape((n, m, count))
         right = b.transpose((1, 0, 2, 3)).reshape((n, count, p))
-        if xp is not np:
-            return put(xp.matmul(left, right), out)
-        # NumPy's `matmul` would call BLAS for each index too, but not keep the digits of float32.
         out = xp.empty((n, m, p), a.dtype) if out is None else out
         for i in range(n):
             sum_matmul(xp, left[i], right[i], out[i])

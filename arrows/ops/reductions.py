@@ -275,12 +275,6 @@ def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tu
     return tuple(n for i, n in enumerate(shape) if i not in dropped)
 
 
-def _norm_rule(
-    x: Tensor, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
-) -> Tensor:
-    return Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype)
-
-
 def _norm_kernel(
     xp: ArrayModule, axes: tuple[int, ...], keepdims: bool, count: int = 1, epsilon: float = 0
 ) -> Run:
@@ -306,13 +300,7 @@ def _norm_kernel(
 
 
 def _norm_vjp(
-    g: TensorLike,
-    result: TensorLike,
-    x: TensorLike,
-    axes: tuple[int, ...],
-    keepdims: bool,
-    count: int = 1,
-    epsilon: float = 0,
+    g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], count: int = 1, **others: Any
 ) -> Gradients:
     # Dividing by the length first cannot overflow, however large the elements are. Where the length is 0
     # every element is 0, and so is the gradient, whatever the divisor.
@@ -322,7 +310,12 @@ def _norm_vjp(
     return (share * (g if count == 1 else g * (1 / count)),)
 
 
-_norm = declare("norm", _norm_rule, _norm_kernel, _norm_vjp)
+_norm = declare(
+    "norm",
+    lambda x, axes, keepdims, **others: Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype),
+    _norm_kernel,
+    _norm_vjp,
+)
 
 
 def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:

@@ -73,7 +73,7 @@ def _parts(item: object) -> tuple[list[object] | None, tuple[Hashable, ...] | No
         return list(item), getattr(item, "_fields", None)
     if isinstance(item, list):
         return item, None
-    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+    if dataclasses.is_dataclass(item) and not isinstance(item, (type, TensorLike)):
         names = tuple(field.name for field in dataclasses.fields(item))
         return [getattr(item, name) for name in names], names
     return None, None

@@ -123,22 +123,11 @@ def sum_matmul(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) ->
 
 
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
-    """NumPy's `matmul` of up to three axes, but with the digits kept where the inner axis is long."""
-    if a.shape[-1] <= _MANY or a.dtype != np.float32:
+    """NumPy's `matmul`, but vectors and matrices with a long inner axis keep their digits."""
+    if a.shape[-1] <= _MANY or a.dtype != np.float32 or max(a.ndim, b.ndim) > 2:
         return HOST.matmul(a, b, out=out)
-    left = a if a.ndim > 1 else a[None, :]
-    right = b if b.ndim > 1 else b[:, None]
-    if left.ndim == right.ndim == 2:
-        result = sum_matmul(HOST, left, right)
-    else:
-        count = left.shape[0] if left.ndim == 3 else right.shape[0]
-        result = HOST.empty((count, left.shape[-2], right.shape[-1]), a.dtype)
-        for i in range(count):
-            sum_matmul(
-                HOST, left[i] if left.ndim == 3 else left, right[i] if right.ndim == 3 else right, result[i]
-            )
-    result = result if a.ndim > 1 else result[..., 0, :]
-    return put(result if b.ndim > 1 else result[..., 0], out)
+    result = sum_matmul(HOST, np.atleast_2d(a), b if b.ndim > 1 else b[:, None])
+    return put(result.reshape((*a.shape[:-1], *b.shape[1:])), out)
 
 
 # A few rows times a large matrix: BLAS first copies the matrix into a layout for many rows, which takes

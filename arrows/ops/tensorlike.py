@@ -186,13 +186,11 @@ class TensorLike:
         """See `arrows.ops.transpose`; takes `(1, 0)` or `1, 0` or nothing."""
         return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
-    def cast(self, dtype: str) -> TensorLike:
+    def cast(self, dtype: object) -> TensorLike:
         """See `arrows.ops.cast`."""
         return ops.cast(self, dtype)
 
-    def astype(self, dtype: object) -> TensorLike:
-        """NumPy's name for `cast`."""
-        return ops.cast(self, dtype)
+    astype = cast  # NumPy's name
 
     __bool__ = _refusal(
         "the truth of a tensor ({}) is not known while the function is built; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arrows.ops import miscalls
@@ -21,7 +21,6 @@ from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import dtype_name
 from arrows.typesys.errors import is_inside
 
 # So often a function is traced again to see a difference, for it may make little of its draws, as a coin
@@ -29,6 +28,7 @@ from arrows.typesys.errors import is_inside
 _MOVED, _NAMED = 16, 4
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Tracer(TensorLike):
     """A tensor of a function that is being recorded: a type and a level, no numbers.
 
@@ -40,12 +40,8 @@ class Tracer(TensorLike):
     Tracer(%0: float32[3] row)
     """
 
-    __slots__ = ("context", "var")
     context: TraceRecorder
-
-    def __init__(self, context: TraceRecorder, var: Var) -> None:
-        self.context = context
-        self.var = var
+    var: Var
 
     @property
     def type(self) -> T.Tensor:
@@ -102,13 +98,12 @@ class TraceRecorder(FunctionContext):
         """A constant, at level INVARIANT; equal constants share one tracer."""
         array = array.astype(self.float_or(array.dtype.name), copy=False)
         key = ("constant", array.shape, array.dtype, array.tobytes())
-        tracer = self._tracers.get(key)
-        if tracer is None:
+        if key not in self._tracers:
             array = array.copy()
             array.flags.writeable = False
-            tracer = self._tracers[key] = self._new(T.Tensor(array.shape, dtype_name(array.dtype)), INVARIANT)
+            tracer = self._tracers[key] = self._new(T.Tensor(array.shape, array.dtype.name), INVARIANT)
             self.constants.append((array, tracer.var))
-        return tracer
+        return self._tracers[key]
 
     def parameter(self, owner: object, spec: Parameter) -> Tracer:
         """A layer's parameter, at level INVARIANT; the same tracer each time.
@@ -118,21 +113,18 @@ class TraceRecorder(FunctionContext):
         """
         spec = replace(spec, dtype=self.float_or(spec.dtype))
         key = ("parameter", id(owner), spec.name)
-        tracer = self._tracers.get(key)
-        if tracer is None:
+        if key not in self._tracers:
             tracer = self._tracers[key] = self._new(spec.type, INVARIANT)
             self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, so its id is unique
             self._parameter_uses[key] = spec, SourceLine.here()
-            return tracer
         first, line = self._parameter_uses[key]
-        differs = first.difference(spec)
-        if differs is not None:
+        if differs := first.difference(spec):
             raise ShapeError(
                 f"{getattr(owner, 'label', type(owner).__name__)} is called on two types for which its "
                 f"parameter {spec.name!r} comes out differently: {differs[0]} at {line}, {differs[1]} here",
                 hint="use another layer for the second call",
             )
-        return tracer
+        return self._tracers[key]
 
     def draw_key(self) -> Tracer:
         """The input with the key of dropout and random numbers, one for each node; the same each time."""

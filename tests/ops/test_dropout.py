@@ -39,8 +39,8 @@ def test_rates_and_independence(rate: float, step: int) -> None:
 
 def test_the_expectation_stays() -> None:
     x = np.full(100_000, 3.0)
-    assert abs(dropout_by_key(x, 5, 0.3).mean() - 3.0) < 0.05
-    np.testing.assert_array_equal(dropout_by_key(x, 5, 0), x)
+    assert abs(dropout_by_key(x, np.uint64(5), 0.3).mean() - 3.0) < 0.05
+    np.testing.assert_array_equal(dropout_by_key(x, np.uint64(5), 0), x)
 
 
 def test_the_mask_of_a_row_is_that_of_its_key_alone() -> None:
@@ -91,7 +91,7 @@ def test_one_mask_for_a_parameter_of_each_example() -> None:
 @pytest.mark.parametrize("rate", [1, -0.1, True, "0.5"])
 def test_bad_rates(rate: Any) -> None:
     with pytest.raises(ShapeError, match="the rate is a number with 0 <= rate < 1"):
-        dropout_by_key(np.ones(3), 1, rate)
+        dropout_by_key(np.ones(3), np.uint64(1), rate)
 
 
 def test_bad_operands() -> None:
@@ -100,4 +100,4 @@ def test_bad_operands() -> None:
     with pytest.raises(ShapeError, match=r"the key must be a uint64 scalar, not uint64\[2\]"):
         dropout_by_key(np.ones(3), np.ones(2, "uint64"), 0.5)
     with pytest.raises(ShapeError, match="dropout takes floating numbers"):
-        dropout_by_key(np.ones(3, "int32"), 1, 0.5)
+        dropout_by_key(np.ones(3, "int32"), np.uint64(1), 0.5)
