@@ -31,7 +31,7 @@ from arrows.engine.reading import (
 from arrows.engine.scheduling.node_table import NodeKeys, NodeTable
 from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.engine.scheduling.row_lookup import first_rows_of, row_lookup, scratch
-from arrows.engine.scheduling.step_order import Span, Step, agenda_keys, by_depth, one_by_one
+from arrows.engine.scheduling.step_order import Span, Step, by_depth, step_keys
 from arrows.ops.arrays import HostArray
 
 
@@ -154,8 +154,8 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
         numbers = numbers[starts_of_runs(numbers)]
     numbers = numbers.astype(np.intp)  # NumPy takes and puts twice as fast with indices of this type
     keys = NodeKeys(table.keys.key.take(numbers), table.keys.pair, table.keys.depth)
-    if plan.schedule == "agenda":
-        keys = agenda_keys(plan, table, numbers, scratch("first", len(table.place)))
+    if plan.schedule in ("agenda", "none"):
+        keys = step_keys(plan, table, numbers, scratch("first", len(table.place)))
         order = stable_order(keys.key, len(keys.pair))
         numbers, keys = numbers[order], NodeKeys(keys.key[order], keys.pair, keys.depth)
     starts = starts_of_runs(keys.key)
@@ -188,11 +188,7 @@ def merge(plan: Plan, batch: WiredBatch, *, share: bool = True) -> Merged:
             longest=z - a if len(bounds) == 2 else int(lengths_of(bounds).max(initial=0)),
         )
 
-    if plan.schedule == "none":
-        operation_of = np.repeat(np.arange(len(count)), count)
-        steps, spans = one_by_one(plan, table.place[numbers], operation_of, first)
-    else:
-        steps, spans = by_depth(plan, run_operation, run_pair, run_depth, run_cuts)
+    steps, spans = by_depth(plan, run_operation, run_pair, run_depth, run_cuts)
 
     def rows(ids: Column) -> Column:
         return Column(row_of[ids.values].astype(np.intp), ids.offsets)
@@ -224,8 +220,6 @@ def _steps(
 
     Its runs of nodes with one key start at ``starts``; ``pairs`` has the (operation, component) of each.
     """
-    if plan.schedule == "none":
-        return np.arange(count + 1), np.array([0, count]), np.zeros(1, np.int32)
     if len(pairs) == 1:  # sites outside of recursion and folds
         return np.array([0, count]), _ONE_STEP, plan.pairs.component[pairs]
     parts = starts_of_runs(pairs)

@@ -86,15 +86,13 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     """
     site = wirings.site.values
     nodes, constants = len(site), len(plan.lowered.constants)
-    place = _largest_examples_first(plan, wirings.site.offsets)
+    place = _largest_examples_first(wirings.site.offsets)
     if share and wirings.hashes is not None:
         classes = classify(wirings.hashes.values)
         place = _first_of_classes(classes, place)
     else:
         classes = np.arange(nodes, dtype=index_type(nodes))
-    # Without batching, rows stand in the order in which they are computed.
-    depth = np.zeros(len(place), np.int32) if plan.schedule == "none" else wirings.depth.values[place]
-    keys = ordered_keys(plan, plan.sites.pair[site[place]], depth)
+    keys = ordered_keys(plan, plan.sites.pair[site[place]], wirings.depth.values[place])
     by_key = stable_order(keys.key, len(keys.pair))
     keys, place = NodeKeys(keys.key[by_key], keys.pair, keys.depth), place[by_key]
     number = np.empty(int(classes.max(initial=-1)) + 1, classes.dtype)
@@ -103,18 +101,17 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     sources = to_set_ids(wirings.sources)
     layout = source_layout(plan, site, wirings.counts.values)
     first = layout.first_source
-    if plan.schedule != "none":
-        for start, stop in _single_steps(plan, keys):
-            in_step = place[start:stop]
-            read = sources.values[first[in_step]] >> plan.shift
-            if constants:
-                producer = read - constants
-                read = np.where(producer < 0, read, number[classes[np.maximum(producer, 0)]] + constants)
-            else:
-                read = number[classes[read]]
-            in_step = in_step[stable_order(read, len(place) + constants)]
-            place[start:stop] = in_step
-            number[classes[in_step]] = np.arange(start, stop)
+    for start, stop in _single_steps(plan, keys):
+        in_step = place[start:stop]
+        read = sources.values[first[in_step]] >> plan.shift
+        if constants:
+            producer = read - constants
+            read = np.where(producer < 0, read, number[classes[np.maximum(producer, 0)]] + constants)
+        else:
+            read = number[classes[read]]
+        in_step = in_step[stable_order(read, len(place) + constants)]
+        place[start:stop] = in_step
+        number[classes[in_step]] = np.arange(start, stop)
     operation = plan.sites.operation[site]
     for stream in plan.streams:
         (reads,) = (operation == stream.index).nonzero()
@@ -143,7 +140,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     )
 
 
-def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
+def _largest_examples_first(offsets: HostArray) -> HostArray:
     """The nodes of a set, those of the largest examples first.
 
     The rows of a step are in this order. Where sequences end at different steps, those that go on are then
@@ -153,7 +150,7 @@ def _largest_examples_first(plan: Plan, offsets: HostArray) -> HostArray:
     if len(offsets) == 2:
         return np.arange(offsets[1], dtype=index_type(int(offsets[1])))
     lengths = lengths_of(offsets)
-    examples = np.arange(len(lengths)) if plan.schedule == "none" else largest_first(lengths)
+    examples = largest_first(lengths)
     lengths = lengths[examples]
     ends = np.cumsum(lengths)
     dtype = index_type(int(offsets[-1]))

@@ -50,19 +50,8 @@ def by_depth(
     return steps, [(int(component[start]), start, stop) for start, stop in pairwise(cuts)]
 
 
-def one_by_one(
-    plan: Plan, place: HostArray, operation: HostArray, first: HostArray
-) -> tuple[list[Step], list[Span]]:
-    """Makes each node a step, by its place in the set; ``first``: by operation, its first node."""
-    order = np.argsort(place, kind="stable")
-    order = order[plan.applies[operation[order]]]
-    operation = operation[order]
-    steps = list(zip(operation.tolist(), (order - first[operation]).tolist(), strict=True))
-    return steps, [(0, 0, len(steps))]
-
-
-def agenda_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray) -> NodeKeys:
-    """Keys of a batch's nodes by which the steps of the agenda are their depths.
+def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray) -> NodeKeys:
+    """Keys of a batch's nodes by which their steps are their depths, for ``agenda`` and ``none``.
 
     The rows that an operation gives for the elements of a sequence have the step of its node.  ``index`` is
     memory for a number by node of the table, and is overwritten.
@@ -76,19 +65,19 @@ def agenda_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArr
     is_element = np.array([isinstance(each, ElementOperation) for each in plan.operations])[operation]
     owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(nodes)))
     runs = plan.applies[operation]
-    length = table.length[numbers]
-    begins = table.first[numbers] - (np.cumsum(length) - length)
-    ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
-    node = (ids >> plan.shift) - len(plan.lowered.constants)
-    target = np.repeat(np.arange(nodes), length)[node >= 0]
-    index[numbers] = np.arange(nodes)
-    source = owner[index[node[node >= 0]]]
-    edges = runs[source] & runs[target]
-    number = np.cumsum(runs) - 1
-    steps = np.zeros(nodes, np.int64)
-    steps[runs] = agenda(
-        operation[runs], depth[runs], number[source[edges]], number[target[edges]], plan.heavy
-    )
+    steps = np.cumsum(runs) - 1
+    if plan.schedule == "agenda":
+        length = table.length[numbers]
+        begins = table.first[numbers] - (np.cumsum(length) - length)
+        ids = table.sources[np.repeat(begins, length) + np.arange(length.sum())]
+        node = (ids >> plan.shift) - len(plan.lowered.constants)
+        target = np.repeat(np.arange(nodes), length)[node >= 0]
+        index[numbers] = np.arange(nodes)
+        source = owner[index[node[node >= 0]]]
+        edges = runs[source] & runs[target]
+        source, target = steps[source[edges]], steps[target[edges]]
+        steps[runs] = agenda(operation[runs], depth[runs], source, target, plan.heavy)
+    steps[~runs] = 0
     back = np.empty(nodes, np.intp)
     back[order] = np.arange(nodes)
     return ordered_keys(plan, pair[back], steps[owner[back]])

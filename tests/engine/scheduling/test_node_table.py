@@ -35,7 +35,7 @@ def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: s
     wirings, plan = model.prepare(case.examples).wirings, model.plan
     table = node_table(plan, wirings, share)
     pair = plan.sites.pair[wirings.site.values]
-    depth = wirings.depth.values if schedule != "none" else np.zeros_like(wirings.depth.values)
+    depth = wirings.depth.values
     by_node = table.numbers.values
     # What the table knows of a number is so of every node that has it.
     assert np.array_equal(table.keys.pair[table.keys.key[by_node]], pair)
