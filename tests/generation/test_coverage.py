@@ -54,7 +54,6 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a network that starts from its input": lambda b: isinstance(b, ar.RNN) and b.initial_state_from_input,
     "a fold that starts from its input": lambda b: isinstance(b, ar.Fold) and b.initial_state_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.initial_state_from_input,
-    "a choice after a block": lambda b: isinstance(b, ar.Pipe) and b.kind == "OneOf",
     "a layer that gives a scalar": lambda b: isinstance(b, ar.FC) and b.scalar,
     "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
     "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",
@@ -71,9 +70,9 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a default beyond the ends": lambda b: isinstance(b, ar.Shift) and b.default is not None,
     "features of edges": lambda b: b.kind == "MessagePassing" and "features=True" in b.spelling.arguments,
     "the scores of a table": lambda b: b.label.endswith(".attend"),
-    "random numbers": lambda b: getattr(b, "function", None) in (parts.noisy, parts.noisy_rows),
+    "random numbers": lambda b: getattr(b, "of_example", None) in (parts.noisy, parts.noisy_rows),
 } | {
-    f"the function {function.__name__}": lambda b, function=function: getattr(b, "function", None) is function
+    f"the function {function.__name__}": lambda b, f=function: getattr(b, "of_example", None) is f
     for function in between.FUNCTIONS
 }
 """Ways to make a block that its class does not tell."""
