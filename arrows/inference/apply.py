@@ -26,19 +26,14 @@ def apply(inference: Inference, occurrence: Occurrence) -> Rule | None:
     if isinstance(form, Layer):
         # Most layers stand on one type, which what surrounds one place may say for all. So all places share
         # one type, until that turns out not to hold (`infer`).
-        places = inference.layers.setdefault(id(form), [])
-        places.append(occurrence)
-        first = places[0]
-        if first is not occurrence and inference.layers_share_types:
+        first, shared = inference.layers.setdefault(id(form), (occurrence, Var(labels=ANY_LABELS)))
+        if first is not occurrence:
             occurrence.first = first
-            if len(places) == 2:
-                inference.layer_inputs[id(form)] = Var(labels=ANY_LABELS)
-                inference.solver.join(first.input, inference.layer_inputs[id(form)], first.edge or first)
-            inference.solver.join(
-                occurrence.input, inference.layer_inputs[id(form)], occurrence.edge or occurrence
-            )
-            inference.gives(occurrence, first.output)
-            return None
+        if inference.layers_share_types:
+            inference.solver.join(occurrence.input, shared, occurrence.edge or occurrence)
+            if first is not occurrence:
+                inference.gives(occurrence, first.output)
+                return None
         inference.undecided_layers.append(occurrence)
         source, result = form.signature()
         if source is not None:
@@ -100,33 +95,16 @@ def transform(inference: Inference, occurrence: Occurrence) -> None:
 
 def no_tensor(t: T.Type) -> tuple[str, str] | None:
     """Returns a reason and a hint if a function of tensors cannot take `t`, else None."""
-    todo = [(t, "it")]
-    while todo:
-        x, where = todo.pop()
-        start = f"a function takes tensors, and {'the input' if x is t else where} is"
-        if isinstance(x, T.Input):
-            reader = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
-            return (
-                f"{start} a Python object",
-                f"{reader}; a function of Python objects is ar.InputTransform(f)",
-            )
-        if isinstance(x, T.Void):
-            return f"{start} nothing (Void)", ""
-        if isinstance(x, T.Broadcast):
-            return f"{start} endless: {x}", ""
-        if isinstance(x, T.Tuple):
-            names = x.labels if x.labels is not None else range(len(x.items))
-            items = [(item, f"item {name!r}") for name, item in zip(names, x.items, strict=True)]
-            todo.extend(reversed(items))
-        elif isinstance(x, T.Sequence):
-            todo.append((x.element, "an element"))
+    reader = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
+    for kind, words, hint in (
+        (T.Input, "a Python object", f"{reader}; a function of Python objects is ar.InputTransform(f)"),
+        (T.Void, "nothing (Void)", ""),
+        (T.Broadcast, "endless", ""),
+    ):
+        if T.holds(t, kind):
+            where = "the input" if isinstance(t, kind) else "a part of the input"
+            return f"a function takes tensors, and {where} is {words}", hint
     return None
-
-
-def finish_apply(inference: Inference, occurrence: Occurrence) -> None:
-    """Gives a layer that stands in several places the trace of its first occurrence."""
-    if occurrence.first is not None:
-        occurrence.trace = occurrence.first.trace
 
 
 def _parameters_differ(

@@ -72,9 +72,12 @@ def check_tap(inference: Inference, tap: Occurrence) -> None:
     assert isinstance(tap.form, Tap)
     t = inference.solver.ground(tap.input)
     assert t is not None
-    misfit = _untappable(t)
-    if misfit is not None:
-        raise refused(tap, misfit)
+    if T.holds(t, T.Broadcast):
+        reason = f"{t} is endless, and a tap keeps every value that passes"
+        raise refused(tap, Misfit(reason, "tap one element of it"))
+    if T.holds(t, T.Input) and T.holds(t, T.Tensor):
+        reason = f"{t} contains both tensors and Python objects, which are recorded separately"
+        raise refused(tap, Misfit(reason, "tap the items one by one, each under a name of its own"))
     _check_same_type(inference, tap, f"tap {tap.form.tap}", t)
 
 
@@ -95,19 +98,3 @@ def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t:
             "give one of them another name",
         )
     )
-
-
-def _untappable(t: T.Type) -> Misfit | None:
-    """Returns why a tap cannot keep values of this type; None if it can."""
-    todo, kinds = [t], set()
-    while todo:
-        x = todo.pop()
-        if isinstance(x, T.Broadcast):
-            return Misfit(f"{t} is endless, and a tap keeps every value that passes", "tap one element of it")
-        if isinstance(x, (T.Input, T.Tensor)):
-            kinds.add(type(x))
-        todo.extend(x.children)
-    if len(kinds) == 2:
-        hint = "tap the items one by one, each under a name of its own"
-        return Misfit(f"{t} contains both tensors and Python objects, which are recorded separately", hint)
-    return None

@@ -65,7 +65,7 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
     elif isinstance(v.con, T.Type):
         hint = "take items before the object is read into a tensor; to read two of them, use f & g"
         if isinstance(form.key, (int, slice)):
-            hint = f"inside a function a tensor has items: ar.Function(lambda x: x[{_index(form.key)}])"
+            hint = "inside a function a tensor has items: ar.Function(lambda x: x[i])"
         raise Misfit(f"{v.con} has no items", hint if isinstance(v.con, T.Tensor) else "")
     else:
         yield v.args[1]
@@ -189,14 +189,6 @@ def _no_item(occurrence: Occurrence, t: T.Tuple) -> Misfit:
 def _is_endless_slice(key: object) -> bool:
     """Whether a slice of an endless sequence is endless itself."""
     return isinstance(key, slice) and key.stop is None and (key.start or 0) >= 0 and (key.step or 1) > 0
-
-
-def _index(key: int | slice) -> str:
-    """Writes an index as it stands between brackets."""
-    if isinstance(key, int):
-        return str(key)
-    words = ["" if x is None else str(x) for x in (key.start, key.stop, key.step)]
-    return ":".join(words if key.step is not None else words[:2])
 
 
 # Elements by number

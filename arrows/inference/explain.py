@@ -34,7 +34,6 @@ from arrows.inference.reasons import (
     zeros_stand_for,
 )
 from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys import types as T
 from arrows.typesys.terms import (
     INPUT,
     MAX_PARTS,
@@ -42,7 +41,7 @@ from arrows.typesys.terms import (
     OpenTypes,
     Var,
     find,
-    ground,
+    items_of,
     kind_of,
     labels_of,
     notation,
@@ -122,7 +121,8 @@ def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -
     hint = getattr(error, "hint", "")
     if not hint and isinstance(form, Apply) and kind_of(occurrence.input) == "sequence":
         hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
-    if not hint and isinstance(form, Apply) and _are_sequences(ground(occurrence.input)):
+    columns = items_of(occurrence.input)
+    if not hint and isinstance(form, Apply) and len(columns) > 1 and {*map(kind_of, columns)} == {"sequence"}:
         hint = f"to go over the sequences side by side: ar.ZipWith({name_of(occurrence)})"
     site = getattr(error, "site", None)
     if isinstance(site, SourceLine) and site not in (form.site, SourceLine.here()) and site.line:
@@ -145,11 +145,6 @@ def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -
     explained = problem(attempt, occurrence, _with_input_origin(occurrence, reason), hint)
     explained.__cause__ = error.__cause__
     return explained
-
-
-def _are_sequences(t: T.Type | None) -> bool:
-    """Whether a type is a tuple of several sequences."""
-    return isinstance(t, T.Tuple) and len(t.items) > 1 and all(isinstance(x, T.Sequence) for x in t.items)
 
 
 def _with_input_origin(occurrence: Occurrence, reason: str) -> str:

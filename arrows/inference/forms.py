@@ -48,7 +48,6 @@ RULES: dict[type[AnyBlock], FormRule] = {
 CHECKS: dict[type[AnyBlock], FormCheck] = {
     core.Graph: wiring.check_graph,
     core.Loop: folds.check_loop,
-    core.Apply: apply.finish_apply,
     core.Constant: apply.check_constant,
     core.Metric: effects.check_metric,
     core.Tap: effects.check_tap,

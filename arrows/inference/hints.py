@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.combinators import (
-    AndFan,
     Apply,
     Fan,
     Fold,
@@ -93,19 +92,15 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
         p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     names = [p.name for p in wanted if p.default is p.empty]
-    name = name_of(occurrence)
-    if not isinstance(form, Function):
-        example = f"{form.example} >> {name}" if form.example else ""
-        return (
-            f"{form.kind} takes {_number(len(names))}, ({', '.join(names)}), and it gets {_number(count)}",
-            f"put them side by side first: {example}" if example else "",
-        )
     taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
-    hint = f"a tuple gives one argument for each item: (f & g) >> {name}" if count < len(names) else ""
-    if count > len(names):
+    before, hint = "(f & g)" if isinstance(form, Function) else form.example, ""
+    if count < len(names) and before:
+        hint = f"a tuple gives one argument for each item: {before} >> {name_of(occurrence)}"
+    if count > len(names) and isinstance(form, Function):
         letters = ", ".join("xyzuvw"[i] for i in range(count)) if count <= 6 else "*items"
         hint = f"each item of a tuple is an argument: ar.Function(lambda {letters}: ...)"
-    return f"the function takes {taken}, and it gets {_number(count)}", hint
+    function = "the function" if isinstance(form, Function) else form.kind
+    return f"{function} takes {taken}, and it gets {_number(count)}", hint
 
 
 def _number(count: int) -> str:

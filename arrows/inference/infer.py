@@ -74,7 +74,7 @@ def infer(block: object, input_type: object = None, *, float_type: str | None = 
         try:
             typed = inference.infer(assumed)
         except ArrowTypeError:
-            if not any(len(places) > 1 for places in inference.layers.values()):
+            if not any(occurrence.first for occurrence in inference.occurrences):
                 raise
             # A layer that stands in several places may have several types there.
             inference = Inference(root, float_type, traces=inference.traces, layers_share_types=False)
@@ -112,8 +112,7 @@ class Inference:
             place among the knots, and with that of the first knot that its inside refers to.
         todo: the occurrences to walk; None where the walk leaves a recursive block.
         inner: the identities of knots that nothing outside of their component enters.
-        layers: for the identity of each layer, its occurrences.
-        layer_inputs: for the identity of a layer with several occurrences, the type that all of them take.
+        layers: for the identity of each layer, its first occurrence, and the type that all of them take.
         undecided_layers: layers that have not been asked yet for a default output type.
         containers: for the variable of each container, those of the elements that a form reads of it.
         side_outputs: for the name of each metric or tap, its type and its first occurrence.
@@ -138,8 +137,7 @@ class Inference:
         self.knots: dict[int, tuple[int, Occurrence]] = {}
         self.recursions: list[tuple[Occurrence, int, int]] = []
         self.inner: set[int] = set()
-        self.layers: dict[int, list[Occurrence]] = {}
-        self.layer_inputs: dict[int, Var] = {}
+        self.layers: dict[int, tuple[Occurrence, Var]] = {}
         self.undecided_layers: deque[Occurrence] = deque()
         self.traces = traces or Traces(float_type)
         self.containers: list[tuple[Var, Var]] = []

@@ -166,13 +166,13 @@ def build_typed(
             input=input,
             output=output,
             parts=() if knot is not None else parts,
-            trace=x.trace,
+            trace=x.trace if x.trace is not None or x.first is None else x.first.trace,
             knot=knot,
             path=x.path,
             places=x.places,
         )
         if knot is not None and x.knot is x:
-            knot.tie(typed[id(x)], parts[0])
+            knot.fix, knot.body = typed[id(x)], parts[0]
     return typed[id(occurrences[0])]
 
 

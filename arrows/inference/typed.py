@@ -37,6 +37,7 @@ TYPE = 100  # a line shows a type up to this number of parts
 PLACE = re.compile(r"(step|part) \d+ of \d+|.* in line \d+|shared|")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Path:
     """The path from the root of an expression down to an occurrence.
 
@@ -47,11 +48,8 @@ class Path:
         word: the last element of the path; empty if it needs no words.
     """
 
-    __slots__ = ("parent", "word")
-
-    def __init__(self, parent: Path | None = None, word: str = "") -> None:
-        self.parent = parent
-        self.word = word
+    parent: Path | None = None
+    word: str = ""
 
     @property
     def words(self) -> list[str]:
@@ -128,10 +126,11 @@ class Typed:
             todo.extend(reversed(typed.parts))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Knot:
     """A recursive block at one of its occurrences.
 
-    A knot is made before its parts, because the references inside its body point to it; `tie` completes it.
+    A knot is made before its parts, because the references inside its body point to it.
 
     Attributes:
         name: the name of the recursive block.
@@ -141,19 +140,10 @@ class Knot:
         body: the typed definition.
     """
 
-    __slots__ = ("body", "fix", "name", "outer")
-
-    fix: Typed
-    body: Typed
-
-    def __init__(self, name: str, outer: bool = True) -> None:
-        self.name = name
-        self.outer = outer
-
-    def tie(self, fix: Typed, body: Typed) -> None:
-        """Completes the knot with the occurrence that made it and with its body."""
-        self.fix = fix
-        self.body = body
+    name: str
+    outer: bool = True
+    fix: Typed = field(init=False)
+    body: Typed = field(init=False)
 
     @property
     def input(self) -> T.Type:

@@ -104,7 +104,7 @@ def check_graph(inference: Inference, graph: Occurrence) -> None:
     """Refuses a wire that nobody reads, unless it carries nothing or its value is tapped."""
     form = graph.form
     assert isinstance(form, Graph)
-    read = _wires_read(form)
+    read = _wires_read(form.result, *(call.source for call in form.nodes))
     for j, part in enumerate(graph.parts):
         if j + 1 not in read and not _carries_nothing(part.output) and not isinstance(part.form, Tap):
             raise _unread(graph, j)
@@ -117,16 +117,9 @@ def _carries_nothing(output: Var) -> bool:
     return isinstance(leaf_of(output), T.Void)
 
 
-def _wires_read(form: Graph[object, object]) -> set[int]:
-    read: set[int] = set()
-    todo: list[Source] = [form.result, *(call.source for call in form.nodes)]
-    while todo:
-        source = todo.pop()
-        if isinstance(source, int):
-            read.add(source)
-        else:
-            todo.extend(source)
-    return read
+def _wires_read(*sources: Source) -> set[int]:
+    inner = (_wires_read(*x) if isinstance(x, tuple) else {x} for x in sources)
+    return set().union(*inner)
 
 
 def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
