@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.combinators import (
+    AndFan,
     Apply,
     Fan,
     Fold,
