@@ -113,11 +113,7 @@ class Numbers:
         words = [word for sentence in treebank for word in sentence]
         counts = Counter(word["word"].lower() for word in words)
         self.words = ar.Vocabulary([MARKS[ROOT], *(form for form in counts if form not in MARKS)])
-        self.counts = [
-            0,
-            0,
-            *(counts[form] for form in self.words.words[2:]),
-        ]  # of UNKNOWN, ROOT, and the words
+        self.counts = [counts[form] for form in self.words.words]  # none of UNKNOWN and ROOT
         self.labels = ar.Vocabulary(sorted({word["relation"] for word in words}), unknown=None)
 
     def sentence(self, words: list[Any]) -> Sentence:
@@ -148,19 +144,18 @@ class Parser:
         self.tag = ar.Embedding(len(TAGS) + 1, 25, initializer=start, name="tags")  # the last: the root's
         self.nothing = ar.Embedding(1, 2 * size, name="nothing")  # where the stack has no word
         names = [(f"forward_{layer}", f"backward_{layer}") for layer in range(2)]
-        self.cells = [[ar.LSTMCell(size, name=name) for name in pair] for pair in names]
+        self.layers = [ar.Bidirectional(*(ar.LSTMCell(size, name=name) for name in pair)) for pair in names]
         hidden = ar.FC(100, activation=ops.tanh, name="hidden")
         scores = ar.FC(2 * self.labels + 1, name="scores")  # LEFT and RIGHT by label, and SHIFT
         self.score: Any = ar.Function(lambda *vectors: scores(hidden(ops.concat(vectors))), name="score")
         self.loss: Any = ar.Function(margin)
 
-    def vectors(self, g: LazyBatch, words: list[int], tags: list[int]) -> list[Any]:
+    def vectors(self, words: list[int], tags: list[int]) -> list[Any]:
         """The BiLSTM's vectors of the words and the root; and last, at -1, that of no word."""
         pairs = zip([*words, ROOT], [*tags, len(TAGS)], strict=True)
         x = [ops.concat([self.word(word), self.tag(tag)]) for word, tag in pairs]
-        for forward, backward in self.cells:
-            outputs = run(g, forward, x), reversed(run(g, backward, x[::-1]))
-            x = [ops.concat(pair) for pair in zip(*outputs, strict=True)]
+        for layer in self.layers:
+            x, _ = layer(x)
         return [*x, self.nothing(0)]
 
     def open(self, allowed: Sequence[bool]) -> Any:
@@ -169,7 +164,7 @@ class Parser:
 
     def parse(self, g: LazyBatch, sentence: Sentence) -> Generator[Any, Any, Configuration]:
         """Takes the transition with the best score until the tree is built."""
-        vectors = self.vectors(g, sentence.words, sentence.tags)
+        vectors = self.vectors(sentence.words, sentence.tags)
         state = Configuration(len(sentence.words))
         while any(state.allowed):
             scores = yield self.score(*[vectors[k] for k in state.positions])
@@ -182,7 +177,7 @@ class Parser:
     ) -> Generator[Any, Any, list[Any]]:
         """Builds a tree, with mistakes if it explores; returns a loss for each score that is too high."""
         known = [generator.random() * (DROPPED + self.counts[word]) >= DROPPED for word in sentence.words]
-        vectors = self.vectors(g, np.where(known, sentence.words, UNKNOWN).tolist(), sentence.tags)
+        vectors = self.vectors(np.where(known, sentence.words, UNKNOWN).tolist(), sentence.tags)
         state, losses = Configuration(len(sentence.words)), []
         while any(state.allowed):
             lazy = self.score(*[vectors[k] for k in state.positions])
@@ -202,15 +197,6 @@ class Parser:
             errs = explore and margin < 1 and (margin < 0 or generator.random() < EXPLORED)
             state.take(*divmod(wrong if errs else right, self.labels))
         return losses
-
-
-def run(g: LazyBatch, cell: Any, vectors: list[Any]) -> list[Any]:
-    """The outputs of an LSTM."""
-    state, outputs = g.zeros(cell.state), []
-    for vector in vectors:
-        state = cell(vector, state)
-        outputs.append(state[0])
-    return outputs
 
 
 def batches(sentences: list[Sentence], size: int) -> list[list[Sentence]]:

@@ -89,16 +89,11 @@ class Translator:
 
     def __init__(self, size: int = 64) -> None:
         self.word = ar.Embedding(len(WORDS), 32, name="words")
-        self.forward, self.backward = ar.LSTMCell(size, name="forward"), ar.LSTMCell(size, name="backward")
+        self.both = ar.Bidirectional(ar.LSTMCell(size, name="forward"), ar.LSTMCell(size, name="backward"))
         self.first = ar.FC(size, activation=ops.tanh, name="first")
         digit, decoder = ar.Embedding(START + 1, 16, name="digits"), ar.LSTMCell(size, name="decoder")
         key, query, relevance = ar.FC(size, name="key"), ar.FC(size, name="query"), ar.FC(1, name="relevance")
         classify = ar.FC(END + 1, name="classify")
-
-        def remember(left: Any, right: Any) -> Any:
-            """The key and the value by which the decoder attends to a word."""
-            value = ops.concat([left, right])
-            return key(value), value
 
         def step(previous: Any, state: Any, memory: Any) -> Any:
             """The log-probabilities of the next digit, and the next state."""
@@ -109,16 +104,14 @@ class Translator:
             return ops.log_softmax(classify(ops.concat([h, context]))), (h, c)
 
         # A function is one node of the batch, however much it computes; a list arrives as a sequence.
-        self.state, self.remember, self.step = decoder.state, ar.Function(remember), ar.Function(step)
-        self.pick = ar.Function(ops.pick)
+        self.state, self.step, self.pick = decoder.state, ar.Function(step), ar.Function(ops.pick)
+        self.remember = ar.Function(lambda value: (key(value), value))  # how the decoder attends to a word
 
     def read(self, g: Any, words: list[str]) -> tuple[Any, list[Any]]:
         """The decoder's first state, and the memory that it attends to."""
-        vectors = [self.word(WORDS[word]) for word in words]
-        left, right = states(g, self.forward, vectors), states(g, self.backward, vectors[::-1])[::-1]
-        memory = [self.remember(a, b) for a, b in zip(left, right, strict=True)]
+        values, (_, (last, _)) = self.both([self.word(WORDS[word]) for word in words])
         _, c = g.zeros(self.state)
-        return (self.first(right[0]), c), memory
+        return (self.first(last), c), [self.remember(value) for value in values]
 
     def loss(self, g: Any, pair: Pair) -> Any:
         """The cross-entropy of the digits: the sum over them and the end, each after the right ones."""
@@ -159,15 +152,6 @@ class Translator:
             complete = [h for h in hypotheses if h.complete]
             hypotheses = sorted([*complete, *longer], key=lambda h: -h.log_probability)[:width]
         return [digit for digit in hypotheses[0].digits if digit != END]
-
-
-def states(g: Any, cell: Any, vectors: list[Any]) -> list[Any]:
-    """The outputs of a cell that reads vectors one by one."""
-    state, outputs = g.zeros(cell.state), []
-    for vector in vectors:
-        state = cell(vector, state)
-        outputs.append(state[0])
-    return outputs
 
 
 def share_right(
