@@ -39,7 +39,7 @@ INNER_OPS = {
 INNER_BLOCKS = re.compile("Attend|Cases|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
     *("AndFan", "InferredZeros", "Loss", "NoDefault", "Spelling"),
-    *("DeclaredLayer", "Written"),
+    *("Declared", "DeclaredLayer", "Written"),
 }
 
 

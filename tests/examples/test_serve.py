@@ -123,25 +123,6 @@ def test_a_request_that_never_arrives_is_408():
     with_client(work, arrival=0.05)
 
 
-def test_a_client_that_goes_in_the_middle_of_its_request_leaves_no_trace(capfd):
-    messages = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
-
-    async def receive() -> Any:
-        return next(messages)
-
-    async def send(message: Any) -> None:
-        pass
-
-    async def work(client: Any, batcher: Any) -> None:
-        app = client._transport.app
-        scope = {"type": "http", "method": "POST", "path": "/predict", "headers": [], "app": app}
-        await app(scope | {"query_string": b"", "root_path": ""}, receive, send)
-        assert batcher.served == 0 and (await ask(client, [[]])).status_code == 200
-
-    with_client(work)
-    assert capfd.readouterr().err == ""
-
-
 class Stuck:
     """A model that predicts when it is let go."""
 
@@ -210,20 +191,6 @@ def test_it_ends_when_all_that_waits_is_answered():
     asyncio.run(run())
 
 
-def test_a_lonely_request_waits_for_nobody():
-    """With no other request in sight, the first of a batch is the last."""
-
-    async def run() -> None:
-        batcher = serve.Batcher(list, longest_wait=3600.0)
-        batcher._gap = 7200.0
-        task = asyncio.create_task(batcher.run())
-        assert await asyncio.wait_for(batcher.results(["alone"]), 30) == ["alone"]
-        await batcher.close()
-        await task
-
-    asyncio.run(run())
-
-
 def test_a_process_answers_what_it_has_taken_and_leaves_with_0(tmp_path):
     ar.save_model(ar.compile(ar.models.sentiment(ar.Vocabulary(["good"]), size=2).judge), tmp_path / "m")
     command = [sys.executable, str(Path(serve.__file__)), str(tmp_path / "m"), "--port", "0"]
@@ -247,11 +214,8 @@ def nothing() -> Any:
     ("arguments", "words"),
     [
         (["missing"], "missing"),
-        (["text.py"], "text.py"),
         (["model"], "--builder FILE.py:NAME"),
-        (["model", "--trust", "other"], "--builder FILE.py:NAME"),
         (["model", "--builder", "missing.py:net"], "missing.py:net"),
-        (["model", "--builder", "text.py"], "FILE.py:NAME"),
         (["model", "--builder", "text.py:net"], "has no 'net'"),
     ],
 )

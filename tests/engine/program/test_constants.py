@@ -4,59 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
-import pytest
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from tests.agree import agree
-
-ROWS = [[[1, 2], [3, -4]], [], [[0.5, 0.25]]]
-
-
-def dot(x: Any, y: Any) -> Any:
-    return (x * y).sum()
-
-
-def add(x: Any, y: Any) -> Any:
-    return x + y
-
-
-def squares(x: Any) -> Any:
-    return (x * x).sum()
-
-
-def scored(constant: Any) -> Any:
-    """A use at every element, and one beside them."""
-    each = (ar.Vector(2) & constant) >> ar.Function(dot)
-    return (ar.Map(each) >> ar.Sum() & constant >> ar.Function(squares)) >> ar.Function(add)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(scored, id="everywhere"),
-        pytest.param(lambda c: ar.Map(ar.Vector(2)) >> ar.Fold(ar.Function(add), c) >> ar.Function(squares)),
-        pytest.param(lambda c: ar.Map(ar.Optional(ar.Vector(2), c) >> ar.Function(squares)) >> ar.Sum()),
-        pytest.param(
-            lambda c: ar.Map(ar.Vector(2)) >> ar.RNN(ar.Function(lambda x, h: ar.ops.tanh(x + h)), c)
-            >> ar.GetItem(1) >> ar.Function(squares)
-        ),
-        pytest.param(lambda c: ar.Record({"c": c, 0: ar.Zeros([2])}) >> ar.Function(dot) & c >> ar.Void()
-            >> c >> ar.Metric("unused") >> ar.Void()),
-        pytest.param(lambda c: (c & ar.shared(ar.Map(ar.Vector(2) & c) >> ar.Sum() >> ar.Function(add)))
-            >> ar.Function(dot)),
-    ],
-)  # fmt: skip
-def test_a_trained_constant_is_a_parameter(make: Any) -> None:
-    block = make(ar.Constant([0.5, -1.0], trainable=True))
-    if isinstance(ar.infer(block).output, ar.types.Tuple):
-        block = block >> ar.GetItem(0)
-    agree(block, ROWS)
-    model = ar.compile(block)
-    assert model.params["Constant_1/value"].tolist() == [0.5, -1.0] and len(model.params) == 1
 
 
 def test_one_block_is_one_parameter_and_copies_keep_that() -> None:

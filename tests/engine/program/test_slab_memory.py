@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,6 @@ import arrows as ar
 from arrows.engine.planning import SCHEDULES, ApplyOperation, Plan, ReadOperation
 from arrows.engine.program.slab_memory import shared_memory
 from arrows.engine.scheduling import Merged, merge
-from benchmarks.networks import bilstm_tagger
 from tests.generate import Case, cases
 from tests.profile import draws
 
@@ -64,26 +61,3 @@ def test_what_shares_memory_is_never_needed_at_once(schedule: str, case: Case, d
         for other_operation in operations:
             if other_operation != o and found.operations[o] == found.operations[other_operation]:
                 assert not meet(operations[o], operations[other_operation])
-
-
-def sentences(count: int, length: int) -> list[Any]:
-    rng = np.random.default_rng(0)
-    words, tags = rng.integers(0, 9, (2, count, length))
-    return list(zip(words.tolist(), tags.tolist(), strict=True))
-
-
-def test_inference_and_training_by_turns() -> None:
-    """They share the arena: neither finds what the other left."""
-    block = bilstm_tagger(vocabulary=9, embedding=3, size=4, layers=3, labels=9)
-    model = ar.compile(block, loss="loss", float_type="float64")
-    some = sentences(5, 7)
-    for batch in (some, some[:2], some[::-1], some[3:]):
-        model(batch)
-        scored = model.metrics["loss"].values.copy()
-        value, grads = model.value_and_grad(batch)
-        np.testing.assert_allclose(scored.sum() / len(batch), value)
-        fresh = ar.compile(block, loss="loss", float_type="float64", params=model.params)
-        for name, gradient in fresh.value_and_grad(batch)[1].items():
-            for one in (gradient, grads[name]):
-                assert np.isfinite(getattr(one, "values", one)).all()
-            np.testing.assert_array_equal(*(getattr(g, "values", g) for g in (gradient, grads[name])))

@@ -133,8 +133,9 @@ step
 
 
 @pytest.mark.parametrize("text", [CELL, ALLOCATED, EMBEDDING, DROPOUT])
-def test_a_right_program_is_accepted(text):
+def test_a_right_program_is_accepted_and_its_text_says_all_that_it_holds(text):
     verify_program(written(text))
+    assert str(written(text)) == text
 
 
 def cases(text):

@@ -57,56 +57,9 @@ MODELS: dict[str, Made] = {
         VECTORS,
         None,
     ),
-    "pooling by attention": lambda: (
-        scored(ar.Map(ar.Vector(64)) >> ar.Attention(ar.FC(1, name="a"))),
-        VECTORS,
-        None,
-    ),
-    "one wide layer": lambda: (scored(ar.Vector(128) >> ar.FC(2000, ops.tanh, name="a")), [*ROWS], None),
-    "convolution": lambda: (
-        scored(ar.Map(ar.Vector(64)) >> ar.Conv1d(48, 3, name="c") >> ar.Max()),
-        VECTORS,
-        None,
-    ),
-    "a bag of words of 256": lambda: (scored(words(256) >> ar.Sum()), WORDS, None),
-    "two tables of one list": lambda: (
-        scored(ar.AllOf(words(48) >> ar.Sum(), words(64, "other") >> ar.Max()) >> ar.Concat()),
-        WORDS,
-        None,
-    ),
-    "both ways through words": lambda: (
-        scored(
-            words(24)
-            >> ar.Bidirectional(ar.GRUCell(32, name="to"), ar.GRUCell(32, name="fro"))
-            >> ar.GetItem(0)
-            >> ar.Max()
-        ),
-        WORDS,
-        None,
-    ),
     "a GRU with dropout": lambda: (
         scored(
             ar.Map(ar.Vector(64) >> ar.Dropout(0.3)) >> ar.RNN(ar.GRUCell(48, name="cell")) >> ar.GetItem(1)
-        ),
-        VECTORS,
-        None,
-    ),
-    "two layers of LSTMs": lambda: (
-        scored(
-            ar.Map(ar.Vector(64))
-            >> ar.RNN(ar.LSTMCell(32, name="first"))
-            >> ar.GetItem(0)
-            >> ar.RNN(ar.LSTMCell(32, name="second"))
-            >> ar.GetItem(0)
-            >> ar.Mean()
-        ),
-        VECTORS,
-        None,
-    ),
-    "layers with norms": lambda: (
-        scored(
-            ar.Map(ar.Vector(64) >> ar.FC(256, ops.relu, name="a") >> ar.LayerNorm(name="n") >> ar.FC(64))
-            >> ar.Mean()
         ),
         VECTORS,
         None,
@@ -120,11 +73,6 @@ MODELS: dict[str, Made] = {
         VECTORS,
         None,
     ),
-    "a metric at each element": lambda: (
-        ar.Map(ar.Vector(64) >> ar.FC(96, ops.tanh, name="a") >> scored(ar.Identity()) >> ar.Metric("loss")),
-        VECTORS,
-        "loss",
-    ),
     "a choice for each element": lambda: (
         scored(
             ar.Map(
@@ -134,17 +82,6 @@ MODELS: dict[str, Made] = {
             )
             >> ar.Sum()
         ),
-        VECTORS,
-        None,
-    ),
-    "a sum over a tree": lambda: (
-        sentiment(VOCABULARY, size=100, embedding=40).learn,
-        TREES,
-        "loss",
-    ),
-    "softmax over many classes": lambda: (
-        ar.Map(ar.Vector(64) >> ar.FC(1000, name="a") >> ar.Function(lambda y: -ops.log_softmax(y)[3]))
-        >> ar.Mean(),
         VECTORS,
         None,
     ),

@@ -32,31 +32,3 @@ def test_a_sequence_of_sequences_of_records() -> None:
     assert [len(text) for text in listed] == [3, 0, 1, 1]
     assert listed[0][2][0] == (3, [1.5, -3.0], None) and listed[0][2][0]["x"] == [1.5, -3.0]
     assert found[0][0]["id"].tolist() == [1, 2]
-
-
-def test_every_element_type_comes_out_of_a_nested_sequence() -> None:
-    for dtype in (
-        "bool",
-        "int8",
-        "uint8",
-        "int16",
-        "uint16",
-        "int32",
-        "uint32",
-        "int64",
-        "uint64",
-        "float16",
-    ):
-        block = ar.Map(ar.Map(ar.Scalar(dtype)) >> (ar.Identity() & ar.Length()))
-        values, lengths = ar.compile(block)([[[False, True], []], []]).values
-        assert (values.values.dtype, values.tolist()) == (dtype, [[0, 1], []])
-        assert lengths.tolist() == [2, 0]
-    wide = ar.Map(ar.Map(ar.Vector(1, "float64")) >> ar.Attention(ar.FC(1), default=0.25))
-    assert ar.compile(wide)([[[[1.5]], []]]).tolist() == [[[1.5], [0.25]]]
-    assert ar.compile(wide)([[[[1.5]], []]]).values.dtype == np.float64
-
-
-def test_batches_of_nothing() -> None:
-    model = ar.compile(TEXT)
-    assert model([]).tolist() == [] and model([[]]).tolist() == [[]]
-    assert model([]).values.values["x"].shape == (0, 2)

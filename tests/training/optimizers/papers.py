@@ -78,5 +78,3 @@ CASES = [
         lambda w, g: rmsprop(w, g, 0.01, 0.5, 1e-3, 0.1),
     ),
 ]
-NAMES = ["sgd", "momentum", "momentum+decay", "adagrad", "adagrad+all"]
-NAMES += ["adam", "adam+all", "adamw", "rmsprop", "rmsprop+all"]
