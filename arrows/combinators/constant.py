@@ -51,8 +51,8 @@ class Constant(Block[object, B_co], Generic[B_co]):
         {'scale/value': 4.0}
     """
 
-    type: T.Type | None
-    value: HostArray | None
+    type: T.Type | None = None
+    value: HostArray | None = None
     trainable: bool = False
 
     def __init__(
@@ -129,7 +129,6 @@ class Zeros(Constant[Any]):
             )
         set_name(self, name)
         self.type = zeros_type
-        self.value = None
 
 
 class Void(Constant[None]):
@@ -145,10 +144,10 @@ class Void(Constant[None]):
         >>> ar.Void().eval(3)
     """
 
+    type = T.Void()
+
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
-        self.type = T.Void()
-        self.value = None
 
     def arguments(self) -> list[str]:
         return []
@@ -165,8 +164,7 @@ class InferredZeros(Constant[Any]):
     kind = "Zeros"
 
     def __init__(self) -> None:
-        self.type = None
-        self.value = None
+        set_name(self, None)
 
 
 def without_zero(t: T.Type) -> T.Type | None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import require_flag, set_name, wrong_argument, wrong_value
@@ -44,7 +44,13 @@ class Loop(Block[A, B]):
     initial_state_from_input: bool
 
     def __init__(
-        self, step: object, initial_state: object, reverse: object, from_input: object, name: str | None
+        self,
+        step: object,
+        initial_state: object = None,
+        *,
+        reverse: bool = False,
+        initial_state_from_input: bool = False,
+        name: str | None = None,
     ) -> None:
         set_name(self, name)
         kind = f"{'an' if self.kind == 'RNN' else 'a'} {self.kind}"
@@ -52,7 +58,8 @@ class Loop(Block[A, B]):
             hint = "ar.LSTMCell(n) is such a step; one on the other: ar.RNN(f) >> ar.GetItem(0) >> ar.RNN(g)"
             raise wrong_argument(kind, "its step takes one element, and an RNN takes all", hint=hint)
         self.reverse = require_flag(kind, "reverse", reverse)
-        self.initial_state_from_input = require_flag(kind, "initial_state_from_input", from_input)
+        from_input = require_flag(kind, "initial_state_from_input", initial_state_from_input)
+        self.initial_state_from_input = from_input
         if from_input and initial_state is not None:
             raise wrong_value(
                 kind,
@@ -144,7 +151,7 @@ class Fold(Loop[Sequence[A], S]):
         initial_state_from_input: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(step, initial_state, False, initial_state_from_input, name)
+        super().__init__(step, initial_state, initial_state_from_input=initial_state_from_input, name=name)
 
 
 class Scan(Loop[Sequence[A], tuple[Sequence[B], S]]):
@@ -183,35 +190,28 @@ class Scan(Loop[Sequence[A], tuple[Sequence[B], S]]):
         ([1.0, 3.0, 6.0], 6.0)
     """
 
-    @overload
-    def __init__(
-        self,
-        step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
-        initial_state: Callable[[Wire[None]], Wire[S]],
-        *,
-        reverse: bool = False,
-        initial_state_from_input: Literal[False] = False,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Scan[Any, B, S],
-        step: Callable[[Wire[tuple[Any, S]]], Wire[tuple[B, S]]],
-        *,
-        reverse: bool = False,
-        initial_state_from_input: Literal[True],
-        name: str | None = None,
-    ) -> None: ...
-    def __init__(
-        self,
-        step: object,
-        initial_state: object = None,
-        *,
-        reverse: bool = False,
-        initial_state_from_input: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(step, initial_state, reverse, initial_state_from_input, name)
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self,
+            step: Callable[[Wire[tuple[A, S]]], Wire[tuple[B, S]]],
+            initial_state: Callable[[Wire[None]], Wire[S]],
+            *,
+            reverse: bool = False,
+            initial_state_from_input: Literal[False] = False,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Scan[Any, B, S],
+            step: Callable[[Wire[tuple[Any, S]]], Wire[tuple[B, S]]],
+            *,
+            reverse: bool = False,
+            initial_state_from_input: Literal[True],
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
 
 class RNN(Scan[A, B, S]):
@@ -285,7 +285,8 @@ class RNN(Scan[A, B, S]):
         initial_state_from_input: bool = False,
         name: str | None = None,
     ) -> None:
-        Loop.__init__(self, cell, initial_state, reverse, initial_state_from_input, name)
+        options: Any = {"initial_state_from_input": initial_state_from_input, "name": name}
+        Loop.__init__(self, cell, initial_state, reverse=reverse, **options)
 
 
 @explains_arguments("block")
