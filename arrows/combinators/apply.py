@@ -14,6 +14,7 @@ from arrows.combinators.base.arguments import (
     wrong_argument,
 )
 from arrows.combinators.base.block import A, B, Block
+from arrows.combinators.base.printing import keywords
 from arrows.ops import IndexOutOfRange, TensorLike
 from arrows.typesys import types as T
 
@@ -177,4 +178,4 @@ class Concat(Apply[Any, Any]):
         return None
 
     def arguments(self) -> list[str]:
-        return [str(self.axis)] * (self.axis != 0) + ["flatten=True"] * self.flatten
+        return [str(self.axis)] * (self.axis != 0) + keywords(flatten=self.flatten)

@@ -10,7 +10,7 @@ from arrows.combinators.apply import Misfit, Tensors
 from arrows.combinators.base.arguments import require_flag
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Argument
+from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, derived
 from arrows.combinators.fanout import Fan
@@ -90,13 +90,9 @@ def Attention(
     scored = as_block(score, "the score of an Attention")
     valued = Identity() if value is None else as_block(value, "the value of an Attention")
     nothing = as_default(default, "Attention")
-    words: list[Argument] = [scored] if isinstance(valued, Identity) else [scored, valued]
-    if nothing is not None:
-        words.append(f"default={nothing!r}")
-    if need_weights:
-        words.append("need_weights=True")
-    steps: tuple[AnyBlock, ...] = Map(Fan((scored, valued))), _Pool(nothing, need_weights)
-    return derived("Attention", words, *steps, speaking=steps, name=name)
+    blocks = [scored] if isinstance(valued, Identity) else [scored, valued]
+    words: list[Argument] = [*blocks, *keywords(default=nothing, need_weights=need_weights)]
+    return derived("Attention", words, Map(Fan((scored, valued))), _Pool(nothing, need_weights), name=name)
 
 
 class _Pool(ReductionWithDefault):

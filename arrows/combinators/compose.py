@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from arrows.combinators.base.arguments import set_name
@@ -75,15 +75,14 @@ def derived(
     head: str,
     arguments: Sequence[Argument],
     *steps: AnyBlock,
-    speaking: Iterable[AnyBlock],
     name: str | None,
 ) -> Pipe[Any, Any]:
     """Makes a block that is a chain of others, is written `head(arguments)`, and stays one step.
 
     Args:
         head, arguments: as its author writes it; the blocks among these stand somewhere inside.
-        *steps: the chain.
-        speaking: blocks inside that its author does not know: messages call them by the words of the whole.
+        *steps: the chain. Messages call the blocks in it that its author does not know by the words of the
+            whole.
         name: the name in messages.
     """
     whole: Pipe[Any, Any] = Pipe()
@@ -91,8 +90,13 @@ def derived(
     whole.__dict__["_parts"] = steps
     words = whole.spelling.brief(1)
     set_name(whole, name)
-    for block in speaking:
-        set_name(spelled(block, Spelling(head, (words,))), name)
+    known = {id(block) for block in whole.spelling.blocks}
+    todo = list(steps)
+    while todo:
+        if id(block := todo.pop()) not in known:
+            todo.extend(block.parts)
+            if not isinstance(block, Pipe):
+                set_name(spelled(block, Spelling(head, (words,))), name)
     return whole
 
 

@@ -326,8 +326,7 @@ def Bidirectional(
     # From the pair of (outputs, state) to the pair of both outputs, joined, and both states.
     pairs: list[AnyBlock] = [Fan([Pipe(GetItem(side), GetItem(item)) for side in (0, 1)]) for item in (0, 1)]
     results: AnyBlock = Fan((Pipe(pairs[0], ZipWith(Concat())), pairs[1]))
-    speaking = [*directions, results]
-    return derived("Bidirectional", [first, second], Fan(directions), results, speaking=speaking, name=name)
+    return derived("Bidirectional", [first, second], Fan(directions), results, name=name)
 
 
 class Reduce(Block[Sequence[A], A]):

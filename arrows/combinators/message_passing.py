@@ -8,7 +8,7 @@ from typing import Any
 from arrows.combinators.base.arguments import require_flag, wrong_argument
 from arrows.combinators.base.block import AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Argument
+from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Pipe, chain, derived
 from arrows.combinators.fanout import Fan
@@ -86,24 +86,19 @@ def MessagePassing(
     words: list[Argument] = [send] if change is None else [send, change]
     if combine != "sum":
         words.append(f"combine={combine!r}" if isinstance(combine, str) else ["combine=", pool])
-    if features:
-        words.append("features=True")
+    words += keywords(features=features)
 
     wanted = "(nodes, edges), with features=True (nodes, edges, features)"
     inputs: list[AnyBlock] = [Item(i, arity=2 + features, takes=wanted) for i in range(2 + features)]
     nodes, edges, *beside = inputs
-    places = [_Place(i) for i in (0, 1)]
-    ends = [Map(place) for place in places]
-    node, sides, inboxes = _Node(), _Sides(), GroupBy()
-    sources, targets = (chain(edges, end) for end in ends)
-    every_node = chain(nodes, Broadcast())
+    sources, targets = (chain(edges, Map(_Place(i))) for i in (0, 1))
+    every_node, node = chain(nodes, Broadcast()), _Node()
     states = [chain(Fan((every_node, end)), Pipe(Zip(), Map(node))) for end in (sources, targets)]
-    messages = chain(Fan((*states, *beside)), Pipe(sides, Map(send)))
-    received: AnyBlock = chain(Fan((messages, targets, nodes)), Pipe(inboxes, Map(pool)))
+    messages = chain(Fan((*states, *beside)), Pipe(_Sides(), Map(send)))
+    received: AnyBlock = chain(Fan((messages, targets, nodes)), Pipe(GroupBy(), Map(pool)))
     if change is not None:
         received = Pipe(Fan((received, nodes)), Zip(), Map(change))
-    speaking = [*inputs, *places, *ends, node, sides, inboxes]
-    return derived("MessagePassing", words, *received.parts, speaking=speaking, name=name)
+    return derived("MessagePassing", words, *received.parts, name=name)
 
 
 class _Place(Item[Any, Any]):

@@ -131,9 +131,8 @@ def _one_hot(
     dtype: str,
     name: str | None,
 ) -> Block[Any, Any]:
-    place: AnyBlock = Transform(look_up)
     unit: AnyBlock = Function(partial(_unit_vector, size, places, T.Tensor((), dtype).dtype))
-    return derived(head, words, place, Scalar("int32"), unit, speaking=[place], name=name)
+    return derived(head, words, Transform(look_up), Scalar("int32"), unit, name=name)
 
 
 def _place_in_range(first: int, end: int, x: object) -> int:

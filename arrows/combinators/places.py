@@ -17,6 +17,7 @@ from arrows.combinators.base.arguments import (
     wrong_value,
 )
 from arrows.combinators.base.block import A, AnyBlock, B, Block
+from arrows.combinators.base.printing import keywords
 from arrows.combinators.compose import derived
 from arrows.combinators.items import Slice
 from arrows.combinators.reductions import as_default, each, unfit
@@ -100,7 +101,7 @@ class Shift(_Moved):
         return self.moved(x, self.by)
 
     def arguments(self) -> list[str]:
-        return [str(self.by), *([] if self.default is None else [f"default={self.default!r}"])]
+        return [str(self.by), *keywords(default=self.default)]
 
 
 @explains_arguments("block")
@@ -144,10 +145,8 @@ def Window(
     """
     outside = as_default(default, "Window")
     words = [str(kernel_size), *options_written("same", padding, stride, dilation)]
-    if outside is not None:
-        words.append(f"default={outside!r}")
-    windows, *rest = window_steps("Window", kernel_size, padding, stride, dilation, outside)
-    return derived("Window", words, windows, *rest, speaking=[windows], name=name)
+    steps = window_steps("Window", kernel_size, padding, stride, dilation, outside)
+    return derived("Window", [*words, *keywords(default=outside)], *steps, name=name)
 
 
 def options_written(usual: int | str, padding: object, stride: object, dilation: object) -> list[str]:
@@ -281,4 +280,4 @@ class At(Apply[Any, B]):
         return unfit(self.default, element)
 
     def arguments(self) -> list[str]:
-        return [] if self.default is None else [f"default={self.default!r}"]
+        return keywords(default=self.default)

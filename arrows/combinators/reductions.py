@@ -12,7 +12,8 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.base.arguments import require_integer, set_name, wrong_argument
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import Block
+from arrows.combinators.base.printing import keywords
 from arrows.combinators.compose import derived
 from arrows.combinators.items import Item
 from arrows.combinators.sequences import MOST
@@ -137,7 +138,7 @@ class ReductionWithDefault(Reduction):
         return f"there are no elements, and so no {kind.lower()}; ar.{kind}(default=...) says what to give"
 
     def arguments(self) -> list[str]:
-        return [] if self.default is None else [f"default={self.default!r}"]
+        return keywords(default=self.default)
 
 
 class Max(ReductionWithDefault):
@@ -266,8 +267,7 @@ def Stack(length: int, *, name: str | None = None) -> Block[Any, Any]:
     """
     hint = "ar.Map, ar.Sum and their kin take any length"
     require_integer("a Stack", "the length", length, 1, MOST, hint)
-    steps: tuple[AnyBlock, ...] = Item(slice(None), arity=length), _Stacked()
-    return derived("Stack", [str(length)], *steps, speaking=steps, name=name)
+    return derived("Stack", [str(length)], Item(slice(None), arity=length), _Stacked(), name=name)
 
 
 class _Stacked(Reduction):

@@ -119,7 +119,7 @@ def ZipWith(
     block = as_block(element, "the block of a ZipWith")
     zipped = Zip(strict=require_flag("a ZipWith", "strict", strict))
     words: list[Argument] = [block, *zipped.arguments()]
-    return derived("ZipWith", words, zipped, Map(block), speaking=[zipped], name=name)
+    return derived("ZipWith", words, zipped, Map(block), name=name)
 
 
 class Broadcast(AnyBlock):
@@ -217,4 +217,4 @@ def NGrams(n: int, *, name: str | None = None) -> Block[Any, Sequence[Any]]:
     """
     require_integer("NGrams", "n", n, 1, MOST)
     shifted: list[AnyBlock] = [Item(slice(place, None)) for place in range(n)]
-    return derived("NGrams", [str(n)], Fan(shifted), Zip(strict=False), speaking=shifted, name=name)
+    return derived("NGrams", [str(n)], Fan(shifted), Zip(strict=False), name=name)

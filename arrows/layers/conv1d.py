@@ -71,11 +71,9 @@ def Conv1d(
     words = [str(size), str(kernel_size), *options_written(0, padding, stride, dilation)]
     words += [] if activation is None else [f"activation={function_name(activation)}"]
     words += [] if bias else ["bias=False"]
-    filters = _Filters(size, activation, bias, initializer)
     element = "ar.Vector(size)"
-    windows, *rest = window_steps("Conv1d", kernel_size, padding, stride, dilation, element=element)
-    speaking = [windows, filters]
-    return derived("Conv1d", words, windows, *rest, Map(filters), speaking=speaking, name=name)
+    steps = window_steps("Conv1d", kernel_size, padding, stride, dilation, element=element)
+    return derived("Conv1d", words, *steps, Map(_Filters(size, activation, bias, initializer)), name=name)
 
 
 class _Filters(FC[Any, Any]):
