@@ -60,12 +60,8 @@ def segment_attention(
     >>> segment_attention(x, x, v).array.tolist(), segment_attention(x, x, v, causal=True).array.tolist()
     ([[2.0], [2.0]], [[1.0], [2.0]])
     """
-    like = next((x for x in (q, k, v) if x.rows >= 0), None)
-    if like is None:
-        raise ShapeError(f"segment_attention takes sequences, but {q.type} is one tensor for each example")
-    q, k, v = (
-        x if isinstance(x, TensorLike) and x.rows >= 0 else segment_broadcast(x, like) for x in (q, k, v)
-    )
+    like = next((x for x in (q, k, v) if x.rows >= 0), q)
+    q, k, v = (x if x.rows >= 0 else segment_broadcast(x, like) for x in (q, k, v))
     both = bind(_attention, q, k, v, heads=num_heads, causal=bool(causal))
     return both[: v.type.shape[0]]
 
@@ -228,11 +224,7 @@ def _rule(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool) -> Tensor:
     for word, kind in (("queries", q), ("keys", k), ("values", v)):
         floating(name, kind)
         if kind.ndim != 1 or kind.shape[0] % heads:
-            raise ShapeError(
-                f"{name}: {word} are vectors whose length {heads} heads divide, not {kind}"
-                if kind.ndim == 1
-                else f"{name}: {word} are vectors, not {kind}"
-            )
+            raise ShapeError(f"{name}: {word} are vectors whose length {heads} heads divide, not {kind}")
     if q != k:
         raise ShapeError(f"{name}: queries and keys have one length, not {q} and {k}")
     return Tensor((v.shape[0] + heads,), v.dtype)

@@ -41,11 +41,9 @@ def bind(
     >>> bind(get("add"), np.array([1.0, 2.0]), 3.0).tolist()
     [4.0, 5.0]
     """
-    for operand in operands:
+    for operand in (*operands, like):
         if isinstance(operand, TensorLike):
             return operand.context.apply(primitive, operands, attributes, like)
-    if like is not None:
-        return like.context.apply(primitive, operands, attributes, like)
     return cast("TensorLike", EagerEvaluation().apply(primitive, operands, attributes, None).array)
 
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from arrows.ops.arrays import HostArray, quiet
 from arrows.ops.context import Parameter
-from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import FunctionContext
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
@@ -94,8 +93,7 @@ class EagerEvaluation(FunctionContext):
         """A layer's parameter, at level INVARIANT; the same value each time."""
         key = (owner, spec.name)
         if key not in self._parameters:
-            if self._lookup is None:
-                raise ShapeError(f"parameter {spec.name!r} is used, but this evaluation has no parameters")
+            assert self._lookup is not None, "an evaluation with layers knows their parameters"
             dtype = self.float_or(spec.dtype)
             array = self._lookup(owner, spec).astype(dtype, copy=False)
             value = Value(self, array, Tensor(array.shape, dtype), INVARIANT, None)
@@ -168,20 +166,17 @@ class EagerEvaluation(FunctionContext):
         for value, cotangent in seeds:
             _accumulate(gradients, value, np.asarray(cotangent, value.type.dtype))
         self.record = False  # derivatives are made of the same operations, which must not get onto the tape
-        try:
-            for _, results, operands, pull in reversed(self._tape):
-                if not any(result in gradients for result in results):
-                    continue
-                arrived = [
-                    _taken(gradients, x) if x in gradients else np.zeros(x.array.shape, x.dtype)
-                    for x in results
-                ]
-                if is_float(results[0].dtype):
-                    for operand, g in zip(operands, pull(*arrived), strict=True):
-                        if g is not None:
-                            _accumulate(gradients, operand, g)
-        finally:
-            self.record = True
+        for _, results, operands, pull in reversed(self._tape):
+            if not any(result in gradients for result in results):
+                continue
+            arrived = [
+                _taken(gradients, x) if x in gradients else np.zeros(x.array.shape, x.dtype) for x in results
+            ]
+            if is_float(results[0].dtype):
+                for operand, g in zip(operands, pull(*arrived), strict=True):
+                    if g is not None:
+                        _accumulate(gradients, operand, g)
+        self.record = True
         parameters = {
             key: _taken(gradients, value) if value in gradients else np.zeros_like(value.array)
             for key, (value, trained) in self._parameters.items()

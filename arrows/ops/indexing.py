@@ -92,22 +92,16 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     if any(item is Ellipsis for item in items):
         place = next(place for place, item in enumerate(items) if item is Ellipsis)
         items[place : place + 1] = [slice(None)] * (x.ndim - used)
-    static: list[int | Span] = []
-    shape: list[int] = []
-    for item in items:
-        if item is None:
-            shape.append(1)
-            continue
-        size = x.shape[len(static)]
-        entry = _entry(item, size, len(static))
-        static.append(entry)
-        if isinstance(entry, tuple):
-            shape.append(len(range(size)[slice(*entry)]))
-    shape += x.shape[len(static) :]
-    while static and static[-1] == (0, x.shape[len(static) - 1], 1):
-        static.pop()
-    part = bind(_index, x, key=tuple(static)) if static or not isinstance(x, TensorLike) else x
-    return reshape(part, tuple(shape)) if None in items else part
+    used_items = [item for item in items if item is not None]
+    entries = [_entry(item, x.shape[axis], axis) for axis, item in enumerate(used_items)]
+    while entries and entries[-1] == (0, x.shape[len(entries) - 1], 1):
+        entries.pop()
+    part = bind(_index, x, key=tuple(entries)) if entries or not isinstance(x, TensorLike) else x
+    if len(used_items) == len(items):
+        return part
+    sizes = iter(part.shape)
+    new = [1 if item is None else next(sizes) for item in items if item is None or isinstance(item, slice)]
+    return reshape(part, (*new, *sizes))
 
 
 def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: bool = False) -> Run:

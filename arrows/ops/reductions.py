@@ -155,15 +155,12 @@ def argmin(x: Operand, axis: int = -1) -> TensorLike:
 
 
 def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
-    turned: Any = (..., slice(None, None, -1), *(slice(None),) * (-1 - axis))
-
-    def total(x: Array) -> Array:
-        # Numbers are added one after the other, so float64 is needed to keep the digits of float32.
-        wide = "float64" if x.dtype.kind == "f" else x.dtype
-        return x.cumsum(axis=axis, dtype=wide).astype(x.dtype)
+    turned: Any = (..., slice(None, None, -1 if reverse else 1), *(slice(None),) * (-1 - axis))
 
     def run(x: Array, out: Array | None = None) -> Array:
-        return put(total(x[turned])[turned] if reverse else total(x), out)
+        # Numbers are added one after the other, so float64 is needed to keep the digits of float32.
+        wide = "float64" if x.dtype.kind == "f" else x.dtype
+        return put(x[turned].cumsum(axis=axis, dtype=wide).astype(x.dtype)[turned], out)
 
     return run
 

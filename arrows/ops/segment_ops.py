@@ -96,16 +96,12 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     return bind(_segment_min, x, default=optional_number("segment_min", "the default", default))
 
 
-def _count_kernel(xp: ArrayModule, dtype: str) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        lengths = segments.lengths
-        return put(lengths.astype(dtype) if out is None else lengths, out)
-
-    return run
-
-
 _segment_count = declare(
-    "segment_count", lambda x, dtype: Tensor((), dtype), _count_kernel, segmented=True, collapses=True
+    "segment_count",
+    lambda x, dtype: Tensor((), dtype),
+    lambda xp, dtype: lambda x, *, segments, out=None: put(segments.lengths.astype(dtype), out),
+    segmented=True,
+    collapses=True,
 )
 
 
@@ -211,8 +207,6 @@ def _shift_kernel(xp: ArrayModule, by: int) -> Run:
         if out is None:
             out = xp.empty(x.shape, x.dtype)
         total = segments.total
-        if not total:
-            return out
         if abs(by) >= total:
             out[...] = 0
             return out

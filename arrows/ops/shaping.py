@@ -89,10 +89,7 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
 
 
 def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    def run(x: Array, out: Array | None = None) -> Array:
-        return put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape) if out is None else x, out)
-
-    return run
+    return lambda x, out=None: put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape), out)
 
 
 _broadcast_to = declare(

@@ -160,39 +160,28 @@ FEW_TRANSPOSED = 16 if _BLOCKS else 8
 
 def rows_by_matrix(a: Array, b: Array, out: Array | None = None) -> Array:
     """[n, k] @ [k, m] on NumPy; a few rows are multiplied by blocks of columns, or one by one."""
-    n = a.shape[0]
-    if 1 < n <= FEW_TRANSPOSED and n * b.size > _LARGE:
-        if _BLOCKS:
-            width = _width_of_blocks(n, b)
-            return matmul(a, b, out) if width is None else _by_blocks(a, b, width, out)
-        most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
-        if b.nbytes <= _CACHED and n * b.itemsize <= most:
-            return _one_by_one(a, b, out)
-    return matmul(a, b, out)
+    n, m = a.shape[0], b.shape[1]
+    if not 1 < n <= FEW_TRANSPOSED or n * b.size <= _LARGE:
+        return matmul(a, b, out)
+    if out is None:
+        out = HOST.empty((n, m), b.dtype)
+    most = _ROW_BYTES if b.flags.c_contiguous else _ROW_BYTES_TRANSPOSED
+    if _BLOCKS:
+        width = _width_of_blocks(n, b)
+        for start in range(0, m, width):
+            matmul(a, b[:, start : start + width], out=out[:, start : start + width])
+    elif b.nbytes <= _CACHED and n * b.itemsize <= most:
+        HOST.matmul(a[:, None], b, out=out[:, None])
+    else:
+        matmul(a, b, out)
+    return out
 
 
-def _width_of_blocks(n: int, b: Array) -> int | None:
-    """How many columns of a matrix OpenBLAS multiplies without a copy; None if too few."""
+def _width_of_blocks(n: int, b: Array) -> int:
+    """How many columns of a matrix OpenBLAS multiplies without a copy; all if these are too few."""
     products, results = _KERNELS_WITHOUT_COPY
     width, narrowest = products // (n * max(b.shape[0], 1)), _NARROWEST
     if b.strides[1] != b.itemsize:
         width, narrowest = min(width, results // n), _NARROWEST_TRANSPOSED
     width -= width % 16
-    return width if width >= narrowest else None
-
-
-def _by_blocks(a: Array, b: Array, width: int, out: Array | None) -> Array:
-    """[n, k] @ [k, m], so many columns at a time."""
-    if out is None:
-        out = HOST.empty((a.shape[0], b.shape[1]), b.dtype)
-    for start in range(0, b.shape[1], width):
-        matmul(a, b[:, start : start + width], out=out[:, start : start + width])
-    return out
-
-
-def _one_by_one(a: Array, b: Array, out: Array | None) -> Array:
-    """[n, k] @ [k, m], each row as a matrix of its own."""
-    if out is None:
-        out = HOST.empty((a.shape[0], b.shape[1]), b.dtype)
-    HOST.matmul(a[:, None], b, out=out[:, None])
-    return out
+    return width if width >= narrowest else int(b.shape[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union, cast
 
 import numpy as np
 
@@ -37,12 +37,10 @@ def _operator(name: str) -> tuple[Binary, Binary]:
     """The methods of an operator that calls the operation of this name, and of the operator reflected."""
 
     def forward(self: TensorLike, other: Operand) -> TensorLike:
-        result: TensorLike = getattr(ops, name)(self, other)
-        return result
+        return cast("TensorLike", getattr(ops, name)(self, other))
 
     def reflected(self: TensorLike, other: Operand) -> TensorLike:
-        result: TensorLike = getattr(ops, name)(other, self)
-        return result
+        return cast("TensorLike", getattr(ops, name)(other, self))
 
     return forward, reflected
 
@@ -254,8 +252,7 @@ class TensorLike:
         function = getattr(ops, name, None)
         if method != "__call__" or keywords or name not in ops.__all__ or function is None:
             raise self._no_array(ufunc.__name__)
-        result: TensorLike = function(*operands)
-        return result
+        return cast("TensorLike", function(*operands))
 
     def _no_array(self, name: str) -> ShapeError:
         """The error for a function of NumPy that takes no tensors."""
