@@ -389,10 +389,11 @@ class LazyBatch(Context):
             nodes = self._nodes
             first = len(nodes) << OUTPUT_BITS
             nodes.append(node)
-            if site.flat:
+            flat = site.flat
+            if flat:
                 result = _new(LazyTensor)  # as `LazyTensor(self, first, kind)`, in half of the time
                 result.context, result.id, result.kind = self, first, site.kinds[0]
-                if len(site.kinds) == 2:  # as the state of an LSTM
+                if flat == 2:  # as the state of an LSTM
                     result = result, LazyTensor(self, first + 1, site.kinds[1])
             else:
                 leaves = [LazyTensor(self, first + n, kind) for n, kind in enumerate(site.kinds)]

@@ -45,7 +45,7 @@ class CallSite:
         number: the number of its site.
         output: the type of its result.
         kinds: the kinds of its outputs.
-        flat: whether the result is one tensor, or a tuple of two tensors without keys, which is frequent.
+        flat: 1 if the result is one tensor, 2 if it is a tuple of two without keys, as is frequent; else 0.
         results: for each tensor of the result the sequence whose rows it has (-1: none), its place among the
             outputs or among those of a row, and its kind.
         element_sites: for each sequence whose elements get rows, the site of these rows.
@@ -57,7 +57,7 @@ class CallSite:
     number: int
     output: T.Type
     kinds: tuple[int, ...]
-    flat: bool
+    flat: int
     results: tuple[tuple[int, int, int], ...]
     element_sites: dict[int, int]
     random: int
@@ -236,13 +236,13 @@ class CallSites:
             rows = max(var.rows, -1)
             results.append((rows, counts[rows], self.kind(var.type)))
             counts[rows] += 1
-        flat = typed.output.items if type(typed.output) is T.Tuple and not typed.output.labels else ()
+        pair = (isinstance(typed.output, T.Tuple) and not typed.output.labels and typed.output.items) or ()
         return CallSite(
             number=number,
             output=typed.output,
             kinds=tuple(map(self.kind, outputs)),
-            flat=isinstance(typed.output, T.Tensor)
-            or (len(flat) == 2 and all(isinstance(item, T.Tensor) for item in flat)),
+            flat=int(isinstance(typed.output, T.Tensor))
+            or 2 * (len(pair) == 2 and all(isinstance(item, T.Tensor) for item in pair)),
             results=tuple(results),
             element_sites={each.domain: each.index for each in elements},
             random=2 if trace.draws else int(trace.dropout_key is not None),
