@@ -9,7 +9,7 @@ set algorithms for isotonic regression", 1990). Wires between two rows run sidew
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -111,8 +111,6 @@ class Drawing:
 def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
     """Lays out a scene: every box, frame, text and wire gets its place.
 
-    A list of scenes stands for recursion, since frames may nest deeper than Python's own stack.
-
     Example:
         >>> import arrows as ar
         >>> from arrows.drawing.scene import scene_of
@@ -120,31 +118,7 @@ def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
         >>> [box.text for box in drawing.boxes if box.text]
         ["Map(Scalar('float32'))", 'Sum()']
     """
-    order = [scene]
-    for outer in order:  # the list grows during the loop
-        order.extend(box.scene for box in outer.boxes if box.scene is not None)
-    done: dict[int, _Frame] = {}
-    for inner in reversed(order):
-        done[id(inner)] = _Frame(inner, measures, done, inner is scene)
-    whole = done[id(scene)].drawing
-    drawing = Drawing(whole.width, whole.height)
-    todo = [(0, 0, scene)]
-    while todo:
-        x, y, inner = todo.pop()
-        frame = done[id(inner)]
-        own = frame.drawing
-        for placed, here in (
-            (drawing.frames, own.frames),
-            (drawing.boxes, own.boxes),
-            (drawing.texts, own.texts),
-        ):
-            placed += [
-                each._replace(rect=each.rect._replace(x=each.rect.x + x, y=each.rect.y + y)) for each in here
-            ]
-        for line in own.lines:
-            drawing.lines.append(line._replace(points=tuple((a + x, b + y) for a, b in line.points)))
-        todo.extend((x + dx, y + dy, deeper) for (dx, dy), deeper in reversed(frame.inner))
-    return drawing
+    return _Frame(scene, measures, outermost=True).drawing
 
 
 @dataclass(eq=False, slots=True)
@@ -189,15 +163,14 @@ class _Frame:
     """A scene that is laid out; places count from its upper left corner.
 
     Attributes:
-        drawing: its own boxes, texts and wires, without those of the frames inside.
+        drawing: what is drawn.
         entry: the distance of its input from the left border.
         exits: for each recursion whose wire leaves on the right, the distance of that wire from the top.
-        inner: the frames inside, each with its place.
     """
 
-    def __init__(self, scene: Scene, m: Measures, done: Mapping[int, _Frame], outermost: bool) -> None:
+    def __init__(self, scene: Scene, m: Measures, outermost: bool = False) -> None:
         self.scene, self.m = scene, m
-        nodes = [_Node(box, None if box.scene is None else done[id(box.scene)]) for box in scene.boxes]
+        nodes = [_Node(box, None if box.scene is None else _Frame(box.scene, m)) for box in scene.boxes]
         self.rows = _rows(nodes, scene.wires)
         for node, box in zip(nodes, scene.boxes, strict=True):
             self._measure(node, box)
@@ -214,7 +187,6 @@ class _Frame:
         heading = 0 if outermost else self._text(scene.title)[0] + 2 * m.inset[0]
         width = max(content + (margin if knots else 0) + m.frame[0], heading)
         self.drawing = Drawing(_odd(width), 0)  # the height follows when the rows are placed
-        self.inner: list[tuple[Point, Scene]] = []
         ways = self._down(knots, m.frame[1] + (0 if outermost else m.heading))
         self.exits: dict[object, int] = {
             knot: max(y for _, y in rows) for knot, rows in ways.items() if knot != scene.knot
@@ -309,9 +281,21 @@ class _Frame:
         m, drawing = self.m, self.drawing
         x, top = node.x - node.width // 2, node.top
         rect = Rect(x, top, node.width, node.height)
-        if box.scene is not None:
+        if node.frame is not None:
             drawing.frames.append(Placed(rect, box.text, "frame", box.hint))
-            self.inner.append(((x, top), box.scene))
+            inner = node.frame.drawing
+            for placed, there in (
+                (drawing.frames, inner.frames),
+                (drawing.boxes, inner.boxes),
+                (drawing.texts, inner.texts),
+            ):
+                placed += [
+                    each._replace(rect=each.rect._replace(x=each.rect.x + x, y=each.rect.y + top))
+                    for each in there
+                ]
+            for line in inner.lines:
+                points = tuple((a + x, b + top) for a, b in line.points)
+                drawing.lines.append(line._replace(points=points))
             size = self._text(box.text)
             title = Rect(x + m.inset[0], top + (m.heading - size[1]) // 2, *size)
             drawing.texts.append(Placed(title, box.text, "title"))
