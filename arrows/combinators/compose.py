@@ -54,10 +54,6 @@ class Pipe(Block[A, B]):
         return self._parts
 
     @property
-    def input_readers(self) -> tuple[AnyBlock, ...] | None:
-        return self.parts[:1] or None
-
-    @property
     def is_chain(self) -> bool:
         """Whether it is a chain of `>>` to its author too, and not a block that is made of one."""
         return "_spelling" not in self.__dict__

@@ -8,7 +8,7 @@ import numpy as np
 
 from arrows import ops
 from arrows.combinators.base.arguments import set_name, shortened, wrong_argument
-from arrows.combinators.base.block import AnyBlock, Block
+from arrows.combinators.base.block import Block
 from arrows.ops import TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.typesys import static
@@ -75,10 +75,6 @@ class Constant(Block[object, B_co], Generic[B_co]):
         self.type = T.Tensor(array.shape, array.dtype.name)
         self.value = array
         self.trainable = bool(trainable)
-
-    @property
-    def input_readers(self) -> tuple[AnyBlock, ...]:
-        return ()
 
     def parameter(self) -> TensorLike:
         """The trained value, as a function without arguments for `arrows.ops.trace`."""
@@ -202,16 +198,9 @@ def _array(value: object, dtype: str | None) -> HostArray:
         dtype = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}[array.dtype.kind]
     name = T.Tensor((), dtype).dtype
     result = array.astype(name)
-    if array.dtype.kind in "iu" and not np.array_equal(result, array):
-        raise wrong_argument(
-            "a Constant",
-            f"{value!r} does not fit into {name}",
-            hint="give a wider element type: ar.Constant(value, 'int64')",
-        )
-    if array.dtype.kind == "f" and result.dtype.kind in "iub":
-        raise wrong_argument(
-            "a Constant",
-            f"{value!r} would lose its fraction in {name}",
-            hint="round it first, or drop the element type",
-        )
+    fraction = array.dtype.kind == "f" and result.dtype.kind in "iub"
+    if fraction or (array.dtype.kind in "iu" and not np.array_equal(result, array)):
+        reason = f"would lose its fraction in {name}" if fraction else f"does not fit into {name}"
+        hint = "drop the element type, or give one that holds it"
+        raise wrong_argument("a Constant", f"{value!r} {reason}", hint=hint)
     return result

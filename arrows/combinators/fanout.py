@@ -9,7 +9,6 @@ from arrows.combinators.base.arguments import places_of, set_name, wrong_argumen
 from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Pieces, Spelling, by_key
-from arrows.combinators.base.traversal import ignores_input
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, chain
 from arrows.combinators.constant import Constant
@@ -33,10 +32,6 @@ class Fan(Block[A, B]):
         set_name(self, name)
         self._parts = tuple(as_block(p, f"a part of {self.kind}") for p in parts)
         self.labels = labels
-
-    @property
-    def input_readers(self) -> tuple[AnyBlock, ...] | None:
-        return self.parts or None
 
     @property
     def spelling(self) -> Spelling:
@@ -155,19 +150,12 @@ class Record(Fan[Any, Any]):
     """
 
     def __init__(self, fields: object, *, name: str | None = None) -> None:
-        labels: tuple[Hashable, ...] | None
-        keys: Iterable[Any]
         if isinstance(fields, Mapping):
-            keys = tuple(fields)
-            labels = tuple(map(_label, keys))
-            blocks = list(fields.values())
+            pairs: list[tuple[Any, Any]] = list(fields.items())
         elif isinstance(fields, tuple):
-            labels, keys = None, range(len(fields))
-            blocks = list(fields)
+            pairs = list(enumerate(fields))
         elif isinstance(fields, list) and all(isinstance(p, tuple) and len(p) == 2 for p in fields):
-            keys = [key for key, _ in fields]
-            labels = tuple(map(_label, keys))
-            blocks = [block for _, block in fields]
+            pairs = fields
         else:
             raise wrong_argument(
                 "a Record",
@@ -175,11 +163,11 @@ class Record(Fan[Any, Any]):
                 f"got {fields!r}",
                 hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
             )
-        if labels is not None:
-            hint = "read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)"
-            places_of("a Record", "key", labels, hint)
+        labels = None if isinstance(fields, tuple) else tuple(_label(key) for key, _ in pairs)
+        hint = "read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)"
+        places_of("a Record", "key", labels or (), hint)
         parts = []
-        for key, block in zip(keys, blocks, strict=True):
+        for key, block in pairs:
             child = as_block(block, f"the field {key!r} of a Record")
             parts.append(child if ignores_input(child) else chain(Item(key), child))
         super().__init__(parts, labels, name=name)
@@ -194,6 +182,25 @@ class Record(Fan[Any, Any]):
     def summary(self) -> Spelling:
         words = map(repr, self.labels) if self.labels is not None else [blocks_in_words(self.parts)]
         return Spelling("Record", tuple(words))
+
+
+def ignores_input(block: AnyBlock) -> bool:
+    """Whether the block gives the same result whatever its input is.
+
+    Example:
+        >>> import arrows as ar
+        >>> ignores_input(ar.Zeros([3]) >> ar.Identity()), ignores_input(ar.Identity())
+        (True, False)
+    """
+    todo, seen = [block], {id(block)}
+    while todo:
+        x = todo.pop()
+        readers = x.parts[:1] if isinstance(x, Pipe) else x.parts if isinstance(x, Fan) else ()
+        if not readers and not isinstance(x, Constant):
+            return False
+        todo.extend(part for part in readers if id(part) not in seen)
+        seen.update(map(id, readers))
+    return True
 
 
 def _label(key: object) -> Hashable:

@@ -130,27 +130,20 @@ def _word(x: object) -> str:
 
 def _input_type(args: tuple[Tensors, ...]) -> T.Type:
     """Returns the input type that spread tensor-likes stand for; rows of unknown number are sequences."""
-    whole = args[0] if len(args) == 1 else args
-    done: list[tuple[T.Type, int]] = []  # the type of one row, and the level: >= 0 for rows of a sequence
-    todo: list[tuple[Any, bool]] = [(whole, False)]
-    while todo:
-        x, ready = todo.pop()
-        if ready:
-            cut = len(done) - len(x)
-            items = done[cut:]
-            levels = {level for _, level in items}
-            if len(levels) == 1 and min(levels) >= 0:
-                done[cut:] = [(T.Tuple([t for t, _ in items]), levels.pop())]
-            else:
-                done[cut:] = [(T.Tuple([_sequence(t, level) for t, level in items]), -1)]
-        elif isinstance(x, tuple):
-            todo.append((x, True))
-            todo.extend((item, False) for item in reversed(x))
-        elif isinstance(x, TensorLike):
-            done.append((x.type, x.rows))
-        else:
-            raise type_refusal("call a layer", f"expected tensors inside a Function, got {x!r}")
-    return _sequence(*done[0])
+    return _sequence(*_row(args[0] if len(args) == 1 else args))
+
+
+def _row(x: object) -> tuple[T.Type, int]:
+    """The type of one row, and the level: >= 0 for rows of a sequence."""
+    if isinstance(x, TensorLike):
+        return x.type, x.rows
+    if not isinstance(x, tuple):
+        raise type_refusal("call a layer", f"expected tensors inside a Function, got {x!r}")
+    items = [_row(item) for item in x]
+    levels = {level for _, level in items}
+    if len(levels) == 1 and min(levels) >= 0:
+        return T.Tuple([t for t, _ in items]), levels.pop()
+    return T.Tuple([_sequence(t, level) for t, level in items]), -1
 
 
 def _sequence(t: T.Type, level: int) -> T.Type:

@@ -100,11 +100,6 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
         """The block that a reference stands for; no part of the reference, since it leads back here."""
         return None if self.token is None else self.token.definition
 
-    @property
-    def input_readers(self) -> tuple[AnyBlock, ...] | None:
-        """The parts through which alone the block reads its input; None if it reads the input itself."""
-        return None
-
     def check_finished(self, where: str) -> None:
         """Refuses a block that cannot be used yet: a `Composition` whose scope has not been left.
 

@@ -26,23 +26,3 @@ def parts_first(block: AnyBlock) -> list[AnyBlock]:
                 if x.definition is not None:
                     roots.append(x.definition)
     return order
-
-
-def ignores_input(block: AnyBlock) -> bool:
-    """Whether the block gives the same result whatever its input is.
-
-    Example:
-        >>> import arrows as ar
-        >>> ignores_input(ar.Zeros([3]) >> ar.Identity()), ignores_input(ar.Identity())
-        (True, False)
-    """
-    todo: list[AnyBlock] = [block]
-    seen: set[int] = set()
-    while todo:
-        x = todo.pop()
-        if id(x) not in seen:
-            seen.add(id(x))
-            if x.input_readers is None:
-                return False
-            todo.extend(x.input_readers)
-    return True
