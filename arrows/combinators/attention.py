@@ -14,7 +14,7 @@ from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, derived
 from arrows.combinators.fanout import Fan
-from arrows.combinators.reductions import ReductionWithDefault, as_default, each, put_default, unfit
+from arrows.combinators.reductions import ReductionWithDefault, as_default, each, put_default
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
@@ -133,11 +133,7 @@ class _Pool(ReductionWithDefault):
             read = "say what to read: ar.Attention(score, ar.Vector(n))"
             return f"the values are {value}, and only tensors have a mean", read
         for leaf in T.leaves(value):
-            cast = f"convert the values: ar.Function(lambda x: x.cast({score.dtype!r}))"
-            if not leaf.floating:
-                return f"the mean of {leaf.dtype} values would not be {leaf.dtype}", cast
             if leaf.dtype != score.dtype:
+                cast = f"convert the values: ar.Function(lambda x: x.cast({score.dtype!r}))"
                 return f"scores are {score.dtype} and values {leaf.dtype}", cast
-        if T.holds(value, T.Sequence):
-            return "the values have sequences in them, and only tensors have a mean", "reduce these first"
-        return unfit(self.default, value)
+        return self._check_element(value)

@@ -84,10 +84,6 @@ class AllOf(Fan[A, B]):
 
     @overload
     def __init__(
-        self: AllOf[A, tuple[B1]], b1: Callable[[Wire[A]], Wire[B1]], /, *, name: str | None = None
-    ) -> None: ...
-    @overload
-    def __init__(
         self: AllOf[A, tuple[B1, B2]],
         b1: Callable[[Wire[A]], Wire[B1]],
         b2: Callable[[Wire[A]], Wire[B2]],

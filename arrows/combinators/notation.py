@@ -87,10 +87,6 @@ def arrow(
 def arrow(body: Callable[[Wire[A1], Wire[A2], Wire[A3]], Wire[B]]) -> Graph[tuple[A1, A2, A3], B]: ...
 @overload
 def arrow(
-    body: Callable[[Wire[A1], Wire[A2], Wire[A3]], tuple[Wire[B1], Wire[B2]]],
-) -> Graph[tuple[A1, A2, A3], tuple[B1, B2]]: ...
-@overload
-def arrow(
     body: Callable[[Wire[A1], Wire[A2], Wire[A3], Wire[A4]], Wire[B]],
 ) -> Graph[tuple[A1, A2, A3, A4], B]: ...
 @overload

@@ -84,8 +84,7 @@ class Reduction(Apply[Any, Any]):
         if T.holds(element, T.Sequence):
             words = "are" if isinstance(element, T.Sequence) else "have"
             reason = f"{self.kind} {self.verb} tensors, and the elements {words} sequences: {element}"
-            arguments = "(n)" if self.kind == "Stack" else "()"
-            within = f"reduce each of these first: ar.Map(ar.{self.kind}{arguments})"
+            within = f"reduce each of these first: ar.Map(ar.{self.kind}(...))"
             return reason, within if words == "are" else ""
         return unfit(self.default, element)
 
