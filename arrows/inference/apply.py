@@ -37,7 +37,7 @@ def apply(inference: Inference, occurrence: Occurrence) -> Rule | None:
         inference.undecided_layers.append(occurrence)
         source, result = form.signature()
         if source is not None:
-            inference.takes(occurrence, inference.floats(source))
+            inference.gives(occurrence, inference.floats(source), reads=True)
         if result is not None:
             inference.gives(occurrence, inference.floats(result))
     return _traced(inference, occurrence)

@@ -8,11 +8,11 @@ from arrows.combinators import Metric, Tap
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, no_object
-from arrows.inference.rules import Misfit, type_words
+from arrows.inference.rules import Misfit
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import INPUT, VOID, Cause, Var, find, items_of, kind_of
+from arrows.typesys.terms import INPUT, VOID, Cause, Var, find, items_of, kind_of, notation
 from arrows.typesys.unify import Rule
 
 if TYPE_CHECKING:
@@ -27,17 +27,14 @@ def metric(inference: Inference, metric: Occurrence) -> Rule:
     if isinstance(v.con, T.Tensor):
         return
     hint = "a metric takes a tensor, or the pair of a tensor and a Python object that labels it"
-    if kind_of(v) == "tuple":
-        items = items_of(v)
-        if len(items) != 2:
-            raise Misfit(f"it gets a tuple of {len(items)} items", hint)
-        inference.reads_object(items[1], metric, Edge(metric, 0, _explain_label))
-        return
+    items = items_of(v)
     if v.con is INPUT:
         hint = "read it first: ar.Scalar() >> ar.Metric(...)"
     if kind_of(v) == "sequence":
         hint = f"make one number of all elements first: f >> ar.Mean() >> ar.{name_of(metric)}"
-    raise Misfit(f"it gets {type_words(v)}, which is not a tensor", hint)
+    if len(items) != 2:
+        raise Misfit(f"it gets {notation(v)}, which is not a tensor", hint)
+    inference.reads_object(items[1], metric, Edge(metric, 0, _explain_label))
 
 
 def tap(inference: Inference, tap: Occurrence) -> None:

@@ -15,7 +15,6 @@ from arrows.inference.rules import (
     explain_mixed_items,
     is_no_object,
     items,
-    type_words,
     until_end,
 )
 from arrows.typesys import types as T
@@ -27,6 +26,7 @@ from arrows.typesys.terms import (
     find,
     kind_of,
     labels_of,
+    notation,
     parts_of,
     sequence_of,
     tuple_of,
@@ -57,7 +57,7 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
         items(v, form.arity, f"{form.kind} takes {form.takes}", hint)
     if form.default is not NoItem.ERROR:
         raise Misfit(
-            f"default= stands for what a Python object does not have, and the input is {type_words(v)}",
+            f"default= stands for what a Python object does not have, and the input is {notation(v)}",
             "leave default out: the type says which items there are",
         )
     if kind_of(v) == "tuple":

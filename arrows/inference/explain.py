@@ -22,9 +22,7 @@ from arrows.inference.derived import misfit, misfit_between, spokesman
 from arrows.inference.hints import NOTHING, Guess, guess
 from arrows.inference.occurrences import ASSUMED, Edge, Occurrence
 from arrows.inference.reasons import (
-    first_of,
     fixed,
-    meet,
     name_of,
     origin_of,
     origin_words,
@@ -95,20 +93,6 @@ def contradiction(
         return occurrence, clash
     right = occurrence.output if cause.says is None else of_type(cause.says, cause)
     return cause.occurrence.edge or occurrence, Clash(own, right)
-
-
-def explain_assumed_input(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the input that `infer` was told to assume cannot pass to the expression."""
-    root = first_of(edge.owner)
-    return meet(
-        f"cannot give {notation(clash.left)} to {name_of(root)}",
-        None,
-        root,
-        clash.left,
-        clash.right,
-        edge.owner,
-        left_name="the input assumed",
-    )
 
 
 # A form that refuses its input

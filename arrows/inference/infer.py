@@ -162,7 +162,6 @@ class Inference:
         if input is not None:
             assumed = self.floats(input)
             root.input = of_type(assumed, Cause(None, says=assumed))
-            root.edge = Edge(root, 0, explain.explain_assumed_input)
         while todo:
             occurrence = todo.pop()
             if occurrence is None:  # here the walk leaves the recursive block that it entered last
@@ -225,15 +224,8 @@ class Inference:
         """Starts a rule of an occurrence."""
         self.solver.run(rule, occurrence)
 
-    def gives(self, occurrence: Occurrence, output: T.Type | Var) -> None:
-        """Says of which type the result of an occurrence is."""
-        self._says(occurrence, output, reads=False)
-
-    def takes(self, occurrence: Occurrence, input: T.Type | Var) -> None:
-        """Says which type an occurrence takes."""
-        self._says(occurrence, input, reads=True)
-
-    def _says(self, occurrence: Occurrence, own: T.Type | Var, reads: bool) -> None:
+    def gives(self, occurrence: Occurrence, own: T.Type | Var, reads: bool = False) -> None:
+        """Says of which type the result of an occurrence is, or what it `reads`."""
         solver, v = self.solver, occurrence.input if reads else occurrence.output
         try:
             if isinstance(own, Var):

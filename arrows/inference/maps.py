@@ -12,7 +12,6 @@ from arrows.inference.rules import (
     explain_element,
     explain_mixed_items,
     spread,
-    type_words,
 )
 from arrows.typesys import types as T
 from arrows.typesys.terms import (
@@ -23,6 +22,7 @@ from arrows.typesys.terms import (
     Var,
     find,
     kind_of,
+    notation,
     sequence_of,
     tuple_of,
 )
@@ -50,7 +50,7 @@ def zip_(inference: Inference, occurrence: Occurrence) -> Rule:
     if kind_of(v) != "tuple":
         zipped = name_of(occurrence) if occurrence.form.name else f"ar.{name_of(occurrence)}"
         raise Misfit(
-            f"{occurrence.form.kind} takes a tuple of sequences, and it gets {type_words(v)}",
+            f"{occurrence.form.kind} takes a tuple of sequences, and it gets {notation(v)}",
             f"put the sequences side by side first: (f & g) >> {zipped}",
         )
     columns = v.args

@@ -63,7 +63,7 @@ def _contrast(left: Var, right: Var) -> tuple[str, str, str]:
     x, y = leaf_of(left), leaf_of(right)
     if isinstance(x, T.Tensor) and isinstance(y, T.Tensor):
         if len(x.shape) != len(y.shape):
-            return "there ", f"{_axes(x)} ({x})", f"{_axes(y, False)} ({y})"
+            return "there is ", str(x), str(y)
         for i, (n, m) in enumerate(zip(x.shape, y.shape, strict=True)):
             if n != m:
                 return f"axis {i} is ", str(n), str(m)
@@ -74,22 +74,15 @@ def _contrast(left: Var, right: Var) -> tuple[str, str, str]:
     return "there is ", _word(left), _word(right)
 
 
-def _axes(t: T.Tensor, verb: bool = True) -> str:
-    n = len(t.shape)
-    words = {0: "no axis", 1: "one axis", 2: "two axes", 3: "three axes"}.get(n, f"{n} axes")
-    return f"{'is' if n < 2 else 'are'} {words}" if verb else words
-
-
 def _word(v: Var) -> str:
-    x, kind = leaf_of(v), kind_of(v)
-    if isinstance(x, T.Input):
-        return "a Python object"
-    if isinstance(x, T.Tensor):
-        return "a tensor"
-    if isinstance(x, T.Void):
-        return "nothing (Void)"
-    words = {"tuple": "a tuple", "sequence": "a sequence", "broadcast": "an endless sequence"}
-    return words.get(kind, "something still open")
+    return {
+        "Input": "a Python object",
+        "Tensor": "a tensor",
+        "Void": "nothing (Void)",
+        "tuple": "a tuple",
+        "sequence": "a sequence",
+        "broadcast": "an endless sequence",
+    }.get(kind_of(v) or type(leaf_of(v)).__name__, "something still open")
 
 
 def fixed(v: Var, shown: Occurrence | None) -> str:

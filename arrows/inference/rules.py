@@ -17,7 +17,6 @@ from arrows.typesys.terms import (
     Clash,
     Var,
     find,
-    ground,
     items_of,
     kind_of,
     leaf_of,
@@ -55,11 +54,6 @@ def is_no_object(v: Var) -> bool:
     return con is not None and con is not INPUT
 
 
-def type_words(v: Var) -> str:
-    """Writes a type; `a sequence` if its elements are open."""
-    return "a sequence" if kind_of(v) == "sequence" and ground(parts_of(v)[0]) is None else notation(v)
-
-
 def items(v: Var, count: int, takes: str, hint: str) -> list[Var]:
     """The items of a tuple of so many, which `takes` describes.
 
@@ -69,7 +63,7 @@ def items(v: Var, count: int, takes: str, hint: str) -> list[Var]:
     found = items_of(v)
     if kind_of(v) == "tuple" and len(found) == count:
         return found
-    actual = f"a tuple of {len(found)}" if kind_of(v) == "tuple" else type_words(v)
+    actual = f"a tuple of {len(found)}" if kind_of(v) == "tuple" else notation(v)
     raise Misfit(f"{takes}, and it gets {actual}", hint)
 
 

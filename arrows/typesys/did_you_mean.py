@@ -224,25 +224,3 @@ def explains_arguments(table: str) -> Callable[[Callable[P, R]], Callable[P, R]]
         return call
 
     return decorate
-
-
-def explains_empty_call(hint: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: a method says what may be meant by a call without arguments, which it does not take.
-
-    >>> @explains_empty_call("there is no mode to switch")
-    ... def eval(model, example):
-    ...     return example
-    >>> eval("a model", 3)
-    3
-    """
-
-    def decorate(method: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(method)
-        def call(*args: P.args, **keywords: P.kwargs) -> R:
-            if len(args) == 1 and not keywords:
-                raise ArrowTypeError(f"{method.__name__} takes an argument, and got none; {hint}")
-            return method(*args, **keywords)
-
-        return call
-
-    return decorate

@@ -150,12 +150,6 @@ def test_no_foreign_name_is_a_name_of_ours() -> None:
                         thing = getattr(thing, part)
 
 
-def test_a_mode_that_is_switched_as_in_pytorch():
-    with pytest.raises(ar.ArrowTypeError, match=r"eval takes an argument.* there is no mode to switch"):
-        MODEL.eval()
-    assert MODEL.eval([1.0, 2.0, 3.0]).shape == ()
-
-
 def test_foreign_arguments_of_blocks_are_none_of_ours() -> None:
     blocks = [thing for name in ar.__all__ if isinstance(thing := getattr(ar, name), type)]
     for block in (

@@ -63,7 +63,7 @@ from arrows.ops.arrays import Array, HostArray
 from arrows.storage import require_path
 from arrows.typesys import ArrowTypeError, InputError
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import explains_empty_call, no_model_attribute
+from arrows.typesys.did_you_mean import no_model_attribute
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -314,7 +314,6 @@ class Model:
         with self._lock.mutex:
             return self.runner.first_not_finite(self._call(examples, ids, at_once=at_once))
 
-    @explains_empty_call("there is no mode to switch: dropout acts in training steps, not in model(examples)")
     def eval(self, example: object, *, id: int = 0, step: int | None = None) -> Any:
         """The result of one example by the reference: node by node, without batching; for looking at things.
 
