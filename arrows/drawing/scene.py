@@ -8,7 +8,7 @@ The parts and their roles are those of the typed tree. Large expressions are fol
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeVar
 
@@ -28,7 +28,7 @@ from arrows.combinators import (
     Transform,
     title,
 )
-from arrows.inference import Knot, Typed, shows_arguments, visible
+from arrows.inference import Knot, TreePart, Typed, shows_arguments, visible
 from arrows.typesys import types as T
 from arrows.typesys.quoting import printable
 
@@ -181,12 +181,20 @@ class _Builder:
                 if [wire for wire in self.scene.wires if wire[0] == end] == [(end, last)]:
                     self.scene.boxes[end].output = ""
             return
-        for part in self.few(visible(typed)):
-            if isinstance(part, int):
-                self.more(part, [])
-                continue
+
+        def alone(part: TreePart) -> list[int]:
             start = self.scene.add(Box(shorten(part.role), output=_type_text(part.typed.input)))
             self.scene.add(Box(), self.place(part.typed, [start]))
+            return []
+
+        self.each(typed, [], alone)
+
+    def each(self, typed: Typed, sources: list[int], draw: Callable[[TreePart], list[int]]) -> list[int]:
+        """Draws the parts, which read the same values; `draw` draws one of them."""
+        ends: list[int] = []
+        for part in self.few(visible(typed)):
+            ends += self.more(part, sources) if isinstance(part, int) else draw(part)
+        return ends
 
     def inside(self, typed: Typed, sources: list[int]) -> list[int]:
         """Draws the inside of a form through whose parts its input flows."""
@@ -206,18 +214,14 @@ class _Builder:
                 return sources
 
     def choice(self, typed: Typed, sources: list[int]) -> list[int]:
-        ends: list[int] = []
-        for part in self.few(visible(typed)):
-            if isinstance(part, int):
-                ends += self.more(part, sources)
-                continue
-            case = self.scene.add(Box(shorten(part.role), "case"), sources)
-            case_ends = self.place(part.typed, [case])
-            if part.role == "key":
-                self.scene.add(Box("chooses the case", "case"), case_ends)
-            else:
-                ends.extend(case_ends)
-        return ends
+        def case(part: TreePart) -> list[int]:
+            ends = self.place(part.typed, [self.scene.add(Box(shorten(part.role), "case"), sources)])
+            if part.role != "key":
+                return ends
+            self.scene.add(Box("chooses the case", "case"), ends)
+            return []
+
+        return self.each(typed, sources, case)
 
     def graph(self, typed: Typed, form: Graph[object, object], sources: list[int]) -> list[int]:
         wires = [sources]
@@ -285,9 +289,7 @@ class _Builder:
             self.left -= 1
             sources = [self.scene.add(Box("( , )", "join"), sources)]
         self.left -= 1
-        ends: list[int] = []
-        for part in self.few(visible(typed)):
-            ends += self.more(part, sources) if isinstance(part, int) else self.place(part.typed, sources)
+        ends = self.each(typed, sources, lambda part: self.place(part.typed, sources))
         text = "( , )" if form.labels is None else "{" + ", ".join(map(T.label, form.labels)) + "}"
         box = Box(shorten(text), "join", _type_text(typed.output), clean(form.label))
         return [self.scene.add(box, ends or sources)]

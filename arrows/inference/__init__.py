@@ -11,6 +11,7 @@ from arrows.combinators import title
 from arrows.inference.infer import Inference, infer
 from arrows.inference.typed import (
     Knot,
+    TreePart,
     Typed,
     case_names,
     shows_arguments,
@@ -22,6 +23,7 @@ from arrows.inference.typed import (
 __all__ = [
     "Inference",
     "Knot",
+    "TreePart",
     "Typed",
     "case_names",
     "infer",
