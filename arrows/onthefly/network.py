@@ -112,7 +112,7 @@ class OnTheFly:
         self.float_kind = self.call_sites.kind(T.Tensor((), float_type or "float32"))
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
         self.calls = self.call_sites.calls
-        self._numbers: dict[tuple[int, ...], Any] = {}
+        self._numbers: dict[tuple[Any, ...], str] = {}
         self.inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: dict[int, object] = {}
@@ -276,20 +276,13 @@ class OnTheFly:
         self.inside[id(code)] = is_inside(code.co_filename)
         return frame
 
-    def stays_the_same(self, place: tuple[int, ...], value: object) -> bool:
-        """Whether a plain operand has been the same number at every visit: then it is part of the operation.
+    def stays_the_same(self, place: tuple[Any, ...], value: object) -> bool:
+        """Whether a plain operand is the number that came first at a place: then it is part of the operation.
 
-        A number that changes between visits is data; otherwise each of its values would be an operation.
+        Other numbers there are data; otherwise each of them would be an operation.
         """
-        if not isinstance(value, (bool, int, float)):
-            return False
-        before = self._numbers.setdefault(place, value)
-        if before is value:
-            return True
-        if before is None or before.__class__ is not value.__class__ or repr(before) != repr(value):
-            self._numbers[place] = None
-            return False
-        return True
+        number = isinstance(value, (bool, int, float))
+        return number and self._numbers.setdefault(place, repr(value)) == repr(value)
 
     def refresh(self, *, always: bool = False) -> None:
         """Forgets the values that depend on parameters alone, if an optimizer has changed these since.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from arrows import ops
 from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.arrays import HostArray
 from arrows.ops.extend import get
-from arrows.ops.tensorlike import Operand
+from arrows.ops.tensorlike import Operand, refusal
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import answers
@@ -127,35 +127,26 @@ class LazyTensor(TensorLike):
             return str(self)
         return format(self.item(), spec)
 
-    def __iter__(self) -> NoReturn:
-        raise ShapeError(
-            f"a lazy tensor ({self.type}) cannot be iterated or unpacked",
-            hint="take it apart by index: x[0], x[1]; its numbers are x.numpy()",
-        )
-
-    def __contains__(self, item: object) -> NoReturn:
-        raise ShapeError(
-            f"`in` asks for the values of a lazy tensor ({self.type})", hint="wait for them: x.numpy()"
-        )
-
-    def __index__(self) -> NoReturn:
-        raise ShapeError(
-            f"a lazy tensor ({self.type}) is no Python integer before it is computed",
-            hint="int(x) waits for it; arrows.ops.gather(table, x) takes it as an index",
-        )
+    __iter__ = refusal(
+        "a lazy tensor ({}) cannot be iterated or unpacked",
+        hint="take it apart by index: x[0], x[1]; its numbers are x.numpy()",
+    )
+    __contains__ = refusal("`in` asks for the values of a lazy tensor ({})", hint="wait for them: x.numpy()")
+    __index__ = refusal(
+        "a lazy tensor ({}) is no Python integer before it is computed",
+        hint="int(x) waits for it; arrows.ops.gather(table, x) takes it as an index",
+    )
+    __bool__ = refusal(
+        "the truth of a lazy tensor ({}) is not known before it is computed",
+        hint="to wait for one value: `if float(x) > 0`; for those of many instances at a time: "
+        "`value = yield x` in a generator that g.run_all runs",
+    )
 
     def _no_array(self, name: str) -> ShapeError:
         lazy = f"; arrows.ops.{name} stays lazy" if name in ops.__all__ else ""
         return ShapeError(
             f"numpy.{name} does not take a lazy tensor ({self.type})",
             hint=f"numpy.{name}(x.numpy()) waits for its value{lazy}",
-        )
-
-    def __bool__(self) -> NoReturn:
-        raise ShapeError(
-            f"the truth of a lazy tensor ({self.type}) is not known before it is computed",
-            hint="to wait for one value: `if float(x) > 0`; for those of many instances at a time: "
-            "`value = yield x` in a generator that g.run_all runs",
         )
 
     def __repr__(self) -> str:

@@ -45,7 +45,7 @@ def _operator(name: str) -> tuple[Binary, Binary]:
     return forward, reflected
 
 
-def _refusal(reason: str, hint: str = "") -> Callable[..., Any]:
+def refusal(reason: str, hint: str = "") -> Callable[..., Any]:
     """A method that asks for what a tensor does not have; `{}` in the reason is its type."""
 
     def refuse(self: TensorLike, *arguments: object, **keywords: object) -> NoReturn:
@@ -190,35 +190,35 @@ class TensorLike:
 
     astype = cast  # NumPy's name
 
-    __bool__ = _refusal(
+    __bool__ = refusal(
         "the truth of a tensor ({}) is not known while the function is built; "
         "a Function cannot branch on values",
         hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf; "
         "`and`, `or`, `not` are &, |, ~ here, and a < x < b is (a < x) & (x < b)",
     )
-    __float__ = _refusal(
+    __float__ = refusal(
         "the value of a tensor ({}) is not known while the function is built",
         hint="a function of tensors is made of arrows.ops: ops.exp(x), not math.exp(x)",
     )
-    __int__ = _refusal(
+    __int__ = refusal(
         "the value of a tensor ({}) is not known while the function is built",
         hint='to round towards zero: x.cast("int32")',
     )
-    __index__ = _refusal(
+    __index__ = refusal(
         "a tensor ({}) is not a Python integer",
         hint="arrows.ops.gather(x, i) or x[i] takes it as an index",
     )
-    __array__ = _refusal(
+    __array__ = refusal(
         "a tensor ({}) of a Function is not a NumPy array", hint="use the functions of arrows.ops"
     )
-    __xor__ = __rxor__ = _refusal(
+    __xor__ = __rxor__ = refusal(
         "a tensor ({}) has no operator ^", hint="a power is x ** 2; of truth values, x != y"
     )
-    __lshift__ = __rlshift__ = _refusal("a tensor ({}) has no operator <<", hint="x * 4 in place of x << 2")
-    __rshift__ = __rrshift__ = _refusal(
+    __lshift__ = __rlshift__ = refusal("a tensor ({}) has no operator <<", hint="x * 4 in place of x << 2")
+    __rshift__ = __rrshift__ = refusal(
         "a tensor ({}) has no operator >>", hint="x // 4 in place of x >> 2; a layer f is called, f(x)"
     )
-    __contains__ = _refusal("`in` asks for the values of a tensor ({}), which are not known here")
+    __contains__ = refusal("`in` asks for the values of a tensor ({}), which are not known here")
 
     def __iter__(self) -> Iterator[TensorLike]:
         if self.rows >= 0:
