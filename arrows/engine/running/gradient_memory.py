@@ -67,6 +67,8 @@ class GradientMemory:
         each = list(chain.from_iterable(accumulates.values()))
         self._specs = {_key(accumulate): accumulate.spec for accumulate in each}
         self._dense = {_key(accumulate) for accumulate in each if accumulate.region is not None}
+        self._reached: tuple[int, ...] = ()
+        self._plan = self._planned(())
 
     @property
     def kept(self) -> list[Array]:
@@ -85,6 +87,15 @@ class GradientMemory:
         What the last batch left in an array is not relied on: an optimizer has had it in its hands since.  So
         it is blank first, unless what is written in place covers it.
         """
+        reached = tuple(operations)
+        if reached != self._reached:  # most batches reach the same as the last
+            self._reached, self._plan = reached, self._planned(reached)
+        return BatchGradients(self._device, *self._plan)
+
+    def _planned(
+        self, operations: Iterable[int]
+    ) -> tuple[dict[int, list[_Part]], dict[ParameterKey, Array], list[ArrayWrite]]:
+        """The parts of each operation, the arrays, and those that are blank first."""
         parts: dict[int, list[_Part]] = {}
         arrays: dict[ParameterKey, Array] = {}
         writers: dict[ParameterKey, list[tuple[int, Region]]] = {}  # and what each writes in place
@@ -105,7 +116,7 @@ class GradientMemory:
                 parts[o].append(_Part(key, arrays[key][subscript(region)], not before, adds))
         written = {key: sum(_size(region) for _, region in own) for key, own in writers.items()}
         blanks = [ArrayWrite(array) for key, array in arrays.items() if written.get(key, 0) < array.size]
-        return BatchGradients(self._device, parts, arrays, blanks)
+        return parts, arrays, blanks
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""

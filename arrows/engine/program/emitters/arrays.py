@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from arrows.engine.device import Device, Sent
 from arrows.ops import Segments
 from arrows.ops.arrays import Array
@@ -99,41 +101,47 @@ class Frame:
     places: Mapping[int, PlacesOfRows]
     ones: Callable[[int, str], Array]
 
-    def fetch(self, number: int, width: int, held: bool) -> Callable[[int, int, int], Array]:
+    def fetch(self, number: int, width: int) -> Callable[..., Array] | None:
         """The rows that a gather reads, as a range of the slab or one by one.
 
         Args:
             number: the gather's.
             width: how many rows of the slab lie side by side.
-            held: whether there is memory for all rows, to which those of a range are copied too.
 
         Returns:
-            ``fetch(step, start, stop)`` gives the rows of a step, of which these are the first and the end.
+            ``fetch(step, start, stop, target)`` gives the rows of a step, of which these are the first and
+            the end; they are copied to ``target``, if that is given.  None where the rows of all steps lie
+            together: there is nothing to fetch.
         """
-        index, slab, take = self.gathers[number], self.memory["slab", number], self.device.take
+        index, slab, device = self.gathers[number], self.memory["slab", number], self.device
         first, places, rows = index.first, index.index, self.memory.get(("gathered", number))
         if first is None:
-            assert rows is not None
-            return lambda _step, start, stop: rows[start:stop]
-        shape = (width * slab.shape[1], *slab.shape[2:]) if width > 1 else slab.shape[1:]
+            return None
+        row, numpy = slab.shape[1:], device.xp is np
+        joined = (width * row[0], *row[1:]) if width > 1 else row
 
-        def fetch(step: int, start: int, stop: int) -> Array:
-            place, count = first[step], stop - start
+        def fetch(step: int, start: int, stop: int, target: Array | None = None) -> Array:
+            place = first[step]
             if place >= 0:
-                fetched = slab[place : place + width * count]
+                fetched = slab[place : place + width * (stop - start)]
             else:
                 assert places is not None
-                if rows is not None:
-                    target = rows[start:stop] if held else rows[:count]
-                    out = target.reshape((width * count, *slab.shape[1:])) if width > 1 else target
-                    take(slab, places[width * start : width * stop], out)
+                if target is None and rows is not None:
+                    target = rows[: stop - start]
+                out = target
+                if target is not None and width > 1:
+                    out = target.reshape((width * (stop - start), *row))
+                wanted = places[width * start : width * stop]
+                # As NumPy's `Device.take`: a step of one row should cost little.
+                fetched = slab.take(wanted, 0, out, "clip") if numpy else device.take(slab, wanted, out)
+                if target is not None:
                     return target
-                fetched = take(slab, places[width * start : width * stop])
             if width > 1:
-                fetched = fetched.reshape((count, *shape))
-            if held and rows is not None:
-                rows[start:stop] = fetched
-            return fetched
+                fetched = fetched.reshape((stop - start, *joined))
+            if target is None:
+                return fetched
+            target[...] = fetched
+            return target
 
         return fetch
 

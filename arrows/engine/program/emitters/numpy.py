@@ -220,15 +220,14 @@ class RegionWriter:
     def _gather(self, gather: Gather) -> None:
         """Fetches rows: to memory for all rows, or where they are wanted for the step alone."""
         number, var, end = self.gathers[gather.result], gather.result, suffix(gather.result.rows)
-        held = var in self.program.memory
         self.values.levels.add(var.rows)
-        fetch = f"arrays.fetch({number}, {len(gather.operands)}, {held})"
-        code = f"{self.values.bound(f'fetch{number}', fetch)}(j, a{end}, z{end})"
-        if held:
-            self.values.name(var)
-            self.body.append(code)
+        fetch = self.values.bound(f"fetch{number}", f"arrays.fetch({number}, {len(gather.operands)})")
+        if var in self.program.memory:
+            target = self.values.name(var)
+            self.body.append(f"if {fetch} is not None: {fetch}(j, a{end}, z{end}, {target})")
         else:
-            self.values.assign(var, code)
+            rows = f"{self.values.memory('gathered', number)}[a{end}:z{end}]"
+            self.values.assign(var, f"{rows} if {fetch} is None else {fetch}(j, a{end}, z{end})")
 
     def _view(self, equation: Equation) -> None:
         """A view, unless it is bound before the step."""
@@ -293,26 +292,28 @@ def once(program: Program, device: Device) -> Callable[[Callable[[object, Parame
 
     It gives all values of the region, in order.
     """
-    calls, constants = Calls(device.xp), {}
-    kernels: dict[Var, Callable[..., Array]] = {}
+    calls, number_of = Calls(device.xp), program.once_numbers
+    # With the numbers of what each reads; without a function, the parameter.
+    steps: list[tuple[Callable[..., Array] | None, tuple[Any, ...]]] = []
     for instruction in program.region("once"):
-        if isinstance(instruction, LoadConstant):
-            constants[instruction.result] = device.to_device(np.asarray(instruction.array))
-        elif isinstance(instruction, Equation):
-            kernel = calls.kernel(instruction)
-            own = partial(kernel, to_numpy=device.to_numpy) if instruction.primitive is in_range else kernel
-            kernels[instruction.result] = own
+        match instruction:
+            case LoadConstant(_, array):
+                steps.append((partial(_same, device.to_device(np.asarray(array))), ()))
+            case LoadParameter(_, owner, spec):
+                steps.append((None, (owner, spec)))
+            case Equation(primitive, operands):
+                kernel = calls.kernel(instruction)
+                own = partial(kernel, to_numpy=device.to_numpy) if primitive is in_range else kernel
+                steps.append((own, tuple(number_of[operand] for operand in operands)))
 
     def compute(parameter: Callable[[object, Parameter], Array]) -> list[Array]:
-        values: dict[Var, Array] = {}
-        for instruction in program.region("once"):
-            match instruction:
-                case LoadConstant(var):
-                    values[var] = constants[var]
-                case LoadParameter(var, owner, spec):
-                    values[var] = parameter(owner, spec)
-                case Equation(operands=operands, result=var):
-                    values[var] = kernels[var](*(values[operand] for operand in operands))
-        return list(values.values())
+        values: list[Array] = []
+        for kernel, of in steps:
+            values.append(parameter(*of) if kernel is None else kernel(*[values[n] for n in of]))
+        return values
 
     return compute
+
+
+def _same(array: Array) -> Array:
+    return array
