@@ -33,7 +33,7 @@ def content_of(model: object, prepared: object) -> str:
         return ""
     digest = hashlib.blake2b(digest_size=12)
     plan = model.batches.reader.plan
-    constants, shift = len(plan.lowered.constants), plan.shift
+    constants = len(plan.lowered.constants)
 
     def add(values: HostArray, offsets: HostArray) -> None:
         digest.update(np.diff(offsets).astype(np.int64).tobytes())
@@ -46,7 +46,6 @@ def content_of(model: object, prepared: object) -> str:
         for column in wirings.raw:
             add(column.values, column.offsets)
         # Values are numbered through the set; a hash needs each example's own numbers.
-        ids = wirings.sources.values.astype(np.int64)
-        own = np.repeat((wirings.base - constants) << shift, np.diff(wirings.sources.offsets))
-        add(np.where(ids < (constants << shift), ids, ids - own), wirings.sources.offsets)
+        own = wirings.moved(wirings.sources, np.full(len(wirings), constants), plan)
+        add(own.values.astype(np.int64), own.offsets)
     return digest.hexdigest()

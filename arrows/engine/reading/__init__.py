@@ -30,7 +30,7 @@ from arrows.engine.reading.index_bounds import (
     indices_out_of_range,
 )
 from arrows.engine.reading.structural_hash import classify
-from arrows.engine.reading.wiring import Column, Outputs, Wirings, source_layout
+from arrows.engine.reading.wiring import Column, Outputs, Wirings, element_ids, source_layout
 from arrows.engine.reading.workers import (
     checked_executor,
     read_by_executor,
@@ -50,6 +50,7 @@ __all__ = [
     "classify",
     "computed_indices",
     "digest",
+    "element_ids",
     "fingerprint",
     "index_of",
     "index_ports",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy as np
 
 from arrows.engine.lowering import ApplySite, ConstantSite, ReadSite
 from arrows.engine.planning import Plan, ReadOperation
-from arrows.engine.reading.wiring import SourceLayout, source_layout
+from arrows.engine.reading.index_arrays import lengths_of
+from arrows.engine.reading.wiring import SourceLayout, element_ids, source_layout
 from arrows.ops import Equation, IndexOutOfRange, Trace, Var
 from arrows.ops.arrays import HostArray
 
@@ -170,15 +172,9 @@ def _read_by(
     """What a port of a site's nodes reads: for each value, the node and the id."""
     site, first = plan.lowered.sites[port.site], layout.first_source[nodes]
     assert isinstance(site, ApplySite)
-    wanted = site.ports[port.place].domain
-    if wanted is None:
+    single = sum(other.domain is None for other in site.ports)
+    if port.place < single:
         return nodes, sources[first + port.place]
-    first = first + sum(other.domain is None for other in site.ports)
-    for number, domain in enumerate(site.domains):
-        lengths = layout.counts[layout.first_count[nodes] + number]
-        before = sum(other.domain == domain for other in site.ports[: port.place])
-        if domain == wanted:
-            first = first + before * lengths - (lengths.cumsum() - lengths)
-            return nodes.repeat(lengths), sources[first.repeat(lengths) + np.arange(lengths.sum())]
-        first = first + sum(other.domain == domain for other in site.ports) * lengths
-    raise AssertionError("a port of no sequence")
+    elements = element_ids(site, sources, layout.counts, first + single, layout.first_count[nodes])
+    _, ends, ids = next(islice(elements, port.place - single, None))
+    return nodes.repeat(lengths_of(ends)), ids

@@ -7,15 +7,16 @@ object for each node, so it is cheap to keep, to pickle and to send between proc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from arrows.engine.lowering import ApplySite
 from arrows.engine.planning import ApplyOperation, Plan
-from arrows.engine.reading.index_arrays import index_type
+from arrows.engine.reading.index_arrays import index_type, lengths_of
 from arrows.ops.arrays import HostArray
 
 
@@ -155,6 +156,17 @@ class Wirings:
         """Where the nodes of each example begin, and where the last one's end."""
         return self.site.offsets
 
+    def moved(self, ids: Column, base: HostArray, plan: Plan) -> Column:
+        """Value ids of these examples as they are if the nodes of each example count from another base."""
+        constants = len(plan.lowered.constants) << plan.shift
+        distance = (base - self.base).astype(base.dtype) << plan.shift
+        if not distance.any():
+            return ids
+        values = ids.values + np.repeat(distance, lengths_of(ids.offsets))
+        if constants:
+            values = np.where(ids.values < constants, ids.values, values)
+        return Column(values, ids.offsets)
+
     def own_hashes(self, place: int) -> Column:
         """The hashes; where there are none, some that no other nodes have: those of the part of a set at this
         place."""
@@ -241,6 +253,34 @@ def source_layout(plan: Plan, site: HostArray, counts: HostArray) -> SourceLayou
                 for number, width in enumerate(operation.widths):
                     length[nodes] += counts[first_count[nodes] + number] * width
     return SourceLayout(first_source=_starts(length), length=length, counts=counts, first_count=first_count)
+
+
+def element_ids(
+    reader: ApplySite | ApplyOperation,
+    sources: HostArray,
+    counts: HostArray,
+    first: HostArray,
+    first_count: HostArray,
+) -> Iterator[tuple[int, HostArray, HostArray]]:
+    """The elements that some nodes of a site or an operation read through each port that takes a sequence.
+
+    Args:
+        reader: the site or the operation.
+        sources, counts: as in `Wirings`.
+        first, first_count: where each node's elements start among the sources, and its counts.
+
+    Yields:
+        The domain; where the elements of each node start, and those of the last stop; their value ids.
+    """
+    for number, domain in enumerate(reader.domains):
+        lengths = counts[first_count + number]
+        ends = np.zeros(len(lengths) + 1, np.intp)
+        np.cumsum(lengths, out=ends[1:])
+        for port in reader.ports:
+            if port.domain == domain:
+                at = np.repeat(first - ends[:-1], lengths) + np.arange(ends[-1])
+                yield domain, ends, sources[at]
+                first = first + lengths
 
 
 def _starts(lengths: HostArray) -> HostArray:

@@ -21,6 +21,7 @@ from arrows.engine.reading import (
     Column,
     Outputs,
     Wirings,
+    element_ids,
     lengths_of,
     range_of,
     ranges_of,
@@ -268,17 +269,10 @@ def _ports(
     rows = row_of.take(table.sources.take(first + np.arange(single)[:, None])).astype(np.intp)
     ports = list(map(PortRows, rows))
     offsets: dict[int, HostArray] = {}
-    start = first + single
-    for number, domain in enumerate(operation.domains):
-        counts = table.counts[table.first_count[numbers] + number]
-        ends = np.zeros(len(numbers) + 1, np.intp)
-        np.cumsum(counts, out=ends[1:])
+    first, first_count = first + single, table.first_count[numbers]
+    for domain, ends, ids in element_ids(operation, table.sources, table.counts, first, first_count):
         offsets[domain] = ends
-        for port in operation.ports:
-            if port.domain == domain:
-                at = np.repeat(start - ends[:-1], counts) + np.arange(ends[-1])
-                ports.append(PortRows(row_of[table.sources[at]].astype(np.intp)))
-                start = start + counts
+        ports.append(PortRows(row_of[ids].astype(np.intp)))
     return tuple(ports), offsets
 
 

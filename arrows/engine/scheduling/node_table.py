@@ -97,8 +97,8 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     keys, place = NodeKeys(keys.key[by_key], keys.pair, keys.depth), place[by_key]
     number = np.empty(int(classes.max(initial=-1)) + 1, classes.dtype)
     number[classes[place]] = np.arange(len(place))
-    to_set_ids = _to_set_ids(plan, wirings)
-    sources = to_set_ids(wirings.sources)
+    base = (wirings.site.offsets[:-1] + constants).astype(index_type((nodes + constants) << plan.shift))
+    sources = wirings.moved(wirings.sources, base, plan)
     layout = source_layout(plan, site, wirings.counts.values)
     first = layout.first_source
     for start, stop in _single_steps(plan, keys):
@@ -121,7 +121,7 @@ def node_table(plan: Plan, wirings: Wirings, share: bool) -> NodeTable:
     offsets: dict[bytes, HostArray] = {}  # columns that share their offsets are selected at once
 
     def renumbered(ids: Column) -> Column:
-        ids = to_table_ids(to_set_ids(ids))
+        ids = to_table_ids(wirings.moved(ids, base, plan))
         return Column(ids.values, offsets.setdefault(ids.offsets.tobytes(), ids.offsets))
 
     return NodeTable(
@@ -200,26 +200,6 @@ def _single_steps(plan: Plan, keys: NodeKeys) -> list[tuple[int, int]]:
     starts, stops = keys.key.searchsorted(chosen), keys.key.searchsorted(chosen, "right")
     ranges = zip(starts.tolist(), stops.tolist(), strict=True)
     return [(start, stop) for start, stop in ranges if stop - start > 1]
-
-
-def _to_set_ids(plan: Plan, wirings: Wirings) -> Callable[[Column], Column]:
-    """A function from the value ids of wirings, which count from their example's base, to ids that count all
-    nodes of the set."""
-    constants, shift = len(plan.lowered.constants), plan.shift
-    dtype = index_type((len(wirings.site.values) + constants) << shift)
-    distance = (wirings.site.offsets[:-1] + constants - wirings.base).astype(dtype) << shift
-    moves = bool(distance.any())
-
-    def to_set_ids(ids: Column) -> Column:
-        if not moves:
-            return ids
-        values = ids.values
-        moved = values + np.repeat(distance, lengths_of(ids.offsets))
-        if constants:
-            moved = np.where(values < (constants << shift), values, moved)
-        return Column(moved, ids.offsets)
-
-    return to_set_ids
 
 
 def _to_table_ids(plan: Plan, number_of: HostArray) -> Callable[[Column], Column]:

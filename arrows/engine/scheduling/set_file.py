@@ -27,7 +27,6 @@ from arrows.engine.reading import (
     Wirings,
     digest,
     index_type,
-    lengths_of,
 )
 from arrows.engine.scheduling.prepared_set import Prepared
 from arrows.ops.arrays import HostArray
@@ -177,8 +176,9 @@ def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: Colu
 
 def _named_columns(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[str, Column]]:
     """The columns of wirings as they stand in a file, where an example has ``most`` nodes at most."""
-    constants, shift = len(plan.lowered.constants), plan.shift
-    id_type = index_type((most + constants + 1) << shift)
+    constants = len(plan.lowered.constants)
+    id_type = index_type((most + constants + 1) << plan.shift)
+    first = np.full(len(wirings), constants)  # as if each example came after the constants
     outputs = wirings.outputs
     if outputs.labels or outputs.objects:
         raise ArrowTypeError(
@@ -195,9 +195,8 @@ def _named_columns(plan: Plan, wirings: Wirings, most: int) -> Iterator[tuple[st
     for group, family in {**groups, **outputs._asdict()}.items():
         for number, column in enumerate(family):
             values = column.values
-            if group in ("sources", "results", "metrics"):  # as if their example came after the constants
-                distance = np.repeat((wirings.base - constants) << shift, lengths_of(column.offsets))
-                values = np.where(values < (constants << shift), values, values - distance)
+            if group in ("sources", "results", "metrics"):
+                values = wirings.moved(column, first, plan).values
             if group != "raw":
                 values = values.astype(id_type)
             yield f"{group}{number}", Column(values, column.offsets)
