@@ -27,11 +27,12 @@ from arrows.engine.reading import (
 from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
-from arrows.engine.scheduling.set_file import said_by_content, said_by_user, set_in_file
+from arrows.engine.scheduling.set_file import said_by_content, set_in_file
 from arrows.engine.values import IteratorReplay
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.errors import message
+from arrows.typesys.quoting import quoted
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -197,10 +198,6 @@ class BatchReader:
         processes, purpose = checked_count("prepare: processes", processes), "prepare examples"
         if executor is not None and processes != 1:
             raise ArrowValueError("prepare: either processes or executor says who reads, not both")
-        if data is not None and not isinstance(data, str):
-            raise ArrowTypeError(f"prepare: data must be a text, which names the examples, not {data!r}")
-        if data is not None and cache is None:
-            raise ArrowValueError("prepare: data names the examples of a cache, and there is no cache=")
         read: Callable[[Iterable[object]], Iterator[Wirings]] = (
             partial(read_by_processes, self.reader, processes=processes)
             if executor is None
@@ -217,14 +214,12 @@ class BatchReader:
             return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
         if cache is not None:
             in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
-            if data is None:
-                data = said_by_content(cache, as_stream(examples, purpose) if in_memory else None)
-            else:
-                data = said_by_user(data)
+            said = f"data={quoted(data)}" if data is not None else ""
+            said = said or said_by_content(cache, as_stream(examples, purpose) if in_memory else None)
             with naming_places(examples), self.reader.hinting(examples):
                 prepared = set_in_file(
                     cache,
-                    data,
+                    said,
                     lambda: read(as_stream(examples, purpose)),
                     count=len(examples) if isinstance(examples, Sized) else None,
                     fingerprint=self.fingerprint,

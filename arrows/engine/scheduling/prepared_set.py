@@ -99,11 +99,11 @@ class Prepared:
     `Model.prepare` keeps a set in memory, or in a file (``cache=``), from which a batch reads what belongs to
     its examples.
 
-    A set in memory can be pickled, and then serves models that read alike in any process.  Reading runs the
-    users' functions (`InputTransform`, keys of `OneOf`), so what these hold counts, a vocabulary say: as it
-    was when the set was finished, and in another model as it is when that model first uses the set. A model
-    that has made or used a set may use it from then on.  A pickle is a program that runs when it is loaded:
-    open only those that you made.
+    A set can be pickled, with all its examples, and then serves models that read alike in any process.
+    Reading runs the users' functions (`InputTransform`, keys of `OneOf`), so what these hold counts, a
+    vocabulary say: as it was when the set was finished, and in another model as it is when that model first
+    uses the set. A model that has made or used a set may use it from then on.  A pickle is a program that
+    runs when it is loaded: open only those that you made.
 
     Example:
         >>> import arrows as ar
@@ -136,15 +136,6 @@ class Prepared:
         return batch if self.path is None else batch.alone()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is not None:
-            raise ArrowTypeError(
-                message(
-                    "cannot pickle prepared examples",
-                    reason="they are in a file",
-                    hint="prepare them where they are wanted, with the same file, which takes no time: "
-                    "model.prepare(examples, cache=...)",
-                )
-            )
         self.fingerprint.require_told("cannot pickle prepared examples")
         return Prepared, (self.wirings, self.fingerprint)
 

@@ -33,7 +33,6 @@ from arrows.ops.arrays import HostArray
 from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
-from arrows.typesys.quoting import quoted
 from arrows.version import __version__
 
 _KIND = "arrows prepared set, version 1"
@@ -53,7 +52,7 @@ def set_in_file(
 
     Args:
         path: the folder.
-        data: which examples they are (`said_by_user`, `said_by_content`).
+        data: which examples they are (by the name that the user gives them, or `said_by_content`).
         wirings: reads the examples, chunk by chunk.
         count: how many there are; None: nobody knows.
         fingerprint: tells how the model reads examples now.
@@ -109,11 +108,6 @@ def _mapped(path: Path, data: str, count: int | None, now: Fingerprint, constant
     if texts["data"] != data:
         return f"it was made of {texts['data']}, and these are others"
     return wirings
-
-
-def said_by_user(name: str) -> str:
-    """Which examples a set has, by the name that the user gives them."""
-    return f"data={quoted(name)}"
 
 
 def said_by_content(path: Path, examples: Iterable[object] | None) -> str:
