@@ -13,7 +13,6 @@ from arrows.inference import Typed
 from arrows.ops import Value
 from arrows.ops.arrays import HostArray, quiet
 from arrows.ops.evaluate import Lookup
-from arrows.typesys import types as T
 
 ParameterKey: TypeAlias = tuple[object, str]
 """A parameter: the layer that owns it, and its name there."""
@@ -55,13 +54,7 @@ def value_and_grad(
     `inputs` names the inputs (`Scalar(name=...)`, ...) whose gradients are wanted.  Random numbers depend on
     `seed` and `step`, those of the model, and on the examples' `ids`, by default their places.
 
-    Raises:
-        InputError: an example does not fit.
-        ValueError: there is no loss: the result is no floating scalar and `loss` is None.
-
     """
-    if loss is None and not _is_float_scalar(typed.output):
-        raise ValueError(f"the result is {typed.output}, no floating scalar; name a Metric: loss='...'")
     total = 0.0
     # Summed in float64 and rounded to the parameters' types once, at the end.
     sums: dict[ParameterKey, HostArray] = {}
@@ -122,7 +115,3 @@ def _accumulate(sums: dict[ParameterKey, HostArray], gradients: Mapping[Hashable
 @quiet
 def _cast(array: HostArray, dtype: np.dtype[Any]) -> HostArray:
     return array.astype(dtype)
-
-
-def _is_float_scalar(output: T.Type) -> bool:
-    return isinstance(output, T.Tensor) and output.shape == () and output.floating

@@ -27,14 +27,6 @@ def of_the_weights_of_classes(build, f, g):
     return ((f & target) >> good & g) >> SECOND, lambda: ((f & target) >> bad & g) >> SECOND
 
 
-@mutation("argument", "sequences have one length, or they need not", r"Zip", r"strict must be True or False")
-def of_a_zip(build, s):
-    strict = build.one_of(True, False)
-    bad = build.one_of("no", 1, None)
-    last = ar.Map(ar.Function(total)) >> ar.Sum()
-    return (s & s) >> ar.Zip(strict=strict) >> last, lambda: (s & s) >> ar.Zip(strict=bad) >> last
-
-
 @mutation("state", "the step gives the state that the input starts from", r"Fold|longer", *SIZES)
 def of_a_fold_that_starts_from_its_input(build, s):
     first = reader(build)
@@ -53,16 +45,6 @@ def of_a_fold_without_its_start(build, s):
     return (s & first) >> fold, lambda: bad >> fold
 
 
-@mutation("argument", "a Fold has one initial state", r"Fold", r"initial_state")
-def of_a_fold(build, s):
-    bad: Any = build.one_of(
-        lambda: ar.Fold(SECOND),  # type: ignore[call-overload]
-        lambda: ar.Fold(SECOND, ar.Zeros([WIDTH]), initial_state_from_input=True),  # type: ignore[call-overload]
-        lambda: ar.Fold(SECOND, initial_state_from_input="yes"),  # type: ignore[call-overload]
-    )
-    return s >> ar.Fold(SECOND, ar.Zeros([WIDTH])), lambda: s >> bad()
-
-
 @mutation(
     "sequence",
     "one element is no sequence of integers",
@@ -74,38 +56,6 @@ def of_what_stands_at_a_place(build, s, f):
     place = ar.Constant(1, "int32")
     bad = build.one_of(s & ar.Length("int32") >> ar.Broadcast(), f & place, s & s, s, s & place & place)
     return (s & place) >> at, lambda: bad >> at
-
-
-@mutation("argument", "a default stands for an element", r"At|Shift|Window", r"default")
-def beyond_the_ends(build, s):
-    place = ar.Constant(1, "int32")
-    good = s >> ar.Shift(1) >> ar.Sum()
-    integers = ar.Map(ar.Scalar("int32"))
-    bad: Any = build.one_of(
-        lambda: (s & place) >> ar.At(default="x"),
-        lambda: (integers & place) >> ar.At(default=0.5),
-        lambda: s >> ar.Shift(1, default=[1.0, 2.0]),
-        lambda: s >> ar.Shift(1, default="x"),
-        lambda: integers >> ar.Window(3, default=0.5),
-        lambda: s >> ar.Window(3, default=10**400),
-    )
-    return good, bad
-
-
-@mutation("argument", "a window has elements, and steps on", r"Shift|Window|Conv1d", r".")
-def of_a_window(build, s):
-    bad: Any = build.one_of(
-        lambda: ar.Shift(1.5),  # type: ignore[arg-type]
-        lambda: ar.Shift(2**40),
-        lambda: ar.Window(0),
-        lambda: ar.Window(3, padding="full"),
-        lambda: ar.Window(3, padding=2),
-        lambda: ar.Window(3, stride=0),
-        lambda: ar.Window(3, dilation=-1),
-        lambda: ar.Conv1d(2, 0),
-        lambda: ar.Conv1d(2, 3, padding=5),
-    )
-    return s >> ar.Shift(1) >> ar.Sum(), lambda: s >> bad() >> ar.Sum()
 
 
 @mutation("sequence", "a convolution goes over vectors", r"Conv1d", r"sequence|vectors|Vector")

@@ -35,14 +35,6 @@ def of_a_tree(s):
     return s >> ar.Reduce(ADD), lambda: s >> ar.Reduce(ar.Function(of_three))
 
 
-@mutation("argument", "a default fits the elements", r"Max|Min", r"default", r"int8")
-def of_a_default(build):
-    reduce = build.one_of(ar.Max, ar.Min)
-    elements = ar.Map(ar.Scalar("int8"))
-    bad = build.one_of(0.5, 128)
-    return elements >> reduce(default=1), lambda: elements >> reduce(default=bad)
-
-
 @mutation("reader", "extremes and means are of tensors", r"Max|Min|Mean", r"Python object|Input")
 def dropped_before_a_reduction(build, f):
     reduce = build.one_of(ar.Max, ar.Min, ar.Mean)(default=0.0)
@@ -196,23 +188,3 @@ def tapped_without_end(s, f):
         return (s & f >> ar.Broadcast() >> tap) >> ar.ZipWith(ADD) >> ar.Sum()
 
     return beside(ar.Identity()), lambda: beside(ar.Tap("seen"))
-
-
-@mutation(
-    "argument",
-    "there is no such thing to make",
-    r"Stack|Reduce|Max|Constant|Tap|Attention|RNN|Scan|OneOf",
-    r".",
-)
-def that_cannot_be_made(build, f):
-    bad = build.one_of(
-        lambda: ar.Stack(0),
-        lambda: ar.Max(default="text"),
-        lambda: ar.Constant([1, 2, 3], trainable=True),
-        lambda: ar.Tap(3),  # type: ignore[arg-type]
-        lambda: ar.Reduce(len, "text"),  # type: ignore[arg-type]
-        lambda: ar.RNN(SECOND, ar.Zeros([WIDTH]), initial_state_from_input=True),  # type: ignore[call-overload]
-        lambda: ar.Scan(SECOND),  # type: ignore[call-overload]
-        lambda: ar.Attention("text"),  # type: ignore[call-overload]
-    )
-    return f, bad

@@ -288,30 +288,6 @@ step
 + %14: float32[4] row = add(%13, %11)
 + %7: float32[4] row = tanh(%14)""",
     ),
-    Case(
-        split,
-        "a view is made where it is read",
-        """\
-operand 0: float32[3] row of slab 0, early
-operand 1: float32[2] row of slab 1
-result 0: float32[2] row
-once
-  %0: float32[3, 4] = parameter FC_1/weight
-step
-  %2: float32[3] row = gather 0
-  %3: float32[2] row = gather 1
-  %4: float32[4] row = matmul(%2, %0)
-  %5: float32[2] row = index(%4, key=((0, 2, 1),))
-  %6: float32[2] row = add(%5, %3)
-  result 0 = %6""",
-        """\
-early
-+ %2: float32[3] row = gather 0
-+ %4: float32[4] row = matmul(%2, %0)
-step
-- %2: float32[3] row = gather 0
-- %4: float32[4] row = matmul(%2, %0)""",
-    ),
 ]
 
 
