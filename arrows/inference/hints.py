@@ -96,7 +96,7 @@ def _argument_count(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     taken = "no tensor" if not names else f"{_number(len(names))} ({', '.join(names)})"
     before, hint = "(f & g)" if isinstance(form, Function) else form.example, ""
     if count < len(names) and before:
-        hint = f"a tuple gives one argument for each item: {before} >> {name_of(occurrence)}"
+        hint = f"put them side by side first: {before} >> {name_of(occurrence)}"
     if count > len(names) and isinstance(form, Function):
         letters = ", ".join("xyzuvw"[i] for i in range(count)) if count <= 6 else "*items"
         hint = f"each item of a tuple is an argument: ar.Function(lambda {letters}: ...)"

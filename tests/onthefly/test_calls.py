@@ -29,7 +29,7 @@ ERRORS: list[tuple[Any, str]] = [
         ),
     ),
     (lambda g, x, y, i: ar.LSTMCell(3)(x, (x, x)), "at LINE the state of LSTMCell must be (h, c): (float32["),
-    (lambda g, x, y, i: ar.Function(lambda a, b: a)(x), "tensor hint a tuple gives one argument for each it"),
+    (lambda g, x, y, i: ar.Function(lambda a, b: a)(x), "tensor hint put them side by side first"),
     (lambda g, x, y, i: g.sum([]), "at LINE a sequence without elements has no type hint treat an empty"),
     (lambda g, x, y, i: g.sum([x, (x, x)]), "and element 1 is (float32[2], float32[2]); all elements of a"),
     (lambda g, x, y, i: ar.Embedding(3, 2)(3).numpy(), "cannot compute Embedding(3, 2) at LINE index 3 is"),
