@@ -131,19 +131,13 @@ class ExampleReader:
 
 
 def blocks(examples: Iterable[object], size: int) -> Iterator[list[object]]:
-    """Lists of so many examples; a rest of less than half joins the list before.
-
-    Few examples share few nodes, and are not hashed. Of no examples there is one empty list.
+    """Lists of so many examples, and of the rest; of no examples there is one empty list.
 
     >>> list(blocks(range(7), 3)), list(blocks([], 2))
-    ([[0, 1, 2], [3, 4, 5, 6]], [[]])
+    ([[0, 1, 2], [3, 4, 5], [6]], [[]])
     """
     rest = iter(examples)
     block = list(islice(rest, size))
-    while True:
-        following = list(islice(rest, size))
-        if 2 * len(following) < size:
-            yield block + following
-            return
+    yield block
+    while block := list(islice(rest, size)):
         yield block
-        block = following

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from arrows.engine.lowering import ConstantSite
 from arrows.engine.planning import Plan
-from arrows.engine.reading.generated_code import TooManyNodes, bounded, drive, even, zipped
+from arrows.engine.reading.generated_code import Containers, TooManyNodes, drive
 from arrows.engine.reading.index_arrays import index_type
 from arrows.engine.reading.index_bounds import IndexPort, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
@@ -96,9 +96,8 @@ class ExampleStreams:
             names[name] = stream if name in ("S", "K") else stream.append
         for number, leaf in enumerate(streams.reads):
             names[f"CONVERT{number}"] = partial(convert, tensor=leaf)
-        names["ITEMS"] = bounded(max_nodes, replay)
-        names["EVEN"] = even(max_nodes, replay)
-        names["ZIPPED"] = zipped(max_nodes, replay)
+        containers = Containers(max_nodes, replay)
+        names |= {"ITEMS": containers.items, "EVEN": containers.even, "ZIPPED": containers.zipped}
         exec(code, names)
         self.main = names["main"]
         self._names = names

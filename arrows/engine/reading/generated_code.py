@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -103,49 +103,45 @@ def _refuse_cycle(stack: list[Any]) -> None:
         seen.add(call)
 
 
-def bounded(most: int, replay: IteratorReplay) -> Callable[[Any], Iterable[Any]]:
-    """A function that gives the items of a user's container, ``most`` at most.
+class Containers:
+    """The elements of a user's containers, ``most`` at most: an iterator may have no end, and a `range` more
+    items than memory.
 
-    An iterator may have no end, and a `range` more items than memory.
+    Args:
+        most: how many elements one container may have.
+        replay: reads the iterators.
     """
 
-    def items(container: Any) -> Iterable[Any]:
-        if hasattr(container, "__len__") and len(container) > most:
-            raise TooManyNodes
-        return container if isinstance(container, REREADABLE) else counted(container)
+    def __init__(self, most: int, replay: IteratorReplay) -> None:
+        self.most, self.replay = most, replay
 
-    def counted(container: Any) -> Iterator[Any]:
-        for number, item in enumerate(replay(container)):
-            if number >= most:
+    def items(self, container: Any) -> Iterable[Any]:
+        """The elements of a container."""
+        if hasattr(container, "__len__") and len(container) > self.most:
+            raise TooManyNodes
+        return container if isinstance(container, REREADABLE) else self._counted(container)
+
+    def _counted(self, container: Any) -> Iterator[Any]:
+        for number, item in enumerate(self.replay(container)):
+            if number >= self.most:
                 raise TooManyNodes
             yield item
 
-    return items
-
-
-def even(most: int, replay: IteratorReplay) -> Callable[..., Sequence[Sequence[Any]]]:
-    """A function that gives columns of one length, of ``most`` elements at most, or raises ValueError."""
-
-    def same_length(*columns: Any) -> Sequence[Sequence[Any]]:
+    def even(self, *columns: Any) -> Sequence[Sequence[Any]]:
+        """The columns, which must have one length, or a ValueError."""
         if all(type(column) is list for column in columns):
             if len(set(map(len, columns))) > 1:
                 raise ValueError("sequences of different lengths")
             return columns
-        rows = list(islice(zip(*map(replay, columns), strict=True), most + 1))  # a column may be endless
-        if len(rows) > most:
-            raise TooManyNodes
+        rows = self._rows(zip(*map(self.replay, columns), strict=True))
         return list(zip(*rows, strict=True)) or [()] * len(columns)
 
-    return same_length
+    def zipped(self, *columns: object) -> list[tuple[Any, ...]]:
+        """The rows of columns, as many as the shortest has."""
+        return self._rows(zip(*map(self.replay, columns)))  # noqa: B905 (it ends with the shortest)
 
-
-def zipped(most: int, replay: IteratorReplay) -> Callable[..., list[tuple[Any, ...]]]:
-    """A function that gives the rows of columns, as many as the shortest has, ``most`` at most."""
-
-    def rows(*columns: object) -> list[tuple[Any, ...]]:
-        first_rows = list(islice(zip(*map(replay, columns)), most + 1))  # noqa: B905 (it ends with the shortest)
-        if len(first_rows) > most:
+    def _rows(self, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        first = list(islice(rows, self.most + 1))  # a column may be endless
+        if len(first) > self.most:
             raise TooManyNodes
-        return first_rows
-
-    return rows
+        return first
