@@ -152,7 +152,8 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
     @overload
     def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
     def __call__(self, *args: object) -> Any:
-        context = context_of(args)
+        first = args[0] if args else None  # most calls are on tensors
+        context = first.context if isinstance(first, TensorLike) else context_of(args)
         return call_on_wires(self, args) if context is None else context.call_block(self, args)
 
     def compute(self, args: tuple[Any, ...]) -> Any:
