@@ -57,15 +57,6 @@ def test_many_rows_are_hashed_in_parts() -> None:
     np.testing.assert_array_equal(together[[0, 163, 164, 699]], masks(keys[[0, 163, 164, 699]], 100, 0.5))
 
 
-def test_the_gradient_passes_where_the_value_does() -> None:
-    evaluation = EagerEvaluation(record=True)
-    x = evaluation.value(np.ones(40))
-    y = dropout_by_key(x, evaluation.value(np.asarray(9, "uint64")), 0.5)
-    gradient = evaluation.backward([(y, np.ones(40))])[x]
-    np.testing.assert_array_equal(gradient, y.array)
-    assert set(gradient.tolist()) == {0.0, 2.0}
-
-
 def test_elements_of_a_sequence_have_masks_of_their_own() -> None:
     def both(lengths: list[int]) -> Any:
         kind = T.Tuple((T.Sequence(T.Tensor((16,))), KEY))
