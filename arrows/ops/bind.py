@@ -41,7 +41,7 @@ def bind(
     >>> bind(get("add"), np.array([1.0, 2.0]), 3.0).tolist()
     [4.0, 5.0]
     """
-    for operand in (*operands, like):
+    for operand in operands:
         if isinstance(operand, TensorLike):
             return operand.context.apply(primitive, operands, attributes, like)
     return cast("TensorLike", EagerEvaluation().apply(primitive, operands, attributes, None).array)

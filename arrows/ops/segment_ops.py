@@ -181,7 +181,7 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     """
     if like.rows < 0:
         raise ShapeError(f"segment_broadcast: {like.type} is not a sequence")
-    return bind(_segment_broadcast, x, like=like, domain=like.rows)
+    return like.context.apply(_segment_broadcast, (x,), {"domain": like.rows}, like)
 
 
 def _position_kernel(xp: ArrayModule) -> Run:

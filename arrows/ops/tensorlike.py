@@ -37,10 +37,10 @@ def _operator(name: str) -> tuple[Binary, Binary]:
     """The methods of an operator that calls the operation of this name, and of the operator reflected."""
 
     def forward(self: TensorLike, other: Operand) -> TensorLike:
-        return cast("TensorLike", getattr(ops, name)(self, other))
+        return getattr(ops, name)(self, other)  # type: ignore[no-any-return]
 
     def reflected(self: TensorLike, other: Operand) -> TensorLike:
-        return cast("TensorLike", getattr(ops, name)(other, self))
+        return getattr(ops, name)(other, self)  # type: ignore[no-any-return]
 
     return forward, reflected
 
