@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def reduce(inference: Inference, reduce: Occurrence) -> None:
     combine, default = reduce.form.parts
-    inference.run(_elements(inference, reduce, reduce.input, reduce.output), reduce)
+    inference.solver.run(_elements(inference, reduce, reduce.input, reduce.output), reduce)
     neighbours = tuple_of([reduce.output, reduce.output])
     combined = inference.enter(reduce, combine, neighbours, Edge(reduce, 0, _explain_neighbours), "combine")
     edge = Edge(reduce, 1, _explain_default_input)
@@ -47,8 +47,11 @@ def loop(inference: Inference, loop: Occurrence) -> None:
     element, state, output = Var(), loop.output if form.folds else Var(), Var()
     if not form.folds:
         inference.gives(loop, tuple_of([sequence_of(output, cause=Cause(loop)), state], cause=Cause(loop)))
-    container, first, edge = _start(inference, loop)
-    inference.run(_elements(inference, loop, container, element), loop)
+    container, first, edge = loop.input, Var(VOID), Edge(loop, 1, _explain_start_input)
+    if form.initial_state_from_input:
+        container, first = Var(), Var()
+        inference.solver.run(_container_and_start(inference, loop, container, first), loop)
+    inference.solver.run(_elements(inference, loop, container, element), loop)
     explain_pair = _explain_fold_pair if form.folds else _explain_pair
     pair = tuple_of([state, element] if form.folds else [element, state])
     step = inference.enter(loop, form.step, pair, Edge(loop, 0, explain_pair), form.cell_word)
@@ -57,17 +60,7 @@ def loop(inference: Inference, loop: Occurrence) -> None:
     result = state if form.by_state else tuple_of([output, state])
     solver.join(step.output, result, Edge(loop, 0, _explain_state))
     if form.by_state and not form.folds:
-        inference.run(_output(inference, state, output), loop)
-
-
-def _start(inference: Inference, fold: Occurrence) -> tuple[Var, Var, Edge | None]:
-    """Returns what holds the elements, and what the block that gives the first state gets over which edge."""
-    assert isinstance(fold.form, Loop)
-    if not fold.form.initial_state_from_input:
-        return fold.input, Var(VOID), Edge(fold, 1, _explain_start_input)
-    container, start = Var(), Var()
-    inference.run(_container_and_start(inference, fold, container, start), fold)
-    return container, start, None
+        inference.solver.run(_output(inference, state, output), loop)
 
 
 _WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}

@@ -24,7 +24,7 @@ from arrows.combinators import (
     Scan,
 )
 from arrows.inference.occurrences import Occurrence
-from arrows.inference.reasons import first_of, name_of, origin_of
+from arrows.inference.reasons import name_of, origin_of
 from arrows.inference.traces import Traces
 from arrows.typesys import types as T
 from arrows.typesys.terms import Var, ground
@@ -46,11 +46,11 @@ def guess(inference: Inference, occurrence: Occurrence) -> Guess:
 
 
 def _owner(occurrence: Occurrence) -> Occurrence | None:
-    """Returns the occurrence around all the chains that begin with this one."""
+    """Returns the occurrence around the chains that begin with this one, if its first part is of them."""
     inner, outer = occurrence, occurrence.outer
     while outer is not None and isinstance(outer.form, Pipe) and outer.parts[0] is inner:
         inner, outer = outer, outer.outer
-    return outer
+    return outer if outer is not None and outer.parts[0] is inner else None
 
 
 def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
@@ -61,7 +61,7 @@ def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> G
     if T.holds(t, T.Input) or not traces.takes(form, T.Tuple((t.items[1], t.items[0]))):
         return NOTHING
     name, owner = name_of(occurrence), _owner(occurrence)
-    if owner is not None and isinstance(owner.form, Fold) and first_of(owner.parts[0]) is occurrence:
+    if owner is not None and isinstance(owner.form, Fold):
         swapped = f"(ar.GetItem(1) & ar.GetItem(0)) >> {name}"
         return (
             f"the step of a Fold gets (state, element), and {name} takes (element, state)",
@@ -113,7 +113,7 @@ def _network_result(occurrence: Occurrence, t: T.Type | None, traces: Traces) ->
     if not isinstance(occurrence.form, Apply):
         return NOTHING
     owner = _owner(occurrence)
-    if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
+    if owner is not None and isinstance(owner.form, Map):
         return network_result(owner.input)  # the Map goes over the pair, as over any tuple
     return network_result(occurrence.input)
 
@@ -183,7 +183,7 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> 
     owner, name = _owner(occurrence), name_of(occurrence)
     if owner is not None and isinstance(owner.form, Loop) and isinstance(t, T.Tuple) and len(t.items) == 2:
         over = t.items[1] if owner.form.folds else t.items[0]
-        if isinstance(over, T.Input) and first_of(owner.parts[0]) is occurrence:
+        if isinstance(over, T.Input):
             return (
                 "the elements are Python objects, and a function takes tensors",
                 f"read every element first: ar.Map(ar.Vector(n)) >> {name_of(owner)}",
@@ -193,7 +193,7 @@ def _unread_object(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> 
     reader = next((text for kind, text in _READERS if traces.takes(form, kind)), "")
     if not reader:
         return NOTHING
-    if owner is not None and isinstance(owner.form, Map) and first_of(owner.parts[0]) is occurrence:
+    if owner is not None and isinstance(owner.form, Map):
         return (
             f"{form.kind} takes tensors, and the elements are Python objects",
             f"read every element first: ar.Map({reader} >> {name})",

@@ -36,7 +36,7 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 from arrows.typesys.runtime import gc_paused
 from arrows.typesys.terms import INPUT, MAX_PARTS, Cause, Clash, Var, find, of_type, tuple_of
-from arrows.typesys.unify import Rule, Solver
+from arrows.typesys.unify import Solver
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000
@@ -180,7 +180,7 @@ class Inference:
                 self.solver.failures.append((occurrence, error))
             else:
                 if rule is not None:
-                    self.run(rule, occurrence)
+                    self.solver.run(rule, occurrence)
             # A form enters its parts in order, and the worklist pops the last first.
             todo[mark:] = todo[mark:][::-1]
         if self.repeats:
@@ -219,10 +219,6 @@ class Inference:
         return part
 
     # What rules say
-
-    def run(self, rule: Rule, occurrence: Occurrence) -> None:
-        """Starts a rule of an occurrence."""
-        self.solver.run(rule, occurrence)
 
     def gives(self, occurrence: Occurrence, own: T.Type | Var, reads: bool = False) -> None:
         """Says of which type the result of an occurrence is, or what it `reads`."""

@@ -128,14 +128,7 @@ def of_type(t: T.Type, cause: Cause | None = None) -> Var:
     if not t.children and not isinstance(t, T.Tuple):
         return Var(t, cause=cause)
     made: dict[int, Var] = {}
-    todo = [t]
-    while todo:
-        x = todo[-1]
-        missing = [part for part in x.children if id(part) not in made]
-        if missing:
-            todo += missing
-            continue
-        todo.pop()
+    for x in T.parts_first(t):
         parts = [made[id(part)] for part in x.children]
         if isinstance(x, T.Tuple):
             labels = ANY_LABELS if x.labels is None and cause is not None and cause.reads else x.labels
