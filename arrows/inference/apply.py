@@ -93,17 +93,20 @@ def transform(inference: Inference, occurrence: Occurrence) -> None:
     inference.gives(occurrence, INPUT)
 
 
+_READ_IT = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
+_NO_TENSORS: dict[type[T.Type], tuple[str, str]] = {
+    T.Input: ("a Python object", f"{_READ_IT}; a function of Python objects is ar.InputTransform(f)"),
+    T.Void: ("nothing (Void)", ""),
+    T.Broadcast: ("endless", ""),
+}
+
+
 def no_tensor(t: T.Type) -> tuple[str, str] | None:
     """Returns a reason and a hint if a function of tensors cannot take `t`, else None."""
-    reader = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"
-    for kind, words, hint in (
-        (T.Input, "a Python object", f"{reader}; a function of Python objects is ar.InputTransform(f)"),
-        (T.Void, "nothing (Void)", ""),
-        (T.Broadcast, "endless", ""),
-    ):
-        if T.holds(t, kind):
-            where = "the input" if isinstance(t, kind) else "a part of the input"
-            return f"a function takes tensors, and {where} is {words}", hint
+    for x in T.parts_first(t):
+        if (refusal := _NO_TENSORS.get(type(x))) is not None:
+            where = "the input" if x is t else "a part of the input"
+            return f"a function takes tensors, and {where} is {refusal[0]}", refusal[1]
     return None
 
 

@@ -70,7 +70,7 @@ class Var:
     lost: frozenset[T.Labels] = frozenset()
     link: Var | None = None
     shape: Var | None = None
-    waiting: Sequence[Running | Join] = ()
+    waiting: list[Running | Join] | tuple[()] = ()
     relabelled: Sequence[Callable[[], None]] = ()
     type: T.Type | None = None
 
@@ -226,6 +226,8 @@ def settled(v: Var, typed: list[Var]) -> T.Type | Var:
     The variables inside remember their types. `typed` collects them, for when some label is lost.
     """
     whole = find(v)
+    if isinstance(whole.con, T.Type):
+        return whole.con
     todo = [whole]
     while todo:
         x = todo[-1]

@@ -125,10 +125,9 @@ class Solver:
 
     def wait(self, v: Var, waiting: Running | Join) -> None:
         """Goes on with a rule or a join when `v`, which is open, becomes known."""
-        if v.waiting:
-            v.waiting = [*v.waiting, waiting]
-        else:
-            v.waiting = [waiting]
+        if not v.waiting:
+            v.waiting = []
+        v.waiting.append(waiting)
 
     def attempt(self, waiting: Running | Join) -> None:
         """Goes on with a rule or a join; notes what it cannot do."""
