@@ -92,7 +92,7 @@ def offered(module: ModuleType) -> dict[str, Any]:
 
 
 def file_of(thing: Any) -> str:
-    return str(Path(inspect.getfile(thing)).relative_to(PACKAGE.parent))
+    return str(Path(str(sys.modules[thing.__module__].__file__)).relative_to(PACKAGE.parent))
 
 
 @pytest.mark.parametrize("name", ["arrows", *(f"arrows.{room}" for room in ROOMS)])

@@ -62,7 +62,7 @@ def test_examples(kind: Any, make: Callable[[str | None], Any], example: Any, wo
 def test_every_derived_block_stands_here() -> None:
     here = {kind.__name__ for kind, *_ in CASES} | {block.kind for block in DERIVED.values()}
     sources = [path.read_text() for path in Path(ar.__file__).parent.rglob("*.py")]
-    made = re.findall(r'(?:derived|spell|_one_hot)\((?:self, )?"(\w+)"', "".join(sources))
+    made = re.findall(r'(?:derived|spell|_one_hot)\(\s*"(\w+)"', "".join(sources))
     missing = sorted({*made} - here)
     assert not missing, f"add {missing} to DERIVED of tests/inference/test_derived_blocks.py"
     assert here <= {*made}
