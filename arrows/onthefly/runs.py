@@ -16,7 +16,7 @@ import numpy as np
 from arrows.engine.device import Arena
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Wirings, indices_out_of_range, starts_of_runs
-from arrows.engine.running import Executor, OperationRefused, Run, plan_batch
+from arrows.engine.running import Executor, OperationRefused, PlannedBatch, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.engine.values import node_keys
 from arrows.onthefly.recording import Recording, grown
@@ -94,7 +94,7 @@ class Runs:
                 executor, merged = self._schedule(selection)
                 keys = self._dropout_keys(executor, selection, merged)
                 self._arenas.append(net.take_arena())
-                planned = plan_batch(executor, merged, keys)
+                planned = PlannedBatch(executor, merged, keys)
                 net.tick("merge")
                 self._finish(selection, executor.forward(planned, self._arenas[-1], self.carry))
             except OperationRefused as refused:

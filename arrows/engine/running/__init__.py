@@ -7,7 +7,7 @@ device; what a step refuses, or what is not finite, is traced back to an example
 
 from __future__ import annotations
 
-from arrows.engine.running.batch_plan import plan_batch
+from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.batch_runner import BatchRunner, Differentiated, ModelCall, PartialRun, only_reads
 from arrows.engine.running.executor import Executor, ExecutorChoices
 from arrows.engine.running.executors import Executors
@@ -39,6 +39,7 @@ __all__ = [
     "OperationRefused",
     "ParameterKey",
     "PartialRun",
+    "PlannedBatch",
     "Records",
     "Run",
     "add_gradients",
@@ -48,7 +49,6 @@ __all__ = [
     "only_reads",
     "own",
     "parse_memory",
-    "plan_batch",
     "show_tapped",
     "show_taps",
 ]

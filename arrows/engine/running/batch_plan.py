@@ -4,7 +4,7 @@ run them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -13,14 +13,11 @@ import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
 from arrows.engine.planning import CarriedOperation, StreamOperation
-from arrows.engine.program.emitters.arrays import RowIndex
 from arrows.engine.running.distinct import DistinctRows, find_distinct
-from arrows.engine.running.gradient_flow import NO_FLOW, FlowPlanner, OperationFlow
+from arrows.engine.running.gradient_flow import FlowPlanner, OperationFlow
 from arrows.engine.running.index import (
-    BatchLayout,
     PlannedSegments,
     plan_gather,
-    plan_segments,
 )
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
@@ -47,9 +44,13 @@ class StepRange(NamedTuple):
     part: int | None
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class PlannedOperation:
     """One operation of a batch.
+
+    Args:
+        batch: the batch.
+        code, distinct, flow, keys: see below.
+        kept: the number of the memory for what the operation keeps.
 
     Attributes:
         code: what it runs.
@@ -65,16 +66,47 @@ class PlannedOperation:
         memory: its arrays, by kind and number, as in `Frame`.
     """
 
-    code: OperationCode
-    rows: OperationRows
-    bounds: Mapping[str, list[int]]
-    gathers: Sequence[RowIndex]
-    segments: Mapping[int, PlannedSegments]
-    whole_segments: Mapping[int, PlannedSegments]
-    distinct: DistinctRows | None
-    flow: OperationFlow
-    keys: Sent | None
-    memory: Mapping[tuple[str, int], Buffer | BufferRows]
+    def __init__(
+        self,
+        batch: PlannedBatch,
+        code: OperationCode,
+        distinct: DistinctRows | None,
+        flow: OperationFlow,
+        keys: Sent | None,
+        kept: int,
+    ) -> None:
+        o, program = code.operation.index, code.program
+        plan, merged, upload = batch.plan, batch.read, batch.upload
+        rows = merged.operations[o]
+        parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
+        domains = code.operation.domains
+        steps = {domain: PlannedSegments(rows.offsets[domain], rows.bounds, upload) for domain in domains}
+        whole = steps
+        if program.region("deferred") and len(rows.bounds) > 2:
+            all_rows = np.array([0, rows.count])
+            whole = {domain: PlannedSegments(rows.offsets[domain], all_rows, upload) for domain in domains}
+        in_steps, in_parts = rows.bounds.tolist(), parts.tolist()
+        memory = _own_memory(code, rows, in_parts, steps, distinct, kept)
+        for number, (owner, output) in enumerate(plan.result_places[o]):
+            first, slab = merged.operations[owner].first_rows[output], plan.operations[owner].slabs[output]
+            stop = first + merged.operations[owner].count
+            memory["result", number] = BufferRows(batch.slabs[slab], first, stop)
+            if slab in batch.gradients:
+                memory["gradient", number] = BufferRows(batch.gradients[slab], first, stop)
+        for group, waiting in zip(code.scatter_groups, flow.waiting, strict=False):
+            start = waiting.first
+            for number, operands in zip(group.scatters, group.operands, strict=True):
+                (_, scatter), width = program.scatters[number], len(operands)
+                count = len(rows.ports[operands[0]].rows)
+                shape = None if width == 1 else (count, *scatter.operand.type.shape)
+                memory["scatter", number] = BufferRows(waiting.buffer, start, start + count * width, shape)
+                start += count * width
+        numbers = range(len(program.gathers))
+        self.gathers = [plan_gather(batch, code, number, parts, kept, memory) for number in numbers]
+        self.code, self.rows, self.distinct, self.flow, self.keys = code, rows, distinct, flow, keys
+        self.segments, self.whole_segments, self.memory = steps, whole, memory
+        self.bounds = {"step": in_steps, "step_back": in_steps, "early": in_parts, "late": in_parts}
+        self.bounds["deferred"] = [0, rows.count]
 
     def buffers(self) -> Iterator[Buffer]:
         """All that it takes of an arena."""
@@ -88,17 +120,24 @@ LossSeeds: TypeAlias = Sequence[tuple[int | None, float]]
 weighs in the loss."""
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class PlannedBatch:
-    """A merged batch, planned for a device: all of it is on the host still.
+    """A merged batch, planned for a device: nothing is computed or sent yet.
+
+    Args:
+        executor: what will run it.
+        merged: the batch.
+        keys: dropout keys, by operation.
+        seeds: where gradients come in, if they come from a loss.
 
     Attributes:
+        plan: the model's.
         merged: the batch.
+        read: the same; of operands whose repeated rows are computed once, with the distinct rows alone.
         operations: those that have nodes in it.
         spans: for each component, in the order of execution: its number, and what runs in it.
         slabs: the memory of each slab.
         gradients: of each slab that gradients come into.
-        waiting: on a device with kernels, of each slab whose rows pull gradients, where these wait.
+        waiting: of each slab whose rows pull gradients, where these wait.
         streams: by operation, the values that are read from examples.
         results, metrics: for each leaf of the result, for each metric stream, the rows of its slab.
         weights: by slab, how much each of its rows weighs in the loss.
@@ -107,18 +146,63 @@ class PlannedBatch:
         upload: all that is sent.
     """
 
-    merged: Merged
-    operations: Mapping[int, PlannedOperation]
-    spans: Sequence[tuple[int, Sequence[StepRange]]]
-    slabs: Sequence[Buffer]
-    gradients: Mapping[int, Buffer]
-    waiting: Mapping[int, Buffer]
-    streams: Mapping[int, Sent]
-    results: Sequence[Sent]
-    metrics: Sequence[Sent]
-    weights: Mapping[int, Sent]
-    terms: Sequence[tuple[int | None, Sent]]
-    upload: Upload
+    def __init__(
+        self,
+        executor: Executor,
+        merged: Merged,
+        keys: Mapping[int, HostArray] = MappingProxyType({}),
+        seeds: LossSeeds = (),
+    ) -> None:
+        self.plan, self.merged, self.read = executor.plan, merged, merged
+        self.upload = upload = Upload(executor.device)
+        plan, memory = executor.plan, executor.memory
+        present = {o: code for o, code in executor.codes.items() if merged.operations[o].count}
+        distinct = {
+            o: find_distinct(code.program, merged.operations[o], upload) for o, code in present.items()
+        }
+        if any(distinct.values()):
+            rows_of = list(merged.operations)
+            for o, repeated in distinct.items():
+                rows_of[o] = rows_of[o] if repeated is None else repeated.rows
+            self.read = replace(merged, operations=tuple(rows_of))
+        self.slabs = [
+            Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
+            for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
+        ]
+        receiving = sorted(executor.receiving)
+        self.gradients = {slab: self.slabs[slab]._replace(name=("gradients", slab)) for slab in receiving}
+        planner = FlowPlanner(self, present)
+        self.waiting = planner.waiting
+        self.operations: dict[int, PlannedOperation] = {}
+        for o, code in present.items():
+            sent = None if o not in keys else upload.add_values(keys[o])
+            kept = memory.operations[o]
+            self.operations[o] = PlannedOperation(self, code, distinct[o], planner.flows[o], sent, kept)
+        self.spans = _step_ranges(merged)
+        self.streams = {
+            operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
+            for operation in plan.operations
+            if isinstance(operation, StreamOperation)
+            and not isinstance(operation, CarriedOperation)
+            and merged.operations[operation.index].count
+        }
+        self.results = [upload.add(column.values) for column in merged.outputs.results]
+        self.metrics = [upload.add(column.values) for column in merged.outputs.metrics]
+        self.terms: list[tuple[int | None, Sent]] = []
+        weights: dict[int, HostArray] = {}
+        for metric, weight in seeds:
+            slab = plan.results[0] if metric is None else plan.metrics[metric]
+            column = merged.outputs.results[0] if metric is None else merged.outputs.metrics[metric]
+            type, wide = plan.slabs[slab].type, (-1, *(1 for _ in plan.slabs[slab].type.shape))
+            each = np.full(len(column.values), weight, type.dtype).reshape(wide)
+            self.terms.append((metric, upload.add_values(each)))
+            # A value may count more than once: under two names, or returned by two branches.
+            counted = np.bincount(column.values, minlength=merged.slab_rows[slab]).reshape(wide)
+            weights[slab] = weights.get(slab, 0) + counted * weight
+        self.weights = {
+            slab: upload.add_values(total.astype(plan.slabs[slab].type.dtype))
+            for slab, total in weights.items()
+        }
 
     def buffers(self) -> Iterator[Buffer]:
         """All that it takes of an arena."""
@@ -127,139 +211,6 @@ class PlannedBatch:
         yield from self.waiting.values()
         for operation in self.operations.values():
             yield from operation.buffers()
-
-
-def plan_batch(
-    executor: Executor,
-    merged: Merged,
-    keys: Mapping[int, HostArray] = MappingProxyType({}),
-    seeds: LossSeeds | None = None,
-) -> PlannedBatch:
-    """Plans a merged batch; computes and sends nothing yet.
-
-    Args:
-        executor: what will run it.
-        merged: the batch.
-        keys: dropout keys, by operation.
-        seeds: where gradients come in, if they come from a loss.
-    """
-    plan, codes, memory, upload = executor.plan, executor.codes, executor.memory, Upload(executor.device)
-    present = {o: code for o, code in codes.items() if merged.operations[o].count}
-    distinct = {o: find_distinct(code.program, merged.operations[o], upload) for o, code in present.items()}
-    read = merged
-    if any(distinct.values()):
-        rows_of = list(merged.operations)
-        for o, repeated in distinct.items():
-            rows_of[o] = rows_of[o] if repeated is None else repeated.rows
-        read = replace(merged, operations=tuple(rows_of))
-    slabs = [
-        Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
-        for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
-    ]
-    gradients = {s: slabs[s]._replace(name=("gradients", s)) for s in sorted(executor.receiving)}
-    batch = BatchLayout(plan, read, slabs, gradients, upload)
-    flows: Mapping[int, OperationFlow] = {}
-    waiting: Mapping[int, Buffer] = {}
-    if gradients:
-        planner = FlowPlanner(batch, present)
-        flows, waiting = planner.flows, planner.waiting
-    operations = {}
-    for o, code in present.items():
-        sent = None if o not in keys else upload.add_values(keys[o])
-        flow, kept = flows.get(o, NO_FLOW), memory.operations[o]
-        operations[o] = _plan_operation(batch, code, distinct[o], flow, sent, kept)
-    weights: dict[int, HostArray] = {}
-    terms = []
-    for metric, weight in () if seeds is None else seeds:
-        slab = plan.results[0] if metric is None else plan.metrics[metric]
-        column = merged.outputs.results[0] if metric is None else merged.outputs.metrics[metric]
-        type, wide = plan.slabs[slab].type, (-1, *(1 for _ in plan.slabs[slab].type.shape))
-        each = np.full(len(column.values), weight, type.dtype).reshape(wide)
-        terms.append((metric, upload.add_values(each)))
-        # A value may count more than once: under two names, or returned by two branches.
-        counted = np.bincount(column.values, minlength=merged.slab_rows[slab]).reshape(wide)
-        weights[slab] = weights.get(slab, 0) + counted * weight
-    return PlannedBatch(
-        merged=merged,
-        operations=operations,
-        spans=_step_ranges(merged),
-        slabs=slabs,
-        gradients=gradients,
-        waiting=waiting,
-        streams={
-            operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
-            for operation in plan.operations
-            if isinstance(operation, StreamOperation)
-            and not isinstance(operation, CarriedOperation)
-            and merged.operations[operation.index].count
-        },
-        results=[upload.add(column.values) for column in merged.outputs.results],
-        metrics=[upload.add(column.values) for column in merged.outputs.metrics],
-        weights={
-            slab: upload.add_values(total.astype(plan.slabs[slab].type.dtype))
-            for slab, total in weights.items()
-        },
-        terms=terms,
-        upload=upload,
-    )
-
-
-def _plan_operation(
-    batch: BatchLayout,
-    code: OperationCode,
-    distinct: DistinctRows | None,
-    flow: OperationFlow,
-    keys: Sent | None,
-    kept: int,
-) -> PlannedOperation:
-    """Plans one operation; ``kept`` is the number of the memory for what it keeps."""
-    o, program = code.operation.index, code.program
-    plan, merged, upload = batch.plan, batch.merged, batch.upload
-    rows = merged.operations[o]
-    parts = rows.bounds[rows.parts] if distinct is None else np.array([0, distinct.count])
-    domains = code.operation.domains
-    steps = {domain: plan_segments(rows.offsets[domain], rows.bounds, upload) for domain in domains}
-    whole = steps
-    if program.region("deferred") and len(rows.bounds) > 2:
-        all_rows = np.array([0, rows.count])
-        whole = {domain: plan_segments(rows.offsets[domain], all_rows, upload) for domain in domains}
-    in_steps, in_parts = rows.bounds.tolist(), parts.tolist()
-    memory = _own_memory(code, rows, in_parts, steps, distinct, kept)
-    for number, (owner, output) in enumerate(plan.result_places[o]):
-        first, slab = merged.operations[owner].first_rows[output], plan.operations[owner].slabs[output]
-        stop = first + merged.operations[owner].count
-        memory["result", number] = BufferRows(batch.slabs[slab], first, stop)
-        if slab in batch.gradients:
-            memory["gradient", number] = BufferRows(batch.gradients[slab], first, stop)
-    for group, waiting in zip(code.scatter_groups, flow.waiting, strict=False):
-        start = waiting.first
-        for number, operands in zip(group.scatters, group.operands, strict=True):
-            (_, scatter), width = program.scatters[number], len(operands)
-            count = len(rows.ports[operands[0]].rows)
-            shape = None if width == 1 else (count, *scatter.operand.type.shape)
-            memory["scatter", number] = BufferRows(waiting.buffer, start, start + count * width, shape)
-            start += count * width
-    gathers = [
-        plan_gather(batch, code, number, parts, kept, memory) for number in range(len(program.gathers))
-    ]
-    return PlannedOperation(
-        code=code,
-        rows=rows,
-        bounds={
-            "early": in_parts,
-            "step": in_steps,
-            "step_back": in_steps,
-            "late": in_parts,
-            "deferred": [0, rows.count],
-        },
-        gathers=gathers,
-        segments=steps,
-        whole_segments=whole,
-        distinct=distinct,
-        flow=flow,
-        keys=keys,
-        memory=memory,
-    )
 
 
 def _own_memory(

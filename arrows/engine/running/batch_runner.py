@@ -240,7 +240,7 @@ class BatchRunner:
         executor: Executor,
         batch: BatchInput,
         call: ModelCall,
-        seeds: LossSeeds | None = None,
+        seeds: LossSeeds = (),
         *,
         kept: Callable[[], int] = int,
         own: Callable[[], Arena] | None = None,

@@ -23,10 +23,10 @@ from arrows.engine.planning import (
 from arrows.engine.program import Clock, make_code, make_program
 from arrows.engine.program.slab_memory import separate_memory, shared_memory
 from arrows.engine.reading import computed_indices, lengths_of
-from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation, plan_batch
+from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.running.run import OperationRefused, Run, bind
+from arrows.engine.running.run import BoundOperation, OperationRefused, Run
 from arrows.engine.scheduling import DropoutSeed, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
 from arrows.ops.arrays import Array, HostArray, quiet
@@ -141,7 +141,7 @@ class Executor:
             clock = self.clock
             tick = None if clock is None else partial(clock.tick_instruction, operation.index)
             regions = make_code(program, self.device, precision=choices.precision, tick=tick)
-            codes[key] = OperationCode.of(operation, program, regions, self.device)
+            codes[key] = OperationCode(operation, program, regions, self.device)
         return codes[key]
 
     @property
@@ -164,7 +164,7 @@ class Executor:
 
     # ------------------------------------------------------------------------------------------- planning
 
-    def merge(self, batch: WiredBatch, seed: DropoutSeed, seeds: LossSeeds | None = None) -> PlannedBatch:
+    def merge(self, batch: WiredBatch, seed: DropoutSeed, seeds: LossSeeds = ()) -> PlannedBatch:
         """Merges a batch and plans it; computes nothing yet.
 
         Args:
@@ -181,7 +181,7 @@ class Executor:
             for o, code in self.codes.items()
             if code.has_keys
         }
-        planned = plan_batch(self, merged, keys, seeds)
+        planned = PlannedBatch(self, merged, keys, seeds)
         if self.clock is not None:
             self.clock.count(merged)
             self.clock.tick("merge")
@@ -207,7 +207,7 @@ class Executor:
         slabs = [arena.array(*buffer) for buffer in planned.slabs]
         writes = self._stream_writes(planned, slabs, carry)
         operations = {
-            o: bind(operation, self.device, arena, self._values_without_rows(operation), self.clock)
+            o: BoundOperation(operation, self.device, arena, self._values_without_rows(operation), self.clock)
             for o, operation in planned.operations.items()
         }
         constants = deque(self.memory.constants)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,12 @@ from arrows.engine.cuda import segment_sum_kernel
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Launch, Sent, Upload
 from arrows.engine.planning import ElementOperation, StreamOperation
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
-from arrows.engine.running.index import BatchLayout
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.scheduling import OperationRows
 from arrows.ops.arrays import Array, HostArray
+
+if TYPE_CHECKING:
+    from arrows.engine.running.batch_plan import PlannedBatch
 
 _NOT_COMPUTED = -1
 
@@ -285,9 +287,6 @@ class OperationFlow:
         yield from (waiting.buffer for waiting in self.waiting)
 
 
-NO_FLOW = OperationFlow()
-
-
 class FlowPlanner:
     """Plans how the gradients of a batch flow.
 
@@ -300,7 +299,7 @@ class FlowPlanner:
         waiting: for each slab where gradients wait until its rows pull them.
     """
 
-    def __init__(self, batch: BatchLayout, codes: Mapping[int, OperationCode]) -> None:
+    def __init__(self, batch: PlannedBatch, codes: Mapping[int, OperationCode]) -> None:
         self.batch = batch
         self.flows = {o: OperationFlow() for o in codes}
         self.waiting: dict[int, Buffer] = {}
@@ -314,7 +313,7 @@ class FlowPlanner:
 
     def _plan_group(self, o: int, code: OperationCode, number: int, group: ScatterGroup) -> None:
         """Plans where the gradients of one array go."""
-        rows, slab = self.batch.merged.operations[o], group.slab
+        rows, slab = self.batch.read.operations[o], group.slab
         columns = [rows.side_by_side(operands) for operands in group.operands]
         target = columns[0] if len(columns) == 1 else np.concatenate(columns)
         part = _reading_parts(code, rows, group.operands)
@@ -350,7 +349,7 @@ class FlowPlanner:
     def _computing_components(self, slab: int) -> HostArray:
         """For each row of a slab, the component that computed it, if one did."""
         if slab not in self._components:
-            plan, merged = self.batch.plan, self.batch.merged
+            plan, merged = self.batch.plan, self.batch.read
             self._components[slab] = components = np.full(merged.slab_rows[slab], _NOT_COMPUTED, np.int64)
             for o, output in plan.slabs[slab].outputs:
                 rows = merged.operations[o]
@@ -367,7 +366,7 @@ class FlowPlanner:
         places, rows = (np.concatenate(columns) for columns in zip(*self._pulled[slab], strict=True))
         sent = None
         if upload.device.has_kernels:
-            order = stable_order(rows, self.batch.merged.slab_rows[slab])
+            order = stable_order(rows, self.batch.read.slab_rows[slab])
             places, rows = places[order], rows[order]
             sent = upload.add(places)
         zero = waiting.shape[0] - 1
@@ -387,7 +386,7 @@ class FlowPlanner:
     def _computed_rows(self, slab: int) -> Iterator[tuple[int, int, int, int, HostArray]]:
         """The ranges of a slab that hold results of operations: the operation, the number of the result, the
         first row, the one after the last, and where the rows of each step start and the last end."""
-        plan, merged = self.batch.plan, self.batch.merged
+        plan, merged = self.batch.plan, self.batch.read
         for o, output in plan.slabs[slab].outputs:
             operation, rows = plan.operations[o], merged.operations[o]
             owner = operation.parent if isinstance(operation, ElementOperation) else o

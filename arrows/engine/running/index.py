@@ -5,44 +5,26 @@ All is planned on the host; `bind` takes the arrays when the upload has been sen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.device import Buffer, BufferRows, Sent, Upload
-from arrows.engine.planning import CarriedOperation, Plan, StreamOperation
+from arrows.engine.device import Buffer, BufferRows, Upload
+from arrows.engine.planning import CarriedOperation, StreamOperation
 from arrows.engine.program.emitters.arrays import DistinctIndices, RowIndex, SegmentBounds
 from arrows.engine.program.program import Place
 from arrows.engine.reading import lengths_of, range_of, ranges_of, starts_of_runs, with_stop
 from arrows.engine.running.operation_code import OperationCode
-from arrows.engine.scheduling import Merged
 from arrows.ops import ROW, Segments
 from arrows.ops.arrays import HostArray
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BatchLayout:
-    """A batch that is being planned, and where its rows lie.
-
-    Attributes:
-        plan: the model's plan.
-        merged: the batch; of operands whose repeated rows are computed once, with the distinct rows alone.
-        slabs: the memory of each slab.
-        gradients: of each slab that gradients come into.
-        upload: takes index arrays.
-    """
-
-    plan: Plan
-    merged: Merged
-    slabs: Sequence[Buffer]
-    gradients: Mapping[int, Buffer]
-    upload: Upload
+if TYPE_CHECKING:
+    from arrows.engine.running.batch_plan import PlannedBatch
 
 
 def plan_gather(
-    batch: BatchLayout,
+    batch: PlannedBatch,
     code: OperationCode,
     number: int,
     parts: HostArray,
@@ -63,7 +45,7 @@ def plan_gather(
         kept: the number of the memory for what the operation keeps.
         memory: that of the operation.
     """
-    program, rows = code.program, batch.merged.operations[code.operation.index]
+    program, rows = code.program, batch.read.operations[code.operation.index]
     region, gather = program.gathers[number]
     bounds = parts if region in ("early", "late") else rows.bounds
     if gather.result.rows != ROW:
@@ -93,7 +75,7 @@ def plan_gather(
     return RowIndex(first, index, indices)
 
 
-def sort_indices(batch: BatchLayout, slab: int, rows: HostArray) -> DistinctIndices | None:
+def sort_indices(batch: PlannedBatch, slab: int, rows: HostArray) -> DistinctIndices | None:
     """Sorts indices that examples hold, so that the device need not; None if it computes some of them.
 
     Args:
@@ -101,7 +83,7 @@ def sort_indices(batch: BatchLayout, slab: int, rows: HostArray) -> DistinctIndi
         slab: where the indices lie.
         rows: those that are gathered.
     """
-    plan, merged, upload = batch.plan, batch.merged, batch.upload
+    plan, merged, upload = batch.plan, batch.read, batch.upload
     values = np.zeros(merged.slab_rows[slab], plan.slabs[slab].type.dtype)
     for row, number in enumerate(plan.slabs[slab].constants):
         values[row] = plan.lowered.constants[number]
@@ -122,26 +104,40 @@ def sort_indices(batch: BatchLayout, slab: int, rows: HostArray) -> DistinctIndi
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSegments:
     """The bounds of one sequence of an operation, step by step.
 
-    Attributes:
+    Args:
+        offsets: where the elements of each row start, and where the last end.
         bounds: where the rows of each step start, and where the last end.
-        elements: likewise the elements.
-        offsets: where the elements of each row start, and where the last end; counted from 0 in each step,
-            one step after another.
+        upload: takes the index arrays.
+
+    Attributes:
+        bounds: the same.
+        elements: likewise the elements of each step.
+        offsets: as above, but counted from 0 in each step, one step after another.
         ids: each element's row, counted from 0 in each step.
         longest: the most elements of a row.
         gapless: whether no row is without.
     """
 
-    bounds: list[int]
-    elements: list[int]
-    offsets: Sent
-    ids: Sent
-    longest: int
-    gapless: bool
+    def __init__(self, offsets: HostArray, bounds: HostArray, upload: Upload) -> None:
+        lengths = lengths_of(offsets)
+        rows = len(lengths)
+        if len(bounds) == 2:
+            in_steps, ids = offsets, np.repeat(np.arange(rows), lengths)
+        else:
+            rows_of_steps = lengths_of(bounds)
+            # One entry more than rows for each step.
+            places = np.arange(rows + len(rows_of_steps)) - np.repeat(
+                np.arange(len(rows_of_steps)), rows_of_steps + 1
+            )
+            in_steps = offsets[places] - np.repeat(offsets[bounds[:-1]], rows_of_steps + 1)
+            ids = np.repeat(np.arange(rows) - np.repeat(bounds[:-1], rows_of_steps), lengths)
+        self.bounds, self.elements = bounds.tolist(), offsets[bounds].tolist()
+        self.offsets, self.ids = upload.add(in_steps), upload.add(ids)
+        self.longest = int(lengths.max(initial=0))
+        self.gapless = bool(rows == 0 or lengths.min() > 0)
 
     @property
     def most(self) -> int:
@@ -164,33 +160,3 @@ class PlannedSegments:
             )
             bound.append((start, stop, segments))
         return bound
-
-
-def plan_segments(offsets: HostArray, bounds: HostArray, upload: Upload) -> PlannedSegments:
-    """Plans the bounds of a sequence.
-
-    Args:
-        offsets: where the elements of each row start, and where the last end.
-        bounds: where the rows of each step start, and where the last end.
-        upload: takes the index arrays.
-    """
-    lengths = lengths_of(offsets)
-    rows = len(lengths)
-    if len(bounds) == 2:
-        in_steps, ids = offsets, np.repeat(np.arange(rows), lengths)
-    else:
-        rows_of_steps = lengths_of(bounds)
-        # One entry more than rows for each step.
-        places = np.arange(rows + len(rows_of_steps)) - np.repeat(
-            np.arange(len(rows_of_steps)), rows_of_steps + 1
-        )
-        in_steps = offsets[places] - np.repeat(offsets[bounds[:-1]], rows_of_steps + 1)
-        ids = np.repeat(np.arange(rows) - np.repeat(bounds[:-1], rows_of_steps), lengths)
-    return PlannedSegments(
-        bounds=bounds.tolist(),
-        elements=offsets[bounds].tolist(),
-        offsets=upload.add(in_steps),
-        ids=upload.add(ids),
-        longest=int(lengths.max(initial=0)),
-        gapless=bool(rows == 0 or lengths.min() > 0),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arrows.engine.cuda import table_index
@@ -19,8 +19,7 @@ from arrows.engine.program.instructions import (
     is_product,
 )
 from arrows.engine.program.program import Place, Slot
-from arrows.ops import Equation, Parameter, Var
-from arrows.ops.arrays import Array
+from arrows.ops import Equation, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,6 @@ class ScatterGroup:
     early: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class OperationCode:
     """An operation's program, its functions, and what the runner binds them to.
 
@@ -61,59 +59,36 @@ class OperationCode:
             single steps multiply, on a device without kernels.
     """
 
-    operation: ApplyOperation
-    program: Program
-    once: Callable[[Callable[[object, Parameter], Array]], list[Array]]
-    regions: Mapping[str, RegionCode]
-    slots: Mapping[tuple[str, int], Slot]
-    scatter_groups: tuple[ScatterGroup, ...]
-    indexed: frozenset[int | None]
-    accumulates: tuple[Accumulate, ...]
-    has_keys: bool
-    read_by_kernels: frozenset[int]
-    transposed: frozenset[int]
-
-    @property
-    def kernels(self) -> list[CKernel]:
-        """The kernels in C that its functions launch."""
-        return [kernel for region in self.regions.values() for kernel in region.kernels]
-
-    @staticmethod
-    def of(
-        operation: ApplyOperation, program: Program, regions: Mapping[str, RegionCode], device: Device
-    ) -> OperationCode:
-        """The code of an operation, with what the runner looks up in it."""
+    def __init__(
+        self, operation: ApplyOperation, program: Program, regions: Mapping[str, RegionCode], device: Device
+    ) -> None:
+        self.operation, self.program, self.regions = operation, program, regions
+        self.once = once(program, device)
         deferred, numbers = program.region("deferred"), program.once_numbers
-        slots = {
+        self.slots = {
             (place.kind, place.number): Slot(var.rows, var.type.shape, var.type.dtype)
             for var, place in program.memory.items()
             if isinstance(place, Place) and place.kind == "kept"
         }
         for region, scratch in program.scratch.items():
-            slots |= {(region, number): slot for number, slot in enumerate(scratch)}
-        return OperationCode(
-            operation=operation,
-            program=program,
-            once=once(program, device),
-            regions=regions,
-            slots=slots,
-            scatter_groups=_scatter_groups(operation, [scatter for _, scatter in program.scatters]),
-            indexed=frozenset(
-                table_index(program, each) if program.kernels else None
-                for each in deferred
-                if isinstance(each, SumRows)
-            ),
-            accumulates=tuple(each for each in deferred if isinstance(each, Accumulate)),
-            has_keys=any(isinstance(instruction, LoadKeys) for _, instruction in program),
-            read_by_kernels=frozenset(
-                numbers[argument.of]
-                for region in regions.values()
-                for kernel in region.kernels
-                for argument in kernel.arguments
-                if argument.kind == "once" and isinstance(argument.of, Var)
-            ),
-            transposed=_transposed(program),
-        )
+            self.slots |= {(region, number): slot for number, slot in enumerate(scratch)}
+        self.scatter_groups = _scatter_groups(operation, [scatter for _, scatter in program.scatters])
+        sums = [each for each in deferred if isinstance(each, SumRows)]
+        self.indexed = {table_index(program, each) for each in sums} if program.kernels else set()
+        self.accumulates = [each for each in deferred if isinstance(each, Accumulate)]
+        self.has_keys = any(isinstance(instruction, LoadKeys) for _, instruction in program)
+        self.read_by_kernels = {
+            numbers[argument.of]
+            for kernel in self.kernels
+            for argument in kernel.arguments
+            if argument.kind == "once" and isinstance(argument.of, Var)
+        }
+        self.transposed = _transposed(program)
+
+    @property
+    def kernels(self) -> list[CKernel]:
+        """The kernels in C that its functions launch."""
+        return [kernel for region in self.regions.values() for kernel in region.kernels]
 
 
 def _transposed(program: Program) -> frozenset[int]:

@@ -29,9 +29,15 @@ class OperationRefused(Exception):
         self.operation, self.step = operation, step
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class BoundOperation:
-    """An operation whose regions are bound to arrays; None for what its program does not have.
+    """An operation whose regions are bound to arrays, forward and backward ones to the same.
+
+    Args:
+        planned: the operation.
+        device: where the arrays are.
+        arena: has memory for all that the batch takes.
+        once: the values of the region ``once``.
+        clock: is told when gradients have been added to other rows, for a profile.
 
     Attributes:
         operation: its number.
@@ -40,12 +46,53 @@ class BoundOperation:
         after: likewise after its last step backwards.
     """
 
-    operation: int
-    step: Callable[[int, int], None]
-    step_back: Callable[[int, int], None] | None
-    before: Sequence[Callable[[int], None]]
-    after: Sequence[Callable[[int], None]]
-    deferred: RunDeferred | None
+    def __init__(
+        self,
+        planned: PlannedOperation,
+        device: Device,
+        arena: Arena,
+        once: Sequence[Array],
+        clock: Clock | None,
+    ) -> None:
+        code, flow = planned.code, planned.flow
+        memory = {
+            key: arena.rows(rows) if isinstance(rows, BufferRows) else arena.array(*rows)
+            for key, rows in planned.memory.items()
+        }
+        steps = whole = {domain: each.bind() for domain, each in planned.segments.items()}
+        if planned.whole_segments is not planned.segments:
+            whole = {domain: each.bind() for domain, each in planned.whole_segments.items()}
+        frame = Frame(
+            device=device,
+            once=once,
+            bounds=planned.bounds,
+            segments={"step": steps, "step_back": steps, "deferred": whole},
+            gathers=planned.gathers,
+            memory=memory,
+            keys=None if planned.keys is None else planned.keys.array,
+            pulls=[each.bind(device, arena) for each in flow.pulls],
+            places={
+                result: PlacesOfRows(offsets, places, arena.array(*waiting))
+                for result, (offsets, places, waiting) in flow.places.items()
+            },
+            ones=arena.ones,
+        )
+        regions = {name: region.make(frame) for name, region in code.regions.items()}
+        self.before = [_component(regions[name]) for name in ("early",) if name in regions]
+        self.after = [_component(regions[name]) for name in ("late",) if name in regions]
+        if planned.distinct is not None:
+            pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
+            for key, place in code.program.distinct_places.items():
+                pairs[key[0]].append((memory[key], memory[place.kind, place.number]))
+            self.before.append(planned.distinct.spread(device, pairs["spread"]))
+            self.after.insert(0, planned.distinct.add_up(device, arena, pairs["sums"]))
+        self.after += [each.bind(device, arena) for each in flow.sums]
+        if clock is not None:
+            self.after.append(lambda _part: clock.tick("scatter", code.operation.index))
+        self.operation = code.operation.index
+        self.step: Callable[[int, int], None] = regions["step"]
+        self.step_back: Callable[[int, int], None] | None = regions.get("step_back")
+        self.deferred: RunDeferred | None = regions.get("deferred")
 
     def run(self, first: int, stop: int, part: int | None) -> None:
         """Runs some steps, and before the first step of a component what runs early.
@@ -70,63 +117,6 @@ class BoundOperation:
         if part is not None:
             for run in self.after:
                 run(part)
-
-
-def bind(
-    planned: PlannedOperation, device: Device, arena: Arena, once: Sequence[Array], clock: Clock | None
-) -> BoundOperation:
-    """Binds the regions of an operation, forward and backward ones to the same arrays.
-
-    Args:
-        planned: the operation.
-        device: where the arrays are.
-        arena: has memory for all that the batch takes.
-        once: the values of the region ``once``.
-        clock: is told when gradients have been added to other rows, for a profile.
-    """
-    code, flow = planned.code, planned.flow
-    memory = {
-        key: arena.rows(rows) if isinstance(rows, BufferRows) else arena.array(*rows)
-        for key, rows in planned.memory.items()
-    }
-    steps = whole = {domain: each.bind() for domain, each in planned.segments.items()}
-    if planned.whole_segments is not planned.segments:
-        whole = {domain: each.bind() for domain, each in planned.whole_segments.items()}
-    frame = Frame(
-        device=device,
-        once=once,
-        bounds=planned.bounds,
-        segments={"step": steps, "step_back": steps, "deferred": whole},
-        gathers=planned.gathers,
-        memory=memory,
-        keys=None if planned.keys is None else planned.keys.array,
-        pulls=[each.bind(device, arena) for each in flow.pulls],
-        places={
-            result: PlacesOfRows(offsets, places, arena.array(*waiting))
-            for result, (offsets, places, waiting) in flow.places.items()
-        },
-        ones=arena.ones,
-    )
-    regions = {name: region.make(frame) for name, region in code.regions.items()}
-    before = [_component(regions[name]) for name in ("early",) if name in regions]
-    after = [_component(regions[name]) for name in ("late",) if name in regions]
-    if planned.distinct is not None:
-        pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
-        for key, place in code.program.distinct_places.items():
-            pairs[key[0]].append((memory[key], memory[place.kind, place.number]))
-        before.append(planned.distinct.spread(device, pairs["spread"]))
-        after.insert(0, planned.distinct.add_up(device, arena, pairs["sums"]))
-    after += [each.bind(device, arena) for each in flow.sums]
-    if clock is not None:
-        after.append(lambda _part: clock.tick("scatter", code.operation.index))
-    return BoundOperation(
-        operation=code.operation.index,
-        step=regions["step"],
-        step_back=regions.get("step_back"),
-        before=before,
-        after=after,
-        deferred=regions.get("deferred"),
-    )
 
 
 def _component(run: Callable[[int, int], None]) -> Callable[[int], None]:

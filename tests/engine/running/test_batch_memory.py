@@ -52,7 +52,7 @@ def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:
     """What a batch would take: of an empty arena, and beside it."""
     executor = model.executors.get(training=gradients, gradients=gradients)
     wired = model.prepare(batch)[:].wired
-    seeds = model.runner._seeds(len(batch)) if gradients else None  # they are sent as well
+    seeds = model.runner._seeds(len(batch)) if gradients else ()  # they are sent as well
     planned = executor.merge(wired, DropoutSeed(0, 0, np.arange(len(batch))), seeds)
     arena = Arena(model.device).bytes_with(planned.buffers())
     return arena, planned.upload.bytes + bytes_beside(executor, planned)
