@@ -31,11 +31,6 @@ def composition(body: Callable[[Any], Any]) -> ar.Block[Any, Any]:
     return c
 
 
-def by_block(c: Any) -> None:
-    f, g = ar.Function(lambda x: x), ar.Function(lambda x: x)
-    f.reads(g)
-
-
 def different(c: Any) -> None:
     pair = (V(3) & V(4)).reads(c.input)
     c.output.reads(ADD.reads(pair[0], pair[1]))
@@ -45,9 +40,6 @@ def train(examples: Any, **options: Any) -> Any:
     model = ar.compile(S() >> ar.Function(lambda x: x.reshape(1)) >> ar.FC(1) >> ar.Function(lambda y: y[0]))
     return training.train(model, examples, training.SGD(0.1), progress=False, **options)
 
-
-RECURSION = ar.fix(lambda me: ar.OneOf(bool).case(True, ar.InputTransform(list) >> me).case(False, S()))
-FLOAT_LAYER = ar.FC(3, name="dense")
 
 ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.Tensor(3), TYPE, "a shape must be a tuple or list of sizes, not 3"),
@@ -104,7 +96,6 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.OneHotFromList("ab").eval("c"), INPUT, "'c'"),
     (lambda: ar.infer((NUMBERS & S("int32")) >> ar.Nth()), TYPE, "an index must be a Python object"),
     (lambda: ar.Zeros(T.Input()), TYPE, "there is no zero of Input"),
-    (lambda: ar.infer((S() & S() & S()) >> ar.Metric("m")), TYPE, "it gets a tuple of 3 items"),
     (lambda: ar.infer(ar.GetItem(0) >> ar.Metric("m")), TYPE, "which is not a tensor"),
     (lambda: ar.infer(TWO >> ar.Metric("m")), TYPE, "must be a Python object, not float32"),
     (lambda: ar.compile(ar.GetItem("x")), TYPE, "its result holds a Python object"),

@@ -7,17 +7,11 @@ from typing import Any
 import arrows as ar
 from arrows import ops
 from tests.generation import parts
-from tests.generation.build import WIDTH, WORDS, Build
+from tests.generation.build import WIDTH, WORDS
 from tests.mutations.mutation import KEY, LONGER, SIZES, mutation, reader, total
 
 FIRST, SECOND = ar.GetItem(0), ar.GetItem(1)
-DOUBLES = ar.Function(lambda x: ops.cast(x, "float64"), name="doubles")
 TRUTH = ar.Function(lambda x: x > 0.0, name="truth")
-
-
-def one_step(build: Build, function: Any) -> Any:
-    """A Function of a vector whose result is a vector."""
-    return ar.Function(function, name=function.__name__)
 
 
 @mutation("size", "each class has its weight", r"CrossEntropy", r"2 weights", r"float32\[3\]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import signal
 import sys
@@ -11,22 +10,18 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any, Self
+from contextlib import contextmanager
+from linecache import getline
+from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
 from arrows import machine
-from arrows.engine import model as model_module
-from arrows.engine.device import parameter_lock
-from arrows.engine.reading import example_reader, generated_code
-from arrows.engine.running import batch_runner, executors, outputs
-from arrows.engine.scheduling import batch_input
 from arrows.training import SGD
 from arrows.training.optimizers.array_steps import ArraySteps
+from tests.interrupts import interrupted, lines_of
 from tests.profile import NIGHTLY
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -223,58 +218,16 @@ def test_a_model_that_another_thread_was_using_when_a_process_was_forked() -> No
 # -------------------------------------------------------------------------------------------------- Ctrl-C
 
 
-class Interrupting:
-    """Raises `KeyboardInterrupt` at the so-many-th line that runs in some files, as Ctrl-C may."""
-
-    def __init__(self, at: int, files: set[str]) -> None:
-        self.left, self.files = at, files
-
-    def __enter__(self) -> Self:
-        self.before = sys.gettrace()  # a measurement of coverage goes on where it was
-        sys.settrace(self.called)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(self.before)
-
-    def called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self.line if frame.f_code.co_filename in self.files else None
-
-    def line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        # Python runs no handler of signals between the end of a `with` and the release of its lock.
-        if event != "line" or "_lock.mutex" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
-            return self.line
-        self.left -= 1
-        if self.left == 0:
-            sys.settrace(self.before)
-            raise KeyboardInterrupt
-        return self.line
-
-
-MODULES = (
-    batch_runner,
-    batch_input,
-    example_reader,
-    generated_code,
-    executors,
-    model_module,
-    outputs,
-    parameter_lock,
-)
-FILES = {*(str(module.__file__) for module in MODULES), "<arrows lowering>"}
-
-
 def interrupted_everywhere(call: Callable[[], object], check: Callable[[], None]) -> int:
     """Interrupts a call at each of its lines in turn; returns how many there are."""
-    every = 1 if NIGHTLY else 3
-    at = 1
-    while True:
-        with Interrupting(at, FILES) as interrupting, suppress(KeyboardInterrupt):
-            call()
+    # Python runs no handler of signals between the end of a `with` and the release of its lock.
+    lines = [
+        each for each in lines_of(call) if "_lock.mutex" not in getline(each.code.co_filename, each.line)
+    ]
+    for line in lines:
+        interrupted(call, line, 1)
         check()
-        if interrupting.left > 0:
-            return at
-        at += every
+    return len(lines)
 
 
 @pytest.mark.nightly

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import pytest
 
@@ -11,10 +10,6 @@ import arrows as ar
 
 START = ar.GetItem("from") >> ar.Scalar(name="s")
 STEP = ar.Function(lambda x, total: (total * x, total + x))
-
-
-def floats(values: Any) -> list[float]:
-    return [float(value) for value in values]
 
 
 # --------------------------------------------------------------------------------- initial_state_from_input

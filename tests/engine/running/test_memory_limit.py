@@ -25,7 +25,6 @@ SMALL = 600_000
 
 WORDS = [np.random.default_rng(n).integers(0, 2000, 40).tolist() for n in range(96)]
 VECTORS = [np.random.default_rng(n).normal(size=(30, 64)).astype("float32") for n in range(48)]
-ROWS = np.random.default_rng(0).normal(size=(256, 128)).astype("float32")
 TREES = generate(80)
 
 
