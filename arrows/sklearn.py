@@ -280,12 +280,8 @@ class _Documents(_Estimator):
         return _plain(rows)
 
     def _decide(self, samples: list[Any]) -> Any:
-        how: dict[str, Any] = {
-            "width": whole_number(f"{type(self).__name__}: width", self.width, 1),
-            "ignore": self.ignore,
-            "kinds": self.kinds,
-        }
-        return infer_block(samples, wide=True, **how).decisions
+        width = whole_number(f"{type(self).__name__}: width", self.width, 1)
+        return infer_block(samples, wide=True, width=width, ignore=self.ignore, kinds=self.kinds).decisions
 
     def _vector(self, decided: Any) -> AnyBlock:
         block = build_block(decided)
