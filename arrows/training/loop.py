@@ -125,8 +125,8 @@ def train(
     Raises:
         ArrowTypeError: an argument of the wrong kind; nothing has been trained then. Or `evaluate` returns
             something other than figures by name.
-        ArrowValueError: an argument is out of range; a run would replace what another one has left; no state
-            that is kept is whole and this run's.
+        ArrowValueError: an argument is out of range; there are no examples; a run would replace what another
+            one has left; no state that is kept is whole and this run's.
         InputError: the model cannot read an example; nothing has been trained then.
         NotFiniteError: the loss of a step, or a parameter, is not finite.  Nothing of it has been saved; the
             error says where the last state is.  On the CPU it names the first parameter, input or operation
@@ -176,6 +176,8 @@ def train(
         prepared = model.prepare(examples)
         rates = optimizer.rates_of(model)  # a network on the fly has its parameters now
         count = run.examples = len(prepared)
+        if not count:  # a filter or a path is wrong, and a loss of 0 would look perfect
+            raise ArrowValueError("train: there are no examples to learn from")
         run.content = content_of(model, prepared) if checkpoint is not None else ""
         ranks.agree(
             model,

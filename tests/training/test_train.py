@@ -105,8 +105,8 @@ def test_the_order_depends_on_the_seed_alone():
 
 
 def test_nothing_to_train_on():
-    (epoch,) = train(Bookkeeper(), [], SGD(0.0), progress=False)
-    assert epoch.loss == 0.0
+    with pytest.raises(ValueError, match="train: there are no examples to learn from"):
+        train(Bookkeeper(), [], SGD(0.0), progress=False)
     assert train(Bookkeeper(), [1], SGD(0.0), epochs=0, progress=False) == []
 
 
