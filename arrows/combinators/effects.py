@@ -100,22 +100,13 @@ class Tap(AnyBlock):
 
 
 class Shared(Block[A, B]):
-    """The core form of `shared`.
-
-    Attributes:
-        block: the block that runs once for each object; the only part.
-    """
+    """The core form of `shared`; its part is the block that runs once for each object."""
 
     kind = "shared"
 
     def __init__(self, block: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> None:
         set_name(self, name)
         self._parts = (as_block(block, "the block of ar.shared"),)
-
-    @property
-    def block(self) -> AnyBlock:
-        """The block that runs once for each object."""
-        return self.parts[0]
 
 
 def shared(block: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> Shared[A, B]:

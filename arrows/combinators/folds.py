@@ -12,7 +12,7 @@ from arrows.combinators.apply import Concat
 from arrows.combinators.base.arguments import require_flag, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import A, AnyBlock, B, Block, C
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Argument
+from arrows.combinators.base.printing import Argument, keywords
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, derived
 from arrows.combinators.constant import InferredZeros
@@ -27,6 +27,8 @@ S = TypeVar("S")
 
 class Loop(Block[A, B]):
     """The core form of all that goes over elements one after the other with a state: `Fold`, `Scan`, `RNN`.
+
+    Its parts are the step, from one state to the next, and the block that gives the first state.
 
     Attributes:
         by_state: whether the step gives the next state alone, and not the pair of an output and the state.
@@ -77,23 +79,11 @@ class Loop(Block[A, B]):
             as_block(initial_state, f"the initial state of {kind}"),
         )
 
-    @property
-    def step(self) -> AnyBlock:
-        """The block that goes from one state to the next."""
-        return self.parts[0]
-
-    @property
-    def initial_state(self) -> AnyBlock:
-        """The block that gives the first state."""
-        return self.parts[1]
-
     def arguments(self) -> list[Argument]:
-        arguments: list[Argument] = [self.step]
-        if self.initial_state_from_input:
-            arguments.append("initial_state_from_input=True")
-        elif not isinstance(self.initial_state, InferredZeros):
-            arguments.append(self.initial_state)
-        return [*arguments, "reverse=True"] if self.reverse else arguments
+        given = self.initial_state_from_input or isinstance(self.parts[1], InferredZeros)
+        blocks = self.parts[:1] if given else self.parts
+        from_input = self.initial_state_from_input
+        return [*blocks, *keywords(initial_state_from_input=from_input, reverse=self.reverse)]
 
 
 class Fold(Loop[Sequence[A], S]):
@@ -371,18 +361,8 @@ class Reduce(Block[Sequence[A], A]):
         nothing = NoDefault() if default is None else as_block(default, "the default of a Reduce")
         self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
 
-    @property
-    def combine(self) -> AnyBlock:
-        """The block from a pair of elements to one."""
-        return self.parts[0]
-
-    @property
-    def default(self) -> AnyBlock | None:
-        """The block that gives the result if there are no elements; None if the user gave none."""
-        return None if isinstance(self.parts[1], NoDefault) else self.parts[1]
-
-    def arguments(self) -> list[Argument]:
-        return [self.combine] if self.default is None else [self.combine, self.default]
+    def arguments(self) -> tuple[AnyBlock, ...]:
+        return self.parts[:1] if isinstance(self.parts[1], NoDefault) else self.parts
 
 
 class NoDefault(InferredZeros):

@@ -47,11 +47,6 @@ class Map(Block[Sequence[A], Sequence[B]]):
         set_name(self, name)
         self._parts = (as_block(element, "the block of a Map"),)
 
-    @property
-    def element(self) -> AnyBlock:
-        """The block on every element."""
-        return self.parts[0]
-
 
 class Zip(Block[Any, Sequence[Any]]):
     """Goes over several sequences at once: from a tuple of sequences to the sequence of tuples.

@@ -54,8 +54,8 @@ def loop(inference: Inference, loop: Occurrence) -> None:
     inference.solver.run(_elements(inference, loop, container, element), loop)
     explain_pair = _explain_fold_pair if form.folds else _explain_pair
     pair = tuple_of([state, element] if form.folds else [element, state])
-    step = inference.enter(loop, form.step, pair, Edge(loop, 0, explain_pair), form.cell_word)
-    start = inference.enter(loop, form.initial_state, first, edge, "initial_state")
+    step = inference.enter(loop, form.parts[0], pair, Edge(loop, 0, explain_pair), form.cell_word)
+    start = inference.enter(loop, form.parts[1], first, edge, "initial_state")
     solver.join(start.output, state, Edge(loop, 1, _explain_state))
     result = state if form.by_state else tuple_of([output, state])
     solver.join(step.output, result, Edge(loop, 0, _explain_state))

@@ -47,7 +47,7 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a choice by a block": lambda b: isinstance(b, ar.combinators.Choice) and b.key_block is not None,
     "a reduction with a default": lambda b: isinstance(b, ar.Max) and b.default is not None,
     "a reduction that has none": lambda b: isinstance(b, ar.Max) and b.default is None,
-    "a tree of pairs with a default": lambda b: isinstance(b, ar.Reduce) and b.default is not None,
+    "a tree of pairs with a default": lambda b: isinstance(b, ar.Reduce) and len(b.arguments()) > 1,
     "attention that gives its weights": lambda b: (
         b.kind == "Attention" and "need_weights=True" in b.spelling.arguments
     ),
