@@ -115,9 +115,9 @@ class Context:
         primitive: Primitive,
         operands: tuple[Operand, ...],
         attributes: Attributes,
-        like: TensorLike | None,
+        like: TensorLike | None = None,
     ) -> TensorLike:
-        """Applies an operation, one of whose operands at least is a tensor of this context: see `bind`."""
+        """Applies an operation to tensors of this context, constants and numbers: see `bind`."""
         raise NotImplementedError
 
     def refuse_mixture(self, primitive: Primitive) -> None:

@@ -129,7 +129,7 @@ class EagerEvaluation(FunctionContext):
         primitive: Primitive,
         operands: tuple[Operand, ...],
         attributes: Attributes,
-        like: TensorLike | None,
+        like: TensorLike | None = None,
     ) -> Value:
         """Computes one primitive."""
         values, type, rows = self.checked(primitive, operands, attributes, like)

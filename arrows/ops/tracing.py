@@ -138,18 +138,12 @@ class TraceRecorder(FunctionContext):
         number = sum(equation.primitive.name == "dropout" for equation in self.equations)
         return dropout_by_key(x, key + (number * GOLDEN) % 2**64 if number else key, rate)
 
-    def bind(
-        self, primitive: Primitive, *operands: Operand, like: TensorLike | None = None, **attributes: Hashable
-    ) -> TensorLike:
-        """`arrows.ops.bind` into this recorder, even if every operand is a constant."""
-        return self.apply(primitive, operands, attributes, like)
-
     def apply(
         self,
         primitive: Primitive,
         operands: tuple[Operand, ...],
         attributes: Attributes,
-        like: TensorLike | None,
+        like: TensorLike | None = None,
     ) -> Tracer:
         """Records one equation, unless an equal one is recorded already."""
         values, type, rows = self.checked(primitive, operands, attributes, like)

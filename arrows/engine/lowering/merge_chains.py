@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from arrows.combinators import Apply, Pipe
 from arrows.inference import Typed
@@ -114,10 +113,7 @@ def compose(traces: Sequence[Trace]) -> Trace:
         for array, var in trace.constants:
             tracers[var] = recorder.constant(array)
         for equation in trace.equations:
-            operands = [tracers[var] for var in equation.operands]
-            attributes: dict[str, Any] = dict(equation.attributes)
-            result = recorder.bind(equation.primitive, *operands, **attributes)
-            assert isinstance(result, Tracer)
-            tracers[equation.result] = result
+            operands = tuple([tracers[var] for var in equation.operands])
+            tracers[equation.result] = recorder.apply(equation.primitive, operands, dict(equation.attributes))
         values = [tracers[var] for var in trace.results]
     return recorder.finish(tuple(value.var for value in values), traces[-1].output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.in_range import in_range
@@ -59,20 +58,13 @@ def build(
         if use is not None:
             index, size = use
             lengths = (segment_count(new[equation.operands[0]], "int64"),) if size is None else ()
-            checked = recorder.bind(
-                in_range, new[index], *lengths, name=equation.primitive.name, size=size or 0
-            )
-            assert isinstance(checked, Tracer)
-            new[index] = checked
+            words = {"name": equation.primitive.name, "size": size or 0}
+            new[index] = recorder.apply(in_range, (new[index], *lengths), words)
         if equation.primitive.name == "dropout" and not training:
             new[equation.result] = new[equation.operands[0]]
         elif all(operand in new for operand in equation.operands):  # else it hashes keys that are not there
-            attributes: dict[str, Any] = dict(equation.attributes)
-            result = recorder.bind(
-                equation.primitive, *[new[operand] for operand in equation.operands], **attributes
-            )
-            assert isinstance(result, Tracer)
-            new[equation.result] = result
+            reads = tuple([new[operand] for operand in equation.operands])
+            new[equation.result] = recorder.apply(equation.primitive, reads, dict(equation.attributes))
     operands = [
         Operand(
             type=trace.inputs[port.leaf].type,

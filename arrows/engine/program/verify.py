@@ -29,7 +29,7 @@ from arrows.engine.program.instructions import (
     is_view,
 )
 from arrows.engine.program.program import REGIONS, Place, Program, RangeOf
-from arrows.ops import INVARIANT, ROW, Equation, Primitive, Tracer, TraceRecorder, Var
+from arrows.ops import INVARIANT, ROW, Equation, Primitive, TraceRecorder, Var
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
@@ -111,13 +111,11 @@ def _result_of(
 ) -> tuple[T.Tensor, int] | str:
     """Type and level of an equation's result, or what is wrong: passes leave most equations as they are."""
     recorder = TraceRecorder()
-    attributes: dict[str, Any] = dict(pairs)
-    inputs = [recorder.input(type, level) for type, level in operands]
+    inputs = tuple([recorder.input(type, level) for type, level in operands])
     try:
-        result = recorder.bind(primitive, *inputs, **attributes)
+        result = recorder.apply(primitive, inputs, dict(pairs))
     except (ArrowTypeError, ArrowValueError, TypeError) as error:
         return str(error)
-    assert isinstance(result, Tracer)
     if len(recorder.equations) != 1:
         return f"the operands of {primitive.name} differ in rank or level"
     return result.type, result.rows

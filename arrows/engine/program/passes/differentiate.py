@@ -145,8 +145,7 @@ class _Derivation(TraceRecorder):
             return self._sum(total, joined)
         for box, g in by_box.items():
             key = tuple((start, stop, 1) for start, stop in box)
-            padded = self.bind(ops.get("pad_slice"), g, key=key, shape=var.type.shape)
-            assert isinstance(padded, Tracer)
+            padded = self.apply(ops.get("pad_slice"), (g,), {"key": key, "shape": var.type.shape})
             total = self._sum(total, padded)
         return total
 

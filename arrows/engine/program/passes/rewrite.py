@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from arrows import ops
 from arrows.engine.program.instructions import Instruction, LoadConstant, attribute, is_join, with_operands
@@ -26,8 +26,7 @@ class Rewriter(TraceRecorder):
 
     def again(self, equation: Equation, operands: Sequence[TensorLike]) -> TensorLike:
         """An equation, of other operands."""
-        attributes: dict[str, Any] = dict(equation.attributes)
-        return self.bind(equation.primitive, *operands, **attributes)
+        return self.apply(equation.primitive, tuple(operands), dict(equation.attributes))
 
     def parts(self, value: Tracer) -> list[Tracer]:
         """What is joined to a value along its last axis, joins of joins undone."""

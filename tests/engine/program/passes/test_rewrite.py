@@ -22,7 +22,9 @@ def multiplied(program: Program) -> Program:
 
     def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
         return (
-            recorder.bind(ops.get("multiply"), *operands * 2) if equation.primitive.name == "square" else None
+            recorder.apply(ops.get("multiply"), tuple(operands * 2), {})
+            if equation.primitive.name == "square"
+            else None
         )
 
     return rewrite(program, rule)
