@@ -440,7 +440,7 @@ class LazyBatch(Context):
         primitive: Primitive,
         operands: tuple[Any, ...],
         attributes: Attributes,
-        like: TensorLike | None,
+        like: TensorLike | None = None,
     ) -> Any:
         frame: Any = _frame(2)
         known = self._inside
