@@ -8,14 +8,13 @@ from typing import Literal
 from arrows.combinators import AnyBlock, title
 from arrows.drawing.layout import CHARACTERS, lay_out
 from arrows.drawing.mermaid import to_mermaid
-from arrows.drawing.scene import clean, count_inside, scene_of, shorten, untyped
+from arrows.drawing.scene import clean, scene_of, shorten
 from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
 from arrows.inference import Typed, infer, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.quoting import printable_lines
 
-INFERRED = 2_000  # a notebook draws larger blocks without types; up to here inference takes a second
 NOTEBOOK = 120  # about the most boxes in a notebook
 
 PAGE = """\
@@ -118,15 +117,14 @@ def notebook_html(block: AnyBlock) -> str | None:
         True
     """
     try:
-        typed, below = untyped(block), ""
-        if count_inside(typed, INFERRED) < INFERRED:
-            try:
-                typed = infer(block)
-                tree = _escaped(typed_tree(typed))
-                below = f"<details><summary>types</summary><pre>{tree}</pre></details>"
-            except (ArrowTypeError, ArrowValueError) as error:
-                below = f"<pre>{_escaped(f'{type(error).__name__}: {error}')}</pre>"
-        svg = to_svg(lay_out(scene_of(typed, NOTEBOOK)), shorten(block.label))
+        drawn: AnyBlock | Typed = block
+        try:
+            drawn = infer(block)
+            tree = _escaped(typed_tree(drawn))
+            below = f"<details><summary>types</summary><pre>{tree}</pre></details>"
+        except (ArrowTypeError, ArrowValueError) as error:
+            below = f"<pre>{_escaped(f'{type(error).__name__}: {error}')}</pre>"
+        svg = to_svg(lay_out(scene_of(drawn, NOTEBOOK)), shorten(block.label))
         return f'<div style="overflow-x:auto">{svg}</div>{below}'
     except Exception:  # noqa: BLE001  a picture that fails must not hide the cell's result
         return None

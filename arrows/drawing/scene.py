@@ -275,7 +275,7 @@ class _Builder:
         elif not _compact(typed):
             box.text = _heading(typed)
             if self.left <= 0 or self.depth >= DEPTH:
-                count = count_inside(typed, COUNTED)
+                count = _count_inside(typed)
                 box.text += f": ... {count:,}{' or more' if count >= COUNTED else ''} inside"
                 box.style = "more"
             else:
@@ -375,10 +375,10 @@ def _heading(typed: Typed) -> str:
     return shorten(form.kind + (", from the end" if getattr(form, "reverse", False) is True else ""))
 
 
-def count_inside(typed: Typed, limit: int) -> int:
-    """Counts the blocks inside, up to a limit."""
+def _count_inside(typed: Typed) -> int:
+    """Counts the blocks inside, up to `COUNTED`."""
     count, todo, entered = 0, visible(typed), {typed.knot}
-    while todo and count < limit:
+    while todo and count < COUNTED:
         inner = todo.pop().typed
         count += 1
         if inner.knot is None or inner.knot not in entered:
