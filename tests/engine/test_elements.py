@@ -52,16 +52,6 @@ def test_nth() -> None:
     assert floats(agree(block, examples, inputs=["x"])) == [2, 4]
     assert floats(agree((ar.GetItem("of") & ar.GetItem("at")) >> ar.Nth() >> ar.Scalar(), examples)) == [2, 4]
     assert ar.Nth().eval(("tree", True)) == "r"
-    pair = ar.GetItem("a") >> ar.Scalar() & ar.GetItem("b") >> ar.Scalar()
-    chosen = ar.AllOf(pair, ar.GetItem("at")) >> ar.Nth()
-    assert floats(agree(chosen, [{"a": 1, "b": 2, "at": 1}, {"a": 3, "b": 4, "at": -2}])) == [2, 3]
-    pairs = ar.GetItem("of") >> ar.Map(ar.Scalar() & ar.Scalar("int32"))
-    assert [tuple(floats(x)) for x in agree((pairs & ar.GetItem("at")) >> ar.Nth(), examples, loss="-")] == [
-        (2, 2),
-        (4, 4),
-    ]
-    nested = (ar.GetItem("of") >> ar.Map(ar.Map(ar.Scalar())) & ar.GetItem("at")) >> ar.Nth() >> ar.Sum()
-    assert floats(agree(nested, [{"of": [[1], [2, 3]], "at": 1}, {"of": [[]], "at": 0}])) == [5, 0]
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.device import get_device
 from arrows.training import SGD, Adam, train
 from arrows.typesys.errors import ArrowValueError
+from tests.training.optimizers.test_optimizers import Model
 
 
-def model_of(device: str = "cpu", **arrays: Any) -> Any:
-    place = get_device(device)
-    names = {name.replace("__", "/"): place.to_device(np.array(a)) for name, a in arrays.items()}
-    return SimpleNamespace(params=names, device=place)
+def model_of(device: str = "cpu", **arrays: Any) -> Model:
+    return Model.of(device, **{name.replace("__", "/"): array for name, array in arrays.items()})
 
 
 def ones(model: Any) -> dict[str, Any]:

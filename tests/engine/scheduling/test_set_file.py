@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
 import pickle
-import shutil
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,7 @@ import arrows as ar
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.reading import example_reader, structural_hash
 from arrows.engine.scheduling import merge, set_file
-from arrows.storage import ColumnWriter, map_columns, read_texts
+from arrows.storage import ColumnWriter
 from arrows.training import SGD, Checkpoint, train
 from tests.compare import meets_kink
 from tests.engine.scheduling.specification import verify
@@ -240,24 +238,6 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytes
     assert f"arrows 0.0.9 has written it, and this is arrows {ar.__version__}" in refused(path)
 
 
-def test_a_file_whose_texts_do_not_belong_to_it_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "set"
-    tree_model().prepare(list(trees(5)), cache=path)
-    columns, texts = {n: c.copy() for n, c in map_columns(path).items()}, read_texts(path)
-
-    def write(**others: str) -> None:
-        shutil.rmtree(path)
-        with ColumnWriter(path) as writer:
-            for name, column in columns.items():
-                writer.add(name, column)
-            writer.finish({**texts, **others})
-
-    write(columns='["sight"]')
-    assert "it is damaged" in refused(path)
-    write(fingerprint=json.dumps({"block": 1}))
-    assert "it is damaged" in refused(path)
-
-
 def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
     def stops() -> Iterator[Any]:
         yield from trees(10)
@@ -317,19 +297,6 @@ def test_python_objects_stay_in_memory(tapped: bool, tmp_path: Path) -> None:
     with pytest.raises(ar.ArrowTypeError, match="are Python objects"):
         model.prepare([{"x": 1.0, "of": "a"}], cache=tmp_path / "set", data="one")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_table_of_pandas_may_have_dates(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-
-    def table(day: str) -> Any:
-        return pandas.DataFrame({"t": pandas.to_datetime(["2024-01-01", day, None]), "n": [1, 2, 3]})
-
-    model = ar.compile(ar.InputTransform(lambda row: row["n"]) >> ar.Scalar())
-    for _ in range(2):
-        prepared = model.prepare(table("2024-01-02"), cache=tmp_path / "set")
-        assert model(prepared).tolist() == [1.0, 2.0, 3.0]
-    assert "of the content" in refused(tmp_path / "set", table("2024-01-03"), model)
 
 
 @pytest.mark.nightly
