@@ -19,7 +19,7 @@ from arrows.engine.reading.index_arrays import index_type
 from arrows.engine.reading.index_bounds import IndexPort, indices_out_of_range
 from arrows.engine.reading.structural_hash import node_hashes
 from arrows.engine.reading.wiring import Column, Outputs, Wirings
-from arrows.engine.reference import Explainer, too_many_nodes
+from arrows.engine.reference import Explainer, too_many
 from arrows.engine.values import (
     IteratorReplay,
     LeafError,
@@ -175,7 +175,7 @@ class ExampleStreams:
         except InputError as error:
             return error
         if isinstance(cause, TooManyNodes):  # `explain` counts fewer nodes and may pass
-            reason = too_many_nodes(self.max_nodes)
+            reason = too_many(self.max_nodes)
         else:
             reason = str(cause) if isinstance(cause, LeafError) else describe_error(cause)
         hint = "its iterators cannot be read again, to say where: with lists in their place it can be said"

@@ -10,7 +10,7 @@ from arrows.engine.reference.array_semantics import ArraySemantics, assemble, un
 from arrows.engine.reference.diagnose import Explainer
 from arrows.engine.reference.evaluation import evaluate, parameters
 from arrows.engine.reference.interpreter import interpret
-from arrows.engine.reference.walk import MAX_NODES, Semantics, most_levels, too_many_nodes
+from arrows.engine.reference.walk import MAX_NODES, Semantics, most_levels, too_many
 
 __all__ = [
     "MAX_NODES",
@@ -23,6 +23,6 @@ __all__ = [
     "most_levels",
     "out_of_range",
     "parameters",
-    "too_many_nodes",
+    "too_many",
     "unwrap",
 ]

@@ -86,12 +86,8 @@ def most_levels(max_nodes: int) -> int:
     return min(max_nodes, max(_LEVELS, max_nodes // 20))
 
 
-def too_many_nodes(max_nodes: int) -> str:
+def too_many(most: int, unit: str = "nodes") -> str:
     """The reason why an example with more nodes is refused."""
-    return _too_many(max_nodes, "nodes")
-
-
-def _too_many(most: int, unit: str) -> str:
     return f"endless: more than {most:,} {unit}; raise max_nodes if it is meant"
 
 
@@ -233,11 +229,11 @@ class Walk:
         raise InputError(text) from (cause if is_of_users(cause) else None)
 
     def _too_long(self, typed: Typed, path: ExamplePath) -> NoReturn:
-        self.fail(typed, path, _too_many(self.max_nodes, "elements"), None)
+        self.fail(typed, path, too_many(self.max_nodes, "elements"), None)
 
     def _endless(self, typed: Typed, most: int, unit: str) -> NoReturn:
         path = self.active[-1][2] if self.active else ExamplePath()
-        self.fail(typed, path, _too_many(most, unit), None)
+        self.fail(typed, path, too_many(most, unit), None)
 
 
 Meaning: TypeAlias = Callable[[Walk, Typed, Any, ExamplePath], Located | Recursion[Located]]
