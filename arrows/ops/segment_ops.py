@@ -51,7 +51,8 @@ def _extreme(name: str) -> Primitive:
         def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
             if default is None and xp is np and not segments.gapless and not np.all(segments.lengths):
                 raise ArrowValueError(f"segment_{name}: a sequence is empty")
-            return reduce_segments(xp, f"{name}imum", x, segments, default or 0, out)
+            fill = 0 if default is None else default  # which may be -0.0
+            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
 
         return run
 
