@@ -160,7 +160,7 @@ def test_schedule() -> None:
         name: str(ar.compile(tree, schedule=name).timeline(EXAMPLES)).partition(":")[2] for name in SCHEDULES
     }
     told(
-        f"{name!r} runs as 'depth' does: give its rule in make_plan of arrows/engine/planning/plan.py, or in "
+        f"{name!r} runs as 'depth' does: give its rule in Plan of arrows/engine/planning/plan.py, or in "
         "merge of arrows/engine/scheduling/merge.py"
         for name in SCHEDULES
         if name != "depth" and lines[name] == lines["depth"]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from arrows import combinators as core
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
-from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name, make_plan
+from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name
 from arrows.engine.program import Clock, Profile, profile
 from arrows.engine.reading import IndexPort, index_ports
 from arrows.engine.running import Executor, ExecutorChoices, OperationCode
@@ -205,7 +205,7 @@ class OnTheFly:
     def plan(self, schedule: str) -> Plan:
         """The plan of all call sites observed so far."""
         return self._once(
-            ("plan", schedule), lambda: make_plan(self.call_sites.lowered(), schedule, slabs_by_type=True)
+            ("plan", schedule), lambda: Plan(self.call_sites.lowered(), schedule, slabs_by_type=True)
         )
 
     def indices(self, schedule: str) -> list[IndexPort]:

@@ -18,13 +18,13 @@ from arrows.engine.lowering import lower
 from arrows.engine.model.predictions import predictions
 from arrows.engine.planning import (
     LossCheck,
+    Plan,
     SupportsStep,
     check_output,
     check_slab_types,
     input_names,
     layer_name,
     make_params,
-    make_plan,
     parse_loss,
 )
 from arrows.engine.program import Clock, Profile, Programs, profile
@@ -113,7 +113,7 @@ class Model:
         self.schedule, self.float_type, self.max_nodes, self.loss = schedule, float_type, max_nodes, loss
         self.params = make_params(typed, device, seed, params)
         self.seed, self.step = seed, 0
-        self.plan = make_plan(lower(typed), schedule)
+        self.plan = Plan(lower(typed), schedule)
         check_slab_types(self.plan.slabs, device)
         explain = Explainer(typed, self.params.host, max_nodes, float_type)
         self.reader = ExampleReader(self.plan, max_nodes, explain)

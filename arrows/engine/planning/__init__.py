@@ -1,6 +1,6 @@
 """Planning settles, once for each model, everything that does not depend on data.
 
-`make_plan` groups a lowered expression's sites into *operations*, gives their outputs *slabs* of rows, and
+A `Plan` groups a lowered expression's sites into *operations*, gives their outputs *slabs* of rows, and
 orders them in *strata*.  The room also settles the parameters and their names, the
 parts of the loss, and the named inputs.
 """
@@ -27,7 +27,7 @@ from arrows.engine.planning.operations import (
     StreamOperation,
 )
 from arrows.engine.planning.parameters import GrowingParams, Params, make_params
-from arrows.engine.planning.plan import SCHEDULES, Plan, make_plan
+from arrows.engine.planning.plan import SCHEDULES, Plan
 from arrows.engine.planning.slabs import check_slab_types
 
 __all__ = [
@@ -50,7 +50,6 @@ __all__ = [
     "input_names",
     "layer_name",
     "make_params",
-    "make_plan",
     "moving_slabs",
     "named_parameters",
     "parse_loss",

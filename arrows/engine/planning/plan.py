@@ -21,32 +21,11 @@ from arrows.engine.planning.operations import (
     group_sites,
     operation_name,
 )
-from arrows.engine.planning.slabs import Output, PlannedSlabs, Slab, plan_slabs
+from arrows.engine.planning.slabs import Output, PlannedSlabs, plan_slabs
 from arrows.engine.planning.strata import strata
 from arrows.ops.arrays import HostArray
 
 SCHEDULES = ("strata", "depth", "agenda", "none")
-
-
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class SiteColumns:
-    """What is asked of the sites of many nodes at a time, as arrays over sites.
-
-    Attributes:
-        operation: the operation of each site.
-        arity: the number of ports of one row.
-        domains: the number of sequences among the ports.
-        pair: the (operation, component) of each site, as a number of `Pairs`.
-        base: the depth key that the site's component starts at.
-        static: whether the depth key of all its nodes is ``base``: nothing in its own component feeds it.
-    """
-
-    operation: HostArray
-    arity: HostArray
-    domains: HostArray
-    pair: HostArray
-    base: HostArray
-    static: HostArray
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,13 +40,68 @@ class Pairs:
     component: HostArray
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+class SiteColumns:
+    """What is asked of the sites of many nodes at a time, as arrays over sites.
+
+    Args:
+        lowered, groups: the sites, and the operation of each.
+        component: of each site.
+        successors: the sites that each can feed.
+
+    Attributes:
+        operation: the operation of each site.
+        arity: the number of ports of one row.
+        domains: the number of sequences among the ports.
+        pair: the (operation, component) of each site, as a number of `Pairs`.
+        base: the depth key that the site's component starts at.
+        static: whether the depth key of all its nodes is ``base``: nothing in its own component feeds it.
+    """
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        groups: SiteGroups,
+        component: Sequence[int],
+        successors: Sequence[Sequence[int]],
+    ) -> None:
+        sites = lowered.sites
+        static = [not isinstance(site, ElementSite) for site in sites]
+        for source, targets in enumerate(successors):
+            for target in targets:
+                if component[source] == component[target]:
+                    static[target] = False
+        # One pair for all reads of a type: their rows are the raw stream, in the order of the nodes.
+        read_components = {
+            o: component[site.index] for o, site in enumerate(groups.firsts) if isinstance(site, ReadSite)
+        }
+        site_pairs = [(o, read_components.get(o, component[site])) for site, o in enumerate(groups.operation)]
+        pairs = sorted(set(site_pairs))
+        numbers = {pair: number for number, pair in enumerate(pairs)}
+        ports = [site.ports if isinstance(site, ApplySite) else () for site in sites]
+        domains = [len(site.domains) if isinstance(site, ApplySite) else 0 for site in sites]
+        self.operation = np.array(groups.operation, np.int32)
+        self.arity = np.array([sum(port.domain is None for port in row) for row in ports], np.int32)
+        self.domains = np.array(domains, np.int32)
+        self.pair = np.array([numbers[pair] for pair in site_pairs], np.int32)
+        # The low 32 bits of a key count depth within the component.
+        self.base = np.array(component, np.int64) << 32
+        self.static = np.array(static, bool)
+        self.pairs = Pairs(
+            *(np.array(column, np.int32) for column in ([o for o, _ in pairs], [c for _, c in pairs]))
+        )
+
+
 class Plan:
     """Everything about a model that does not depend on data.
 
-    Attributes:
-        lowered: the written lowering function and its sites.
+    Args:
+        lowered: what `arrows.engine.lowering.lower` makes of a typed expression, or what was observed of a
+            program that runs on the fly.
         schedule: one of `SCHEDULES`.
+        slabs_by_type: whether all outputs of one type share a slab, else those that can meet.
+
+    Attributes:
+        lowered, schedule: the same.
         shift: value ids of node ``n`` are ``n << shift`` and the following ones.
         operations: the operations.
         slabs: the slabs.
@@ -78,16 +112,21 @@ class Plan:
         pairs: the operations by component.
     """
 
-    lowered: Lowered
-    schedule: str
-    shift: int
-    operations: tuple[Operation, ...]
-    slabs: tuple[Slab, ...]
-    results: tuple[int, ...]
-    metrics: tuple[int, ...]
-    constant_rows: HostArray
-    sites: SiteColumns
-    pairs: Pairs
+    def __init__(self, lowered: Lowered, schedule: str, *, slabs_by_type: bool = False) -> None:
+        groups = group_sites(lowered.sites)
+        slabs = plan_slabs(lowered, groups, by_type=slabs_by_type)
+        successors = _successors(lowered)
+        if schedule == "strata":
+            component = strata(successors, groups.operation)
+        else:
+            component = [0] * len(lowered.sites)  # Looks et al. 2017: depth counts over the whole example
+        self.lowered, self.schedule = lowered, schedule
+        self.shift = bits_for(max((len(site.outputs) for site in lowered.sites), default=1))
+        self.operations = _operations(lowered, groups, slabs, component, schedule)
+        self.slabs, self.results, self.metrics = slabs.slabs, slabs.results, slabs.metrics
+        self.constant_rows = slabs.constant_rows
+        self.sites = SiteColumns(lowered, groups, component, successors)
+        self.pairs = self.sites.pairs
 
     @cached_property
     def elements(self) -> dict[tuple[int, int], int]:
@@ -211,38 +250,6 @@ def bits_for(outputs: int) -> int:
     return max(outputs - 1, 0).bit_length()
 
 
-def make_plan(lowered: Lowered, schedule: str, *, slabs_by_type: bool = False) -> Plan:
-    """Plans a lowered expression for a schedule.
-
-    Args:
-        lowered: what `arrows.engine.lowering.lower` makes of a typed expression, or what was observed of a
-            program that runs on the fly.
-        schedule: one of `SCHEDULES`.
-        slabs_by_type: whether all outputs of one type share a slab, else those that can meet.
-    """
-    groups = group_sites(lowered.sites)
-    slabs = plan_slabs(lowered, groups, by_type=slabs_by_type)
-    successors = _successors(lowered)
-    if schedule == "strata":
-        component = strata(successors, groups.operation)
-    else:
-        component = [0] * len(lowered.sites)  # Looks et al. 2017: depth counts over the whole example
-    operations = _operations(lowered, groups, slabs, component, schedule)
-    sites, pairs = _columns(lowered, groups, component, successors)
-    return Plan(
-        lowered=lowered,
-        schedule=schedule,
-        shift=bits_for(max((len(site.outputs) for site in lowered.sites), default=1)),
-        operations=operations,
-        slabs=slabs.slabs,
-        results=slabs.results,
-        metrics=slabs.metrics,
-        constant_rows=slabs.constant_rows,
-        sites=sites,
-        pairs=pairs,
-    )
-
-
 def _operations(
     lowered: Lowered, groups: SiteGroups, slabs: PlannedSlabs, component: Sequence[int], schedule: str
 ) -> tuple[Operation, ...]:
@@ -306,35 +313,3 @@ def _waiting_ports(
                     computed = isinstance(lowered.sites[source], ApplySite | ElementSite)
                     if computed and component[source] == component[site.index]:
                         yield groups.operation[site.index], number
-
-
-def _columns(
-    lowered: Lowered, groups: SiteGroups, component: Sequence[int], successors: Sequence[Sequence[int]]
-) -> tuple[SiteColumns, Pairs]:
-    sites = lowered.sites
-    static = [not isinstance(site, ElementSite) for site in sites]
-    for source, targets in enumerate(successors):
-        for target in targets:
-            if component[source] == component[target]:
-                static[target] = False
-    # One pair for all reads of a type: their rows are the raw stream, in the order of the nodes.
-    read_components = {
-        o: component[site.index] for o, site in enumerate(groups.firsts) if isinstance(site, ReadSite)
-    }
-    site_pairs = [(o, read_components.get(o, component[site])) for site, o in enumerate(groups.operation)]
-    pairs = sorted(set(site_pairs))
-    numbers = {pair: number for number, pair in enumerate(pairs)}
-    ports = [site.ports if isinstance(site, ApplySite) else () for site in sites]
-    domains = [len(site.domains) if isinstance(site, ApplySite) else 0 for site in sites]
-    columns = SiteColumns(
-        operation=np.array(groups.operation, np.int32),
-        arity=np.array([sum(port.domain is None for port in row) for row in ports], np.int32),
-        domains=np.array(domains, np.int32),
-        pair=np.array([numbers[pair] for pair in site_pairs], np.int32),
-        # The low 32 bits of a key count depth within the component.
-        base=np.array(component, np.int64) << 32,
-        static=np.array(static, bool),
-    )
-    return columns, Pairs(
-        np.array([o for o, _ in pairs], np.int32), np.array([c for _, c in pairs], np.int32)
-    )

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from arrows.engine.lowering import lower
-from arrows.engine.planning import make_plan
+from arrows.engine.planning import Plan
 from arrows.engine.reading.example_reader import CHUNK, ExampleReader, blocks
 from arrows.engine.reading.wiring import Wirings
 from arrows.engine.reference import Explainer
@@ -225,7 +225,7 @@ def _read_sent(sent: bytes, examples: bytes, first: int) -> Wirings:
         block, float_type, schedule, max_nodes, description = pickle.loads(sent)
         typed = infer(block, float_type=float_type)
         explain = Explainer(typed, _no_values, max_nodes, float_type)
-        reader = ExampleReader(make_plan(lower(typed), schedule), max_nodes, explain)
+        reader = ExampleReader(Plan(lower(typed), schedule), max_nodes, explain)
         if reader.description != description:
             raise RuntimeError("this worker has another version of arrows, or of the modules of the block")
         _latest.clear()

@@ -10,7 +10,7 @@ import numpy as np
 from arrows.engine.device import Arena, Device, Sent, Upload
 from arrows.engine.program import Program
 from arrows.engine.reading import lengths_of, stable_order, starts_of_runs, with_stop
-from arrows.engine.running.gradient_flow import RowSums, plan_sums
+from arrows.engine.running.gradient_flow import RowSums
 from arrows.engine.scheduling import OperationRows, PortRows
 from arrows.ops.arrays import Array
 
@@ -85,8 +85,7 @@ def find_distinct(program: Program, rows: OperationRows, upload: Upload) -> Dist
         return None
     row_of = np.empty(len(read), np.intp)
     row_of[order] = np.repeat(np.arange(count), lengths_of(with_stop(starts, len(read))))
-    sums = plan_sums(np.arange(len(read)), row_of, np.zeros(0, np.intp), 1, upload)
-    assert sums is not None
+    sums = RowSums(np.arange(len(read)), row_of, np.zeros(0, np.intp), 1, upload)
     ports = list(rows.ports)
     ports[operand] = PortRows(read[order[starts]])
     return DistinctRows(

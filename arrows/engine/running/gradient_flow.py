@@ -37,9 +37,15 @@ if TYPE_CHECKING:
 _NOT_COMPUTED = -1
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class RowSums:
     """Sums of gradients that are added to rows, in parts that are added one after another.
+
+    Args:
+        order: places of gradients, one at least.
+        rows: for each, the row it goes to.
+        part: for each, its part; not looked at where there is one part.
+        parts: how many there are.
+        upload: takes the index arrays.
 
     Attributes:
         order: places in the array of gradients, part by part, sorted by the row they go to.
@@ -52,13 +58,32 @@ class RowSums:
             they are a range in this order, else -1; otherwise empty.
     """
 
-    order: Sent
-    rows: Sent
-    starts: Sent
-    bounds: list[int]
-    places: list[int]
-    longest: int
-    ranges: list[tuple[int, int]]
+    def __init__(
+        self, order: HostArray, rows: HostArray, part: HostArray, parts: int, upload: Upload
+    ) -> None:
+        span = int(rows.max()) + 1
+        key = rows if parts == 1 else part * np.int64(span) + rows
+        least = int(lengths_of(key).min(initial=1))
+        if least < 0:
+            by_key = stable_order(key, parts * span)
+            order, key = order[by_key], key[by_key]
+        starts = np.arange(len(key)) if least > 0 else starts_of_runs(key)
+        ends = with_stop(starts, len(key))
+        self.longest = int(lengths_of(ends).max()) if len(starts) < len(key) else 1
+        key = key[starts]
+        if parts == 1:
+            self.bounds, self.places = [0, len(starts)], [0, len(order)]
+        else:
+            part_of_row, key = np.divmod(key, span)
+            cuts = np.searchsorted(part_of_row, np.arange(parts + 1))
+            self.bounds, self.places = cuts.tolist(), ends[cuts].tolist()
+        self.ranges: list[tuple[int, int]] = []
+        if self.longest == 1:
+            self.ranges = [
+                (range_of(key[first_row:stop_row]), range_of(order[first_row:stop_row]))
+                for first_row, stop_row in pairwise(self.bounds)
+            ]
+        self.order, self.rows, self.starts = upload.add(order), upload.add(key), upload.add(ends)
 
     @property
     def most(self) -> int:
@@ -119,59 +144,15 @@ class RowSums:
         return device.compile([kernel])[kernel.name].bind(words)
 
 
-def plan_sums(
-    order: HostArray, rows: HostArray, part: HostArray, parts: int, upload: Upload
-) -> RowSums | None:
-    """Plans sums of gradients by row.
-
-    Args:
-        order: places of gradients.
-        rows: for each, the row it goes to.
-        part: for each, its part; not looked at where there is one part.
-        parts: how many there are.
-        upload: takes the index arrays.
-
-    Returns:
-        None where there is nothing to add.
-    """
-    if len(order) == 0:
-        return None
-    span = int(rows.max()) + 1
-    key = rows if parts == 1 else part * np.int64(span) + rows
-    least = int(lengths_of(key).min(initial=1))
-    if least < 0:
-        by_key = stable_order(key, parts * span)
-        order, key = order[by_key], key[by_key]
-    starts = np.arange(len(key)) if least > 0 else starts_of_runs(key)
-    ends = with_stop(starts, len(key))
-    longest = int(lengths_of(ends).max()) if len(starts) < len(key) else 1
-    key = key[starts]
-    if parts == 1:
-        bounds, places = [0, len(starts)], [0, len(order)]
-    else:
-        part_of_row, key = np.divmod(key, span)
-        cuts = np.searchsorted(part_of_row, np.arange(parts + 1))
-        bounds, places = cuts.tolist(), ends[cuts].tolist()
-    ranges = []
-    if longest == 1:
-        ranges = [
-            (range_of(key[first_row:stop_row]), range_of(order[first_row:stop_row]))
-            for first_row, stop_row in pairwise(bounds)
-        ]
-    return RowSums(
-        order=upload.add(order),
-        rows=upload.add(key),
-        starts=upload.add(ends),
-        bounds=bounds,
-        places=places,
-        longest=longest,
-        ranges=ranges,
-    )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class RowPulls:
     """What the rows of one output take from an array of gradients, step by step.
+
+    Args:
+        places: of gradients, one at least.
+        rows: for each, the row that takes it.
+        bounds: where each step's rows start, and where the last end.
+        zero: the place of a row of zeros.
+        upload: takes the index arrays.
 
     Attributes:
         index: for each row, the place of its gradient; rows without have that of a row of zeros, the last.
@@ -180,9 +161,27 @@ class RowPulls:
         again: for rows that are read again, the sums of the other places, with a part for each step.
     """
 
-    index: Sent
-    spans: list[tuple[int, int, int]]
-    again: RowSums | None
+    def __init__(
+        self, places: HostArray, rows: HostArray, bounds: HostArray, zero: int, upload: Upload
+    ) -> None:
+        inverse = np.full(bounds[-1], zero)
+        inverse[rows] = places
+        (with_gradient,) = (inverse != zero).nonzero()
+        count = np.searchsorted(with_gradient, bounds)
+        has_any = count[1:] > count[:-1]
+        first = np.where(has_any, with_gradient[np.minimum(count[:-1], len(with_gradient) - 1)], 0)
+        stop = np.where(has_any, with_gradient[np.maximum(count[1:] - 1, 0)] + 1, 0)
+        # In a range nothing is missing: places go on by one, and zeros have the same place.
+        ranges = ranges_of(inverse, first, stop)
+        self.spans: list[tuple[int, int, int]] = list(
+            zip(first.tolist(), stop.tolist(), ranges.tolist(), strict=True)
+        )
+        self.index = upload.add(inverse)
+        self.again: RowSums | None = None
+        (again,) = (inverse[rows] != places).nonzero()
+        if len(again):
+            step = np.searchsorted(bounds, rows[again], side="right") - 1
+            self.again = RowSums(places[again], rows[again], step, len(bounds) - 1, upload)
 
     @property
     def most(self) -> int:
@@ -208,39 +207,6 @@ class RowPulls:
                 again(step)
 
         return pull
-
-
-def plan_pulls(
-    places: HostArray, rows: HostArray, bounds: HostArray, zero: int, upload: Upload
-) -> RowPulls | None:
-    """Plans what the rows of one output take.
-
-    Args:
-        places: of gradients.
-        rows: for each, the row that takes it.
-        bounds: where each step's rows start, and where the last end.
-        zero: the place of a row of zeros.
-        upload: takes the index arrays.
-
-    Returns:
-        None where no row has any.
-    """
-    if len(rows) == 0:
-        return None
-    inverse = np.full(bounds[-1], zero)
-    inverse[rows] = places
-    (with_gradient,) = (inverse != zero).nonzero()
-    count = np.searchsorted(with_gradient, bounds)
-    has_any = count[1:] > count[:-1]
-    first = np.where(has_any, with_gradient[np.minimum(count[:-1], len(with_gradient) - 1)], 0)
-    stop = np.where(has_any, with_gradient[np.maximum(count[1:] - 1, 0)] + 1, 0)
-    # In a range nothing is missing: places go on by one, and zeros have the same place.
-    ranges = ranges_of(inverse, first, stop)
-    spans = list(zip(first.tolist(), stop.tolist(), ranges.tolist(), strict=True))
-    again = inverse[rows] != places
-    step = np.searchsorted(bounds, rows[again], side="right") - 1
-    more = plan_sums(places[again], rows[again], step, len(bounds) - 1, upload)
-    return RowPulls(upload.add(inverse), spans, more)
 
 
 def _pulled(arena: Arena, most: int, values: Array) -> Array:
@@ -341,8 +307,9 @@ class FlowPlanner:
             self.waiting[slab] = values.buffer
         self.flows[o].waiting.append(values)
         (summed,) = is_summed.nonzero()
-        sums = plan_sums(summed, target[summed], part[summed], len(rows.components), self.batch.upload)
-        if sums is not None:
+        if len(summed):
+            parts = len(rows.components)
+            sums = RowSums(summed, target[summed], part[summed], parts, self.batch.upload)
             every = BufferRows(gradients, 0, gradients.shape[0])
             self.flows[o].sums.append(Transfer(every, values, sums))
 
@@ -376,9 +343,9 @@ class FlowPlanner:
                 if offsets[-1] > offsets[0]:
                     self.flows[owner].places[result] = upload.add(offsets), sent, waiting
                 continue
-            inside = (rows >= start) & (rows < stop)
-            pulls = plan_pulls(places[inside], rows[inside] - start, bounds, zero, upload)
-            if pulls is not None:
+            (inside,) = ((rows >= start) & (rows < stop)).nonzero()
+            if len(inside):
+                pulls = RowPulls(places[inside], rows[inside] - start, bounds, zero, upload)
                 target = BufferRows(self.batch.gradients[slab], start, stop)
                 values = BufferRows(waiting, 0, zero + 1)
                 self.flows[owner].pulls.append(Transfer(target, values, pulls))
