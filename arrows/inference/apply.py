@@ -12,7 +12,6 @@ from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, kind_of
 from arrows.typesys.unify import Default, Rule
 
@@ -122,7 +121,7 @@ def _parameters_differ(
     )
     hint = f"make a second layer for the second place: another {kind}(...)"
     attempt = f"cannot use the layer {layer} on two types"
-    return ArrowTypeError(message(attempt, [side_of(a), side_of(b)], str(b.path), reason, hint))
+    return problem(attempt, b, reason, hint, side_of(a), side_of(b))
 
 
 def check_parameters(occurrences: Sequence[Occurrence]) -> None:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Metric, Tap
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import name_of, no_object
+from arrows.inference.reasons import name_of, no_object, problem
 from arrows.inference.rules import Misfit
-from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side, message
+from arrows.typesys.errors import Side
 from arrows.typesys.terms import INPUT, VOID, Cause, Var, find, items_of, kind_of, notation
 from arrows.typesys.unify import Rule
 
@@ -82,16 +81,12 @@ def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t:
     first_type, first = inference.side_outputs.setdefault(name, (t, occurrence))
     if str(first_type) == str(t):  # the keys are the same too: values of both places are listed under them
         return
-    raise ArrowTypeError(
-        message(
-            f"cannot record two types under {name_of(occurrence)}",
-            [
-                Side(name_of(first), str(first_type), first.form.site),
-                Side(name_of(occurrence), str(t), occurrence.form.site),
-            ],
-            f"{first.path}, and {occurrence.path}",
-            f"a {occurrence.form.kind.lower()} has one type in a model, and this one is {first_type} "
-            f"at the first place and {t} at the second",
-            "give one of them another name",
-        )
+    raise problem(
+        f"cannot record two types under {name_of(occurrence)}",
+        occurrence,
+        f"a {occurrence.form.kind.lower()} has one type in a model, and this one is {first_type} "
+        f"at {first.path}",
+        "give one of them another name",
+        Side(name_of(first), str(first_type), first.form.site),
+        Side(name_of(occurrence), str(t), occurrence.form.site),
     )

@@ -109,9 +109,9 @@ def origin_words(v: Var, shown: Occurrence | None) -> str:
 # Whole errors
 
 
-def problem(attempt: str, at: Occurrence, reason: str, hint: str, side: Side | None = None) -> ArrowTypeError:
-    """Makes the error for one occurrence; the occurrence is also the side shown, unless `side` is given."""
-    return ArrowTypeError(message(attempt, [side or side_of(at)], str(at.path), reason, hint))
+def problem(attempt: str, at: Occurrence, reason: str, hint: str, *sides: Side) -> ArrowTypeError:
+    """Makes the error for one occurrence; the occurrence is also the side shown, unless `sides` are given."""
+    return ArrowTypeError(message(attempt, sides or [side_of(at)], str(at.path), reason, hint))
 
 
 def meet(

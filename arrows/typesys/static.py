@@ -7,7 +7,7 @@ a user without a type checker never sees it. These types state element type, ran
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 __all__ = [
     "F16",
@@ -79,22 +79,19 @@ class Tensor(Generic[D, S]):
         >>> Scalar = Tensor[F32, tuple[()]]
     """
 
-    def __add__(self, other: Tensor[D, Any] | float) -> Tensor[D, Any]:
-        raise TypeError("a phantom type has no values")
+    if TYPE_CHECKING:
 
-    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+        def __add__(self, other: Tensor[D, Any] | float) -> Tensor[D, Any]: ...
 
-    def __matmul__(self, other: Tensor[D, Any]) -> Tensor[D, Any]:
-        raise TypeError("a phantom type has no values")
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
 
-    def __pow__(self, other: float) -> Tensor[D, S]:
-        raise TypeError("a phantom type has no values")
+        def __matmul__(self, other: Tensor[D, Any]) -> Tensor[D, Any]: ...
 
-    def __neg__(self) -> Tensor[D, S]:
-        raise TypeError("a phantom type has no values")
+        def __pow__(self, other: float) -> Tensor[D, S]: ...
 
-    def __getitem__(self, key: object) -> Tensor[D, Any]:
-        raise TypeError("a phantom type has no values")
+        def __neg__(self) -> Tensor[D, S]: ...
+
+        def __getitem__(self, key: object) -> Tensor[D, Any]: ...
 
 
 Scalar32: TypeAlias = Tensor[F32, tuple[()]]
