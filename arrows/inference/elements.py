@@ -161,15 +161,10 @@ def _no_item(occurrence: Occurrence, t: T.Tuple) -> Misfit:
     if any(key in labels for labels in t.lost):
         sides = [f"({', '.join(map(repr, labels))})" for labels in sorted(t.lost, key=repr)[:3]]
         sides += ["another that has others or none"] if len(sides) == 1 else []
-        same = (
-            not isinstance(key, int)
-            and len({labels.index(key) if key in labels else None for labels in t.lost}) == 1
-        )
-        so = "what they become has none" if same else f"{key!r} is not the same item of all"
         return Misfit(
-            f"the tuples that meet here have different keys, so {so}: {', and '.join(sides)}",
-            "give them the same keys in the same order, or take the item before they meet"
-            + ("" if isinstance(key, int) else "; or take it by position"),
+            "the tuples that meet here have different keys, "
+            f"so {key!r} is not the same item of all: {', and '.join(sides)}",
+            "give them the same keys in the same order, or take the item before they meet",
         )
     if isinstance(key, int):
         items = "no items" if count == 0 else f"items 0 to {count - 1}" if count > 1 else "one item, 0"

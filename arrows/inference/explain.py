@@ -41,7 +41,6 @@ from arrows.typesys.terms import (
     find,
     items_of,
     kind_of,
-    labels_of,
     notation,
     of_type,
 )
@@ -135,25 +134,16 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
     v = find(occurrence.input)
     if v.cause is not None and v.cause.occurrence is ASSUMED:
         return f"{reason}\nnothing says what flows in here, so it is taken to be a Python object"
-    origin = origin_of(v)
+    origin, shows_items = origin_of(v), isinstance(occurrence.form, (Apply, Zip))
     if origin is not None and isinstance(origin.form, Fan):
-        return reason + _items_origin(origin, v, occurrence)
+        parts = origin.parts if shows_items and len(origin.parts) <= FEW else []
+        blocks = dict.fromkeys(origin_words(part.output, occurrence) for part in parts)
+        fixed_by = ", ".join(filter(None, blocks))
+        return f"{reason}\nthe item types were fixed by {fixed_by}" if fixed_by else reason
     words = origin_words(v, occurrence)
     if words and v.con is INPUT and origin is not None and isinstance(origin.form, (Read, Choice)):
         return f"{reason}\nthe input is a Python object because it is read by {words}"
     return f"{reason}\nthe input type was fixed by {words}" if words else reason
-
-
-def _items_origin(fan: Occurrence, v: Var, occurrence: Occurrence) -> str:
-    """Says which blocks fixed the items of a tuple, when any of them may be the cause."""
-    if not isinstance(occurrence.form, (Apply, Zip)) or len(fan.parts) > FEW:
-        return ""
-    items = [origin_words(part.output, occurrence) for part in fan.parts]
-    if len(items) > 1 and len(set(items)) == 1:
-        return f"\nthe item types were fixed by {items[0]}" if items[0] else ""
-    keys = labels_of(v) or range(len(items))
-    fixed_by = [f"item {key!r} by {words}" for key, words in zip(keys, items, strict=True) if words]
-    return "\nthe item types were fixed: " + ", ".join(fixed_by) if fixed_by else ""
 
 
 def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
