@@ -7,7 +7,7 @@ Tests compare everything faster with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -30,7 +30,7 @@ Pull = Callable[..., Sequence[HostArray | None]]
 """`pull(*gradients of the results) -> gradients of the operands`, where there are any."""
 
 
-@dataclass(eq=False, repr=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Value(TensorLike):
     """A tensor of a function that is being computed: a wrapped array.
 
@@ -42,14 +42,11 @@ class Value(TensorLike):
     [3.0, 6.0]
     """
 
-    context: EagerEvaluation
+    context: EagerEvaluation = field(repr=False)
     array: HostArray
     type: Tensor
     rows: int
     segments: Segments | None
-
-    def __repr__(self) -> str:
-        return f"Value({self.array!r}, rows={self.rows})"
 
 
 class EagerEvaluation(FunctionContext):

@@ -72,13 +72,9 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
         return array
     if not isinstance(value, (bool, int, float)):
         refuse_wire(value)
-        hint = None
-        if isinstance(value, (list, tuple)):
-            hint = "use arrows.ops.stack or numpy.array"
-            if any(isinstance(item, TensorLike) for item in value):
-                hint = (
-                    "over a list of tensors: ar.Sum()(xs), ar.Mean()(xs); as one tensor: arrows.ops.stack(xs)"
-                )
+        hint = "use arrows.ops.stack or numpy.array" if isinstance(value, (list, tuple)) else None
+        if isinstance(value, (list, tuple)) and any(isinstance(item, TensorLike) for item in value):
+            hint = "over a list of tensors: ar.Sum()(xs), ar.Mean()(xs); as one tensor: arrows.ops.stack(xs)"
         raise ShapeError(
             f"expected a tensor, a number or a NumPy array, got {type(value).__name__}", hint=hint
         )
