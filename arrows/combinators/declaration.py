@@ -16,8 +16,8 @@ from arrows.typesys import types as T
 class ForwardDeclaration(Generic[A, B]):
     """A block that is declared now and defined later; `ar.fix` does the same in one step.
 
-    A declaration is no block itself. Calling it gives a block that stands for the later definition.
-    `resolve_to` gives the definition, once; after that the declaration cannot be called.
+    A declaration is no block itself. Calling it gives a block that stands for the definition, which
+    `resolve_to` gives, once.
 
     Args:
         input_type: the type of the input, or a short-hand for one; None leaves it to inference.
@@ -27,7 +27,7 @@ class ForwardDeclaration(Generic[A, B]):
     Raises:
         ArrowTypeError: an argument that stands for no type, a name that is not text; at `compile`, a
             declaration that was never resolved, or a definition of another type.
-        ArrowValueError: it is called, or resolved, after it was resolved.
+        ArrowValueError: it is resolved twice.
 
     Source: TensorFlow Fold, `td.ForwardDeclaration`.
 
@@ -64,15 +64,8 @@ class ForwardDeclaration(Generic[A, B]):
         return self._reference.token.name
 
     def __call__(self) -> Block[A, B]:
-        """The block that stands for the definition to come."""
-        token = self._reference.token
-        if token.definition is not None:
-            raise value_refusal(
-                f"refer to {token.words}",
-                f"it was made at {token.site}, and is resolved already",
-                hint="use the finished block, which resolve_to returned",
-            )
-        return DeclaredReference(token)
+        """The block that stands for the definition."""
+        return DeclaredReference(self._reference.token)
 
     def resolve_to(self, block: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:
         """Says what the declaration stands for, once and for all.
@@ -89,13 +82,9 @@ class ForwardDeclaration(Generic[A, B]):
         """
         token = self._reference.token
         if not token.define(as_block(block, f"the definition of {token.name}")):
-            assert token.definition is not None
-            raise value_refusal(
-                f"resolve {token.words}",
-                f"it was made at {token.site}, and is resolved already, "
-                f"to the block made at {token.definition.site}",
-                hint="a declaration stands for one block; make another one for another block",
-            )
+            made = f"it was made at {token.site}, and is resolved already"
+            hint = "a declaration stands for one block; make another one for another block"
+            raise value_refusal(f"resolve {token.words}", made, hint=hint)
         return self._reference
 
     def __repr__(self) -> str:
