@@ -36,7 +36,7 @@ INNER_OPS = {
     *("lookup", "sum_to"),
     *("bind", "dropout_by_key", "parameter", "spread_key"),
 }
-INNER_BLOCKS = re.compile("Attend|Cases|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*")
+INNER_BLOCKS = re.compile("Attend|SameType|Cases|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
     *("AndFan", "InferredZeros", "Loss", "NoDefault", "Spelling"),
     *("Declared", "DeclaredLayer", "Written"),

@@ -96,7 +96,20 @@ def derived(
     return whole
 
 
-class Identity(Pipe[Any, Any]):
+class SameType(AnyBlock):
+    """Base of blocks that give what they get: `Identity` and `Tap`."""
+
+    # Generic in its own call, so that checkers solve its type at the place of use.
+    def __call__(self, x: Wire[A], /) -> Wire[A]:  # type: ignore[override]
+        wire: Wire[A] = super().__call__(x)
+        return wire
+
+    def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
+        block: Block[A, B] = super().__rshift__(other)
+        return block
+
+
+class Identity(SameType, Pipe[Any, Any]):
     """The block that returns its input: `Identity() >> f` is `f`.
 
     Example:
@@ -107,15 +120,6 @@ class Identity(Pipe[Any, Any]):
 
     def __init__(self, *, name: str | None = None) -> None:
         super().__init__(name=name)
-
-    # Generic in its own call, so that checkers solve its type at the place of use.
-    def __call__(self, x: Wire[A], /) -> Wire[A]:  # type: ignore[override]
-        wire: Wire[A] = super().__call__(x)
-        return wire
-
-    def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
-        block: Block[A, B] = super().__rshift__(other)
-        return block
 
 
 def chain(left: object, right: object) -> AnyBlock:

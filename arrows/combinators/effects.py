@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from arrows.combinators.base.arguments import function_name, require_name, set_name, wrong_argument
-from arrows.combinators.base.block import A, AnyBlock, B, Block
+from arrows.combinators.base.block import A, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.wires import Wire
+from arrows.combinators.compose import SameType
 
 
 class Metric(Block[Any, None]):
@@ -41,7 +42,7 @@ class Metric(Block[Any, None]):
         return [repr(self.metric)]
 
 
-class Tap(AnyBlock):
+class Tap(SameType):
     """Passes its input on, and keeps it: `model.taps[name]` holds the value of every visit of the last call.
 
     It may stand anywhere, inside of recursion and networks too, and changes no number. The input is made of
@@ -88,15 +89,6 @@ class Tap(AnyBlock):
 
     def arguments(self) -> list[str]:
         return [repr(self.tap), *([] if self.show is None else [f"show={function_name(self.show)}"])]
-
-    # Generic in its own call, so that checkers solve its type at the place of use.
-    def __call__(self, x: Wire[A], /) -> Wire[A]:  # type: ignore[override]
-        wire: Wire[A] = super().__call__(x)
-        return wire
-
-    def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
-        block: Block[A, B] = super().__rshift__(other)
-        return block
 
 
 class Shared(Block[A, B]):
