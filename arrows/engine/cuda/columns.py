@@ -13,8 +13,7 @@ from math import prod
 import numpy as np
 
 from arrows.engine.cuda.products import RowMatrix
-from arrows.engine.program.emitters.arguments import Argument
-from arrows.engine.program.emitters.arrays import Frame
+from arrows.engine.program.emitters.arrays import Argument, Frame
 from arrows.engine.program.program import Place, Program
 from arrows.ops import ROW, Var
 from arrows.ops.arrays import HostArray

@@ -9,8 +9,7 @@ from arrows.engine.cuda.columns import RegionColumns, WordColumn
 from arrows.engine.cuda.products import RowMatrix, StepProduct
 from arrows.engine.cuda.segments import segment_sum_kernel
 from arrows.engine.device import Launch, ProductLayout
-from arrows.engine.program.emitters.arguments import CKernel
-from arrows.engine.program.emitters.arrays import Frame
+from arrows.engine.program.emitters.arrays import CKernel, Frame
 from arrows.engine.program.program import Program
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array

@@ -17,8 +17,7 @@ from typing import Any
 
 from arrows.engine.cuda.writer import KernelWriter
 from arrows.engine.program.emitters.functions import c_type, number
-from arrows.engine.program.emitters.numbers import CodeBlock
-from arrows.engine.program.emitters.places import RowPlace, column, join, split
+from arrows.engine.program.emitters.numbers import CodeBlock, RowPlace, column, join, split
 from arrows.ops import Equation, Var
 
 WARP = 32

@@ -15,8 +15,7 @@ from arrows.engine.cuda.kernels import c_kernel
 from arrows.engine.cuda.launches import RegionLaunches
 from arrows.engine.cuda.products import step_product, summed_product, table_index, vectors
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.arguments import CKernel
-from arrows.engine.program.emitters.arrays import Frame
+from arrows.engine.program.emitters.arrays import CKernel, Frame
 from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
 from arrows.engine.program.emitters.values import suffix
 from arrows.engine.program.instructions import (

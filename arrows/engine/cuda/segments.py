@@ -11,9 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program.emitters.arguments import Argument
+from arrows.engine.program.emitters.arrays import Argument
 from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type, number
-from arrows.engine.program.emitters.places import RowPlace, column
+from arrows.engine.program.emitters.numbers import RowPlace, column
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from arrows.engine.cuda.segments import COLLAPSING, collapsed
-from arrows.engine.program.emitters.arguments import Argument
+from arrows.engine.program.emitters.arrays import Argument
 from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type
-from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter
-from arrows.engine.program.emitters.places import (
+from arrows.engine.program.emitters.numbers import (
+    CodeBlock,
+    NumberWriter,
     RowPlace,
     column,
     place,

@@ -16,7 +16,6 @@ from arrows.engine.planning.differentiation import (
     parse_loss,
     read_sites,
 )
-from arrows.engine.planning.gradient_slabs import moving_slabs, receiving_slabs
 from arrows.engine.planning.layer_names import LayerNames, layer_name, named_parameters
 from arrows.engine.planning.operations import (
     ApplyOperation,
@@ -27,7 +26,7 @@ from arrows.engine.planning.operations import (
     StreamOperation,
 )
 from arrows.engine.planning.parameters import GrowingParams, Params, make_params
-from arrows.engine.planning.plan import SCHEDULES, Plan
+from arrows.engine.planning.plan import SCHEDULES, Plan, moving_slabs, receiving_slabs
 from arrows.engine.planning.slabs import check_slab_types
 
 __all__ = [

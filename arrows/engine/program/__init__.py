@@ -7,10 +7,9 @@ Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it i
 from __future__ import annotations
 
 from arrows.engine.program.elements import ELEMENT_FUNCTIONS, are_in_c, element_lines
-from arrows.engine.program.listing import Programs, RowCounts, row_counts
 from arrows.engine.program.pipeline import ProgramTick, make_code, make_program
 from arrows.engine.program.profile import Clock, Profile, profile
-from arrows.engine.program.program import Kernels, Program
+from arrows.engine.program.program import Kernels, Program, Programs, RowCounts, row_counts
 
 __all__ = [
     "ELEMENT_FUNCTIONS",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from arrows.engine.program.emitters.functions import FUNCTIONS, TYPES, is_in_c, number
-from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter
-from arrows.engine.program.emitters.places import RowPlace
+from arrows.engine.program.emitters.numbers import CodeBlock, NumberWriter, RowPlace
 from arrows.ops import Equation, Var
 
 ELEMENT_FUNCTIONS = FUNCTIONS

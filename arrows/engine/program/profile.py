@@ -22,8 +22,7 @@ from arrows.engine.program.instructions import (
     is_join,
     is_product,
 )
-from arrows.engine.program.listing import RowCounts, row_counts
-from arrows.engine.program.program import Program
+from arrows.engine.program.program import Program, RowCounts, row_counts
 from arrows.engine.scheduling import Merged
 from arrows.ops import Equation
 from arrows.typesys import ArrowValueError

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arrows.engine.planning import LayerNames
-from arrows.engine.program.boxes import whole
 from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -27,6 +26,7 @@ from arrows.engine.program.instructions import (
     is_elementwise,
     is_join,
     is_view,
+    whole,
 )
 from arrows.engine.program.program import REGIONS, Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, TraceRecorder, Var

@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from arrows.engine.device import ArrayWrite, Device
-from arrows.engine.program.boxes import overlap, subscript
-from arrows.engine.program.instructions import Accumulate, Region
+from arrows.engine.program.instructions import Accumulate, Region, overlap, subscript
 from arrows.ops import Parameter, RowSparse
 from arrows.ops.arrays import Array
 

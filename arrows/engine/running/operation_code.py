@@ -9,7 +9,7 @@ from arrows.engine.cuda import table_index
 from arrows.engine.device import Device
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program
-from arrows.engine.program.emitters.arguments import CKernel
+from arrows.engine.program.emitters.arrays import CKernel
 from arrows.engine.program.emitters.numpy import RegionCode, once
 from arrows.engine.program.instructions import (
     Accumulate,

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.arguments import CKernel
-from arrows.engine.program.emitters.arrays import Frame, StepRefused
+from arrows.engine.program.emitters.arrays import CKernel, Frame, StepRefused
 from arrows.engine.program.emitters.calls import Calls
 from arrows.engine.program.emitters.values import Values, suffix, written_view
 from arrows.engine.program.in_range import in_range

@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
-from arrows.engine.program.boxes import box_of_slice, moved, whole
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -40,6 +39,9 @@ from arrows.engine.program.instructions import (
     Scatter,
     Store,
     SumRows,
+    box_of_slice,
+    moved,
+    whole,
 )
 from arrows.engine.program.passes.tidy import prune, with_views
 from arrows.engine.program.program import Program

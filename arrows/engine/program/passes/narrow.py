@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from arrows.engine.program.boxes import box_of_slice
-from arrows.engine.program.instructions import Store
+from arrows.engine.program.instructions import Store, box_of_slice
 from arrows.engine.program.passes.rewrite import Rewriter, rewrite
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, TensorLike, Tracer, Var

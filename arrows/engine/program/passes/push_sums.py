@@ -26,8 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arrows.engine.program.boxes import whole
-from arrows.engine.program.instructions import Accumulate, SumRows, is_view
+from arrows.engine.program.instructions import Accumulate, SumRows, is_view, whole
 from arrows.engine.program.passes.tidy import with_views
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
