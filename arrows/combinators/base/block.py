@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.calls import call_on_wires, connect, context_of
 from arrows.combinators.base.copying import reduce
-from arrows.combinators.base.frozen import Frozen
+from arrows.combinators.base.frozen import Freezing
 from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
 from arrows.combinators.base.wires import Wire
@@ -47,7 +47,7 @@ Blocks: TypeAlias = Mapping[Any, object] | tuple[object, ...] | list[tuple[Any, 
 """The objects that may stand for a block on the left of an operator, besides blocks."""
 
 
-class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
+class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
     """An arrow from `A` to `B`. Compose with `f >> g`, fan out with `f & g`, put side by side on a pair with
     `f * g`, apply to wires inside `@ar.arrow`.
 
@@ -58,6 +58,7 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
         parts: the blocks that stand directly inside, in a fixed order.
         effect: whether it does something besides giving a result, whatever stands inside.
         token: of a recursive block, what its references share.
+        foreign: the table of `foreign_names` with the arguments of other libraries.
 
     Example:
         >>> import arrows as ar
@@ -70,6 +71,7 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
     kind: str = "Block"
     effect: bool = False
     token: Token | None = None
+    foreign: ClassVar[str] = "block"
     operators: ClassVar[Operators]
     _parts: tuple[AnyBlock, ...]
 
@@ -83,6 +85,16 @@ class Block(Frozen, WithoutValue, Generic[A_contra, B_co]):
 
     def __init__(self, *, name: str | None = None) -> None:
         set_name(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_sealed" in self.__dict__:
+            raise AttributeError(
+                f"blocks are frozen: cannot set {name!r} of {self.label}; make a new block instead"
+            )
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"blocks are frozen: cannot delete {name!r} of {self.label}")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

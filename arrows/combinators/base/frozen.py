@@ -1,16 +1,19 @@
-"""The base class of values that are immutable after `__init__`."""
+"""The class of classes whose objects are immutable after `__init__`."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import type_refusal
 from arrows.typesys.did_you_mean import refuse_arguments
 
 
-class _Freezing(type):
-    """Seals each object of a class when its `__init__` has ended; says what is wrong with its arguments."""
+class Freezing(type):
+    """Seals each object of a class when its `__init__` has ended; says what is wrong with its arguments.
+
+    Derived classes, those of users too, have a plain `__init__`, in which they set attributes.
+    """
 
     if not TYPE_CHECKING:  # type checkers take the arguments of a class from its `__init__`
 
@@ -37,37 +40,7 @@ class _Freezing(type):
             return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
-class Frozen(metaclass=_Freezing):
-    """A value whose attributes are set in `__init__` and nowhere else.
-
-    Derived classes, those of users too, have a plain `__init__`; when it ends, the object is frozen.
-
-    Attributes:
-        foreign: the table of `foreign_names` with the arguments of other libraries.
-    """
-
-    foreign: ClassVar[str] = "block"
-
-    @property
-    def label(self) -> str:
-        """The object in a few words."""
-        return type(self).__name__
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if "_sealed" in self.__dict__:
-            raise AttributeError(
-                f"blocks are frozen: cannot set {name!r} of {self.label}; make a new block instead"
-            )
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"blocks are frozen: cannot delete {name!r} of {self.label}")
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-
-
-def _examine(cls: type[Frozen]) -> None:
+def _examine(cls: Any) -> None:
     """Refuses a class of objects that are no frozen values.
 
     Raises:
