@@ -19,7 +19,7 @@ planned: ``@W`` (the shift from node to value id), ``@C3@`` (a constant's value 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from arrows import combinators as core
 from arrows.combinators import AnyBlock
@@ -59,27 +59,15 @@ EMITTERS: dict[type[AnyBlock], Emitter] = {
 """For each core form, the function that writes the code of an occurrence on a value."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class WrittenSource:
-    """The source of the lowering function.
-
-    Attributes:
-        lines: the lines of the module, key lines still open; ``main`` is its entry.
-        main_yields: whether ``main`` is a generator function: it calls one.
-        names: what the source refers to (users' functions, tables of cases, memos of shared blocks).
-    """
-
-    lines: Sequence[str | KeyLine]
-    main_yields: bool
-    names: Mapping[str, object]
-
-
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Lowered:
     """What lowering a typed expression gives.
 
     Attributes:
-        source: the source of the lowering function.
+        lines: the source of the lowering function: the lines of its module, key lines still open; ``main`` is
+            its entry.
+        main_yields: whether ``main`` is a generator function: it calls one.
+        names: what the source refers to (users' functions, tables of cases, memos of shared blocks).
         streams: the streams that it appends to.
         sites: the sites.
         constants: the values of the constants.
@@ -87,12 +75,14 @@ class Lowered:
         draws: by site, the number of its occurrence among those that draw random numbers.
     """
 
-    source: WrittenSource
+    lines: Sequence[str | KeyLine] = ()
+    main_yields: bool = False
+    names: Mapping[str, object] = field(default_factory=dict)
     streams: Streams
     sites: Sequence[Site]
     constants: Sequence[HostArray]
     reaching: Reaching
-    draws: Mapping[int, int]
+    draws: Mapping[int, int] = field(default_factory=dict)
 
 
 def lower(root: Typed) -> Lowered:
@@ -101,7 +91,9 @@ def lower(root: Typed) -> Lowered:
     with writer.function("main", generator=False) as main:
         apply.write_values(writer, trampoline(writer.walk(root, ObjectSymbol("x"))), writer.streams.result)
     return Lowered(
-        source=WrittenSource(writer.finished, main.is_generator, writer.names),
+        lines=writer.finished,
+        main_yields=main.is_generator,
+        names=writer.names,
         streams=writer.streams,
         sites=writer.sites.sites,
         constants=writer.sites.constants,
@@ -135,11 +127,4 @@ def observed_sites(
     """
     streams = Streams(FlowGraph(), T.Tuple(()))
     streams.reads += reads
-    return Lowered(
-        source=WrittenSource((), False, {}),
-        streams=streams,
-        sites=sites,
-        constants=constants,
-        reaching=flow,
-        draws={},
-    )
+    return Lowered(streams=streams, sites=sites, constants=constants, reaching=flow)

@@ -85,7 +85,7 @@ class ExampleStreams:
         self.streams: dict[str, list[Any]] = {
             name: [] for name in ("S", "K", "SRC", "CNT", *numbered, *visits)
         }
-        names: dict[str, Any] = dict(lowered.source.names)
+        names: dict[str, Any] = dict(lowered.names)
         self.replay = replay = IteratorReplay()
         self.memos: list[dict[int, object] | IteratorReplay] = [replay]
         for name in [name for name in names if name.startswith("MEMO")]:
@@ -131,7 +131,7 @@ class ExampleStreams:
                 notes.refuse(number, self._refusal(examples[place], number, replay, cause))
 
         main, most = self.main, self.max_nodes
-        yields = self.plan.lowered.source.main_yields
+        yields = self.plan.lowered.main_yields
         streams = list(self.streams.values())
         nodes = self.streams["S"]
         nodes.extend(self.prefix_sites)

@@ -22,7 +22,7 @@ class TooManyNodes(Exception):
 def completed_source(plan: Plan) -> str:
     """The source of the module that reads examples, with shifts, ids of constants and depth keys put in."""
     lines: list[str] = []
-    for line in plan.lowered.source.lines:
+    for line in plan.lowered.lines:
         if isinstance(line, KeyLine):
             lines.extend(
                 _key_lines(line, int(plan.sites.base[line.site]), bool(plan.sites.static[line.site]))

@@ -236,7 +236,7 @@ class BatchReader:
 
     def fingerprint(self) -> Fingerprint:
         """Returns the fingerprint of how the model reads examples now."""
-        return fingerprint(self.reader.description, self.reader.plan.lowered.source.names, self.stated)
+        return fingerprint(self.reader.description, self.reader.plan.lowered.names, self.stated)
 
     def _check(self, prepared: Prepared) -> None:
         """Accepts a set that this model has made or used; any other must match how the model reads now."""
