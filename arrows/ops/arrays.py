@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -46,11 +45,6 @@ HOST: ArrayModule = np
 quiet = np.errstate(all="ignore")
 """Decorates every function that computes: infinities and NaN are ordinary values.  NumPy then neither warns
 nor raises, whatever `np.errstate` the caller has set; a device never does."""
-
-
-def ufunc(name: str) -> Callable[[ArrayModule], Function]:
-    """The kernel whose run is the function `name` of `xp` itself, so that a call has no overhead."""
-    return attrgetter(name)
 
 
 def put(result: Array, out: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put, ufunc
+from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
@@ -248,7 +248,7 @@ def sign(x: Operand) -> TensorLike:
     """
 
 
-@elementwise(lambda g, result, x: (g * sign(x),), kernel=ufunc("absolute"))
+@elementwise(lambda g, result, x: (g * sign(x),), kernel=lambda xp: xp.absolute)
 def abs(x: Operand) -> TensorLike:
     """Absolute value; its derivative at 0 is taken as 0.
 
@@ -327,7 +327,9 @@ def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
     return cast("TensorLike", x) if integral else bind(primitive, x)
 
 
-_floor = declare("floor", checked("floor", floating), ufunc("floor"), elementwise=True, c="floor{f}({0})")
+_floor = declare(
+    "floor", checked("floor", floating), lambda xp: xp.floor, elementwise=True, c="floor{f}({0})"
+)
 
 
 def floor(x: Operand) -> TensorLike:
@@ -342,7 +344,7 @@ def floor(x: Operand) -> TensorLike:
     return _rounded(_floor, x)
 
 
-_round = declare("round", checked("round", floating), ufunc("rint"), elementwise=True, c="rint{f}({0})")
+_round = declare("round", checked("round", floating), lambda xp: xp.rint, elementwise=True, c="rint{f}({0})")
 
 
 def round(x: Operand) -> TensorLike:
@@ -364,7 +366,7 @@ def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) ->
     return sum_to(g, a.shape), -sum_to(quotients, b.shape)
 
 
-@elementwise(_mod_vjp, kernel=ufunc("remainder"))
+@elementwise(_mod_vjp, kernel=lambda xp: xp.remainder)
 def mod(a: Operand, b: Operand) -> TensorLike:
     """The remainder of a division that rounds down, `a % b`: it has the sign of b, as in Python and NumPy.
 

@@ -81,15 +81,11 @@ def constant(value: object, beside: Tensor | None = None) -> HostArray:
     if beside is None:
         return np.asarray(value)
     dtype = beside.dtype
+    hint = 'cast the tensor first: x.cast("float32")'
     if isinstance(value, float) and not is_float(dtype):
-        raise ShapeError(
-            f"{value!r} is not a whole number, but the tensor beside it is {beside}",
-            hint='cast the tensor first: x.cast("float32")',
-        )
+        raise ShapeError(f"{value!r} is not a whole number, but the tensor beside it is {beside}", hint=hint)
     if dtype == "bool" and not isinstance(value, bool):
-        raise ShapeError(
-            f"{value!r} beside a tensor of bool", hint='cast the tensor first: x.cast("float32")'
-        )
+        raise ShapeError(f"{value!r} beside a tensor of bool", hint=hint)
     try:
         with np.errstate(over="ignore", under="ignore"):  # 1e39 is infinite in float32
             return np.asarray(value, dtype)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
 from operator import index as as_int
 from typing import Any, SupportsIndex, TypeAlias
 
-from arrows.ops.arrays import ufunc
 from arrows.ops.bind import Operation, operation
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
@@ -104,14 +104,14 @@ def elementwise(
 ) -> Callable[[Operation], Operation]:
     """Declares an element-wise operation: a decorator of a function with a name and a docstring, but no body.
 
-    Its primitive has that name and the rule `checked`; its kernel is NumPy's function of the name, unless
-    another one is given.
+    Its primitive has that name and the rule `checked`; its kernel is NumPy's function of the name itself, so
+    that a call has no overhead, unless another one is given.
     """
 
     def declared(function: Operation) -> Operation:
         name = function.__name__
         flags: dict[str, Any] = {"elementwise": True, "additive": additive, "sum_rows": sum_rows, "c": c}
-        return operation(checked(name, check, dtype), kernel or ufunc(name), vjp, **flags)(function)
+        return operation(checked(name, check, dtype), kernel or attrgetter(name), vjp, **flags)(function)
 
     return declared
 
