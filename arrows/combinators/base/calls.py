@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextvars import ContextVar
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import type_refusal
@@ -44,11 +45,13 @@ def context_of(args: tuple[object, ...]) -> Context | None:
 
     Plain values alone belong to the innermost one; None where a wire comes first, or nothing computes.
     """
-    for x in args:  # most calls have a tensor in plain sight, or as the first of a pair
+    for x in args:  # most calls have a tensor or a wire in plain sight, or as the first of a pair
         if x.__class__ is tuple and x:
             x = x[0]
         if isinstance(x, TensorLike):
             return x.context
+        if isinstance(x, Wire):
+            return None
     for x in _values(args):
         if isinstance(x, TensorLike):
             return x.context
@@ -63,7 +66,7 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
     Raises:
         ArrowTypeError: there is no wire among the arguments.
     """
-    for x in _values(args):
+    for x in chain(args, _values(args)):
         if isinstance(x, Wire):
             return (current_recorder() or x.recorder).apply(block, args)
     if len(args) == 1 and hasattr(args[0], "parts"):  # a block; that class is defined after this one
