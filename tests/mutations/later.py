@@ -21,7 +21,7 @@ def of_a_combine(s):
     return s >> ar.Reduce(FIRST), lambda: s >> ar.Reduce(FIRST >> LONGER)
 
 
-@mutation("result", "the default has the type of the elements", r"Reduce|default|reduce", SIZE)
+@mutation("result", "the default has the type of the elements", r"Reduce|default|reduce|Zeros", SIZE)
 def of_the_default_of_a_tree(build, s):
     bad = build.one_of(ar.Zeros([WIDTH + 1]), ar.Zeros([]), ar.Constant([1, 2, 3]), ar.Zeros(([WIDTH],)))
     return s >> ar.Reduce(FIRST, ar.Zeros([WIDTH])), lambda: s >> ar.Reduce(FIRST, bad)

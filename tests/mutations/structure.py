@@ -225,7 +225,7 @@ def of_a_message(s):
     return made(ar.Identity()), lambda: made(LONGER)
 
 
-@mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old", "3", "4")
+@mutation("state", "the step gives vectors of 3, the start has 4", r"[Ff]old|Zeros", "3", "4")
 def of_a_start(s):
     return (
         s >> ar.Fold(SECOND, ar.Zeros([WIDTH])),
