@@ -241,7 +241,7 @@ def optimizers(draw: Any, names: list[str]) -> Any:
 def compare(data: st.DataObject) -> int:
     """Trains one random model on one process and on several ranks; returns how many examples it has."""
     case: Case = data.draw(cases(max_examples=6))
-    assume(case.loss != "")
+    assume(case.loss != "" and case.examples)
     examples = case.examples * data.draw(st.sampled_from([1, 2, 3]))
     alone = ar.compile(case.block, loss=case.loss or None, float_type="float64", seed=3)
     assume(alone.params)
