@@ -29,7 +29,7 @@ from arrows.engine.running import (
     copy_rows,
 )
 from arrows.engine.scheduling import BatchInput, Examples, Merged, WiredBatch, naming_places
-from arrows.engine.values import import_array, make_tuple
+from arrows.engine.values import Recursion, import_array, mapped
 from arrows.ops import RowSparse
 from arrows.ops.arrays import Array, HostArray, quiet
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -412,13 +412,15 @@ def _with_values(model: Model, batch: BatchInput, given: Mapping[str, Tensor]) -
     return replace(batch, wired=WiredBatch.all(replace(wirings, raw=tuple(raw))))
 
 
-def _mapped(part: Any, change: Callable[[Any], Any]) -> Any:
+def _mapped(result: Any, change: Callable[[Any], Any]) -> Any:
     """A result with another thing in the place of each array, in their order."""
-    if isinstance(part, Ragged):
-        return Ragged(_mapped(part.values, change), torch.as_tensor(part.offsets))
-    if isinstance(part, tuple):
-        return make_tuple([_mapped(item, change) for item in part], getattr(part, "labels", None))
-    return None if part is None else change(part)
+
+    def changed(part: Any) -> Recursion[Any]:
+        if isinstance(part, Ragged):
+            return Ragged((yield mapped.call(changed, part.values)), torch.as_tensor(part.offsets))
+        return change(part)
+
+    return mapped(changed, result)
 
 
 def _torch_name(name: str) -> str:
