@@ -78,8 +78,8 @@ class BoundOperation:
             ones=arena.ones,
         )
         regions = {name: region.make(frame) for name, region in code.regions.items()}
-        self.before = [_component(regions[name]) for name in ("early",) if name in regions]
-        self.after = [_component(regions[name]) for name in ("late",) if name in regions]
+        self.before = [_component(regions["early"])] if "early" in regions else []
+        self.after = [_component(regions["late"])] if "late" in regions else []
         if planned.distinct is not None:
             pairs: dict[str, list[tuple[Array, Array]]] = {"spread": [], "sums": []}
             for key, place in code.program.distinct_places.items():

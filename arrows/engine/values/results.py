@@ -342,8 +342,15 @@ def _rows(
     rows: Callable[[HostArray], Any],
     elements: Callable[[HostArray], Any],
 ) -> Recursion[Any]:
-    """The ``count`` rows of a part, of functions that give them of a tuple's items and labels, of an array,
-    and of the array of a sequence's elements."""
+    """The rows of a part of a result, as a list.
+
+    Args:
+        part: a tuple, an array, a `Ragged` or None.
+        count: how many rows it has.
+        record: gives a row of a tuple, from the row's items and the tuple's labels.
+        rows: gives the rows of an array.
+        elements: gives those of an array that holds the elements of sequences.
+    """
     if part is None:
         return [None] * count
     if isinstance(part, tuple):
