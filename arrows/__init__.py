@@ -16,70 +16,74 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from arrows import layers, ops
-from arrows.combinators import (
-    RNN,
-    AllOf,
-    At,
-    Attention,
-    Bidirectional,
-    Block,
-    Broadcast,
-    Composition,
-    Concat,
-    Constant,
-    Fold,
-    ForwardDeclaration,
-    Function,
-    GetItem,
-    GroupBy,
-    Identity,
-    Input,
-    InputTransform,
-    Layer,
-    Length,
-    Map,
-    Max,
-    Mean,
-    MessagePassing,
-    Metric,
-    Min,
-    NGrams,
-    Nth,
-    OneHot,
-    OneHotFromList,
-    OneOf,
-    Optional,
-    Pipe,
-    Record,
-    Reduce,
-    Reverse,
-    Scalar,
-    Scan,
-    Shift,
-    Slice,
-    Stack,
-    Sum,
-    Tap,
-    Tensor,
-    Vector,
-    Void,
-    Window,
-    Wire,
-    Zeros,
-    Zip,
-    ZipWith,
-    arrow,
-    fix,
-    shared,
-    unpack,
-)
+from arrows import ops as ops
+from arrows.combinators import RNN as RNN
+from arrows.combinators import AllOf as AllOf
+from arrows.combinators import At as At
+from arrows.combinators import Attention as Attention
+from arrows.combinators import Bidirectional as Bidirectional
+from arrows.combinators import Block as Block
+from arrows.combinators import Broadcast as Broadcast
+from arrows.combinators import Composition as Composition
+from arrows.combinators import Concat as Concat
+from arrows.combinators import Constant as Constant
+from arrows.combinators import Fold as Fold
+from arrows.combinators import ForwardDeclaration as ForwardDeclaration
+from arrows.combinators import Function as Function
+from arrows.combinators import GetItem as GetItem
+from arrows.combinators import GroupBy as GroupBy
+from arrows.combinators import Identity as Identity
+from arrows.combinators import Input as Input
+from arrows.combinators import InputTransform as InputTransform
+from arrows.combinators import Layer as Layer
+from arrows.combinators import Length as Length
+from arrows.combinators import Map as Map
+from arrows.combinators import Max as Max
+from arrows.combinators import Mean as Mean
+from arrows.combinators import MessagePassing as MessagePassing
+from arrows.combinators import Metric as Metric
+from arrows.combinators import Min as Min
+from arrows.combinators import NGrams as NGrams
+from arrows.combinators import Nth as Nth
+from arrows.combinators import OneHot as OneHot
+from arrows.combinators import OneHotFromList as OneHotFromList
+from arrows.combinators import OneOf as OneOf
+from arrows.combinators import Optional as Optional
+from arrows.combinators import Pipe as Pipe
+from arrows.combinators import Record as Record
+from arrows.combinators import Reduce as Reduce
+from arrows.combinators import Reverse as Reverse
+from arrows.combinators import Scalar as Scalar
+from arrows.combinators import Scan as Scan
+from arrows.combinators import Shift as Shift
+from arrows.combinators import Slice as Slice
+from arrows.combinators import Stack as Stack
+from arrows.combinators import Sum as Sum
+from arrows.combinators import Tap as Tap
+from arrows.combinators import Tensor as Tensor
+from arrows.combinators import Vector as Vector
+from arrows.combinators import Void as Void
+from arrows.combinators import Window as Window
+from arrows.combinators import Wire as Wire
+from arrows.combinators import Zeros as Zeros
+from arrows.combinators import Zip as Zip
+from arrows.combinators import ZipWith as ZipWith
+from arrows.combinators import arrow as arrow
+from arrows.combinators import fix as fix
+from arrows.combinators import shared as shared
+from arrows.combinators import unpack as unpack
 from arrows.layers import *  # noqa: F403  each layer is exported once, there
-from arrows.layers import initializers
-from arrows.machine import set_threads, show_config
-from arrows.ops import Parameter, RowSparse
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, did_you_mean, types
-from arrows.version import __version__
+from arrows.layers import initializers as initializers
+from arrows.machine import set_threads as set_threads
+from arrows.machine import show_config as show_config
+from arrows.ops import Parameter as Parameter
+from arrows.ops import RowSparse as RowSparse
+from arrows.typesys import ArrowTypeError as ArrowTypeError
+from arrows.typesys import ArrowValueError as ArrowValueError
+from arrows.typesys import InputError as InputError
+from arrows.typesys import did_you_mean
+from arrows.typesys import types as types
+from arrows.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from arrows import data as data
@@ -112,25 +116,24 @@ else:
     # `__getattr__`: it would accept any misspelt name as one of them.
     _LATER = ("data", "documents", "drawing", "metrics", "models", "testing", "training")
     _ELSEWHERE = {
-        name: room
-        for room, names in {
-            "data": ["Vocabulary"],
-            "documents": ["infer_block"],
-            "engine": [
-                "BatchMemoryError",
-                "Bucketed",
-                "ByNodes",
-                "Model",
-                "Prepared",
-                "Ragged",
-                "compile",
-                "to_numpy",
-            ],
-            "inference": ["infer"],
-            "model_file": ["builder", "load_model", "read_model_file", "save_model"],
-            "onthefly": ["LazyBatch", "LazyTensor", "OnTheFly"],
-        }.items()
-        for name in names
+        "BatchMemoryError": "engine",
+        "Bucketed": "engine",
+        "ByNodes": "engine",
+        "LazyBatch": "onthefly",
+        "LazyTensor": "onthefly",
+        "Model": "engine",
+        "OnTheFly": "onthefly",
+        "Prepared": "engine",
+        "Ragged": "engine",
+        "Vocabulary": "data",
+        "builder": "model_file",
+        "compile": "engine",
+        "infer": "inference",
+        "infer_block": "documents",
+        "load_model": "model_file",
+        "read_model_file": "model_file",
+        "save_model": "model_file",
+        "to_numpy": "engine",
     }
 
     def _room(name: str) -> ModuleType:
@@ -154,100 +157,10 @@ else:
         names |= {own: f"ar.{own}" for own in __all__}
         return did_you_mean.did_you_mean(name, names, "package")
 
+    # Public is what is imported above from the package.
+    _HERE = {name for name, x in globals().items() if getattr(x, "__module__", "").startswith("arrows.")}
+    _PUBLIC = sorted({"__version__", "initializers", "ops", "types", *_HERE, *_LATER, *_ELSEWHERE})
+    __all__ = list(_PUBLIC)
+
     def __dir__() -> list[str]:
         return __all__
-
-
-__all__ = [
-    "RNN",
-    "AllOf",
-    "ArrowTypeError",
-    "ArrowValueError",
-    "At",
-    "Attention",
-    "BatchMemoryError",
-    "Bidirectional",
-    "Block",
-    "Broadcast",
-    "Bucketed",
-    "ByNodes",
-    "Composition",
-    "Concat",
-    "Constant",
-    "Fold",
-    "ForwardDeclaration",
-    "Function",
-    "GetItem",
-    "GroupBy",
-    "Identity",
-    "Input",
-    "InputError",
-    "InputTransform",
-    "Layer",
-    "LazyBatch",
-    "LazyTensor",
-    "Length",
-    "Map",
-    "Max",
-    "Mean",
-    "MessagePassing",
-    "Metric",
-    "Min",
-    "Model",
-    "NGrams",
-    "Nth",
-    "OnTheFly",
-    "OneHot",
-    "OneHotFromList",
-    "OneOf",
-    "Optional",
-    "Parameter",
-    "Pipe",
-    "Prepared",
-    "Ragged",
-    "Record",
-    "Reduce",
-    "Reverse",
-    "RowSparse",
-    "Scalar",
-    "Scan",
-    "Shift",
-    "Slice",
-    "Stack",
-    "Sum",
-    "Tap",
-    "Tensor",
-    "Vector",
-    "Vocabulary",
-    "Void",
-    "Window",
-    "Wire",
-    "Zeros",
-    "Zip",
-    "ZipWith",
-    "__version__",
-    "arrow",
-    "builder",
-    "compile",
-    "data",
-    "documents",
-    "drawing",
-    "fix",
-    "infer",
-    "infer_block",
-    "load_model",
-    "metrics",
-    "models",
-    "ops",
-    "read_model_file",
-    "save_model",
-    "set_threads",
-    "shared",
-    "show_config",
-    "testing",
-    "to_numpy",
-    "training",
-    "types",
-    "unpack",
-]
-__all__ += layers.__all__
