@@ -102,7 +102,6 @@ SAMPLES: dict[str, tuple[tuple[T.Tensor, ...], dict[str, Any]]] = {
     "segment_take": ((f(3), T.Tensor((), "int32")), {"default": None}),
     "softmax": ((f(2, 3),), {"axis": -1}),
     "sum": ((f(2, 3),), REDUCED),
-    "sum_to": ((f(2, 3),), {"shape": (2, 1)}),
     "transpose": ((f(2, 3),), {"axes": (-1, -2)}),
     "where": ((TRUTH, f(2, 3), f(1, 3)), {}),
 }

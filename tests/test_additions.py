@@ -32,7 +32,7 @@ PACKAGE = Path(ar.__file__).parent
 
 # Public in the file that defines them, and for the package alone.
 INNER_OPS = {
-    *("lookup", "sum_to"),
+    *("kept", "lookup", "reduce", "reduced", "sum_to"),
     *("bind", "dropout_by_key", "parameter", "spread_key"),
 }
 INNER_BLOCKS = re.compile("Attend|SameType|Cases|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*")
@@ -84,7 +84,8 @@ def test_op() -> None:
     told(
         [f"import {name} of {file_of(functions[name])} in arrows/ops/__init__.py" for name in hidden]
         + [
-            f"add a row for {name!r} to tests/ops/table.py (element-wise of one operand: its name to _UNARY)"
+            f"add a row for {name!r} to tests/ops/table.py (if element-wise, of one operand: to _UNARY), "
+            "and where its derivative jumps, as that of a maximum does, to _KINKS of tests/compare.py"
             for name in there - {name for name, _, _ in OPS}
         ]
     )

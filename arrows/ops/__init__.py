@@ -108,7 +108,6 @@ from arrows.ops.reductions import norm as norm
 from arrows.ops.reductions import normalize as normalize
 from arrows.ops.reductions import softmax as softmax
 from arrows.ops.reductions import standardize as standardize
-from arrows.ops.reductions import sum as sum
 from arrows.ops.reductions import variance as variance
 from arrows.ops.rowsparse import RowSparse as RowSparse
 from arrows.ops.segment_ops import segment_broadcast as segment_broadcast
@@ -125,6 +124,7 @@ from arrows.ops.segments import Segments as Segments
 from arrows.ops.shaping import broadcast_to as broadcast_to
 from arrows.ops.shaping import cast as cast
 from arrows.ops.shaping import reshape as reshape
+from arrows.ops.shaping import sum as sum
 from arrows.ops.shaping import transpose as transpose
 from arrows.ops.sorting import argsort as argsort
 from arrows.ops.sorting import sort as sort

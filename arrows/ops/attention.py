@@ -19,11 +19,11 @@ from arrows.ops.arrays import Array, ArrayModule, take
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Run, declare
-from arrows.ops.reductions import sum as sum_along
 from arrows.ops.segment_ops import segment_broadcast
 from arrows.ops.segments import Segments
 from arrows.ops.shape_rules import floating, same_dtype
 from arrows.ops.shaping import reshape
+from arrows.ops.shaping import sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys.types import Tensor

@@ -1,4 +1,4 @@
-"""Reductions along axes of one tensor: sums, running sums, means, extremes, softmax, norms and variances.
+"""Reductions along axes of one tensor: running sums, means, extremes, softmax, norms and variances.
 
 Axes are counted from the end, so that a kernel reduces the same axes whether or not rows stand in front.
 """
@@ -17,17 +17,11 @@ from arrows.ops.elementwise import add, divide, exp, log, multiply, square, stop
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Primitive, Run, declare
 from arrows.ops.shape_rules import Axis, arithmetic, floating, negative_axes, negative_axis
-from arrows.ops.shaping import broadcast_to, cast, reshape, shape_of
+from arrows.ops.shaping import cast, kept, reduce, reduced, reshape, shape_of
+from arrows.ops.shaping import sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
-
-
-def _reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
-    axes = negative_axes(primitive.name, axis, len(shape_of(x)))
-    if not axes and isinstance(x, TensorLike):
-        return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
-    return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
 
 
 def _not_empty(name: str, x: Tensor, *axes: int) -> Tensor:
@@ -35,29 +29,6 @@ def _not_empty(name: str, x: Tensor, *axes: int) -> Tensor:
     if any(x.shape[a] == 0 for a in axes):
         raise ShapeError(f"{name}: {x} has no elements along the axis")
     return x
-
-
-def _kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
-    return reshape(y, reduced(x.shape, axes, True))
-
-
-_sum = declare(
-    "sum",
-    lambda x, axes, keepdims: Tensor(reduced(arithmetic("sum", x).shape, axes, keepdims), x.dtype),
-    lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
-    lambda g, result, x, axes, keepdims: (broadcast_to(_kept(g, x, axes), x.shape),),
-    additive=True,
-)
-
-
-def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
-    """Sum along axes (all by default).  The element type stays.
-
-    >>> import numpy as np
-    >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1).tolist()
-    [3.0, 7.0]
-    """
-    return _reduce(_sum, x, axis, keepdims)
 
 
 def _type(x: Operand) -> Tensor:
@@ -76,15 +47,15 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     if not count:
         raise ShapeError(f"mean: {list(shape)} has no elements along the axis")
     floating("mean", _type(x))
-    total = sum(x, axis, keepdims)
+    total = sum_along(x, axis, keepdims)
     return total if count == 1 else multiply(total, 1 / count)
 
 
 def _extreme_vjp(
     g: TensorLike, result: TensorLike, x: TensorLike, axes: tuple[int, ...], keepdims: bool
 ) -> Gradients:
-    ties = cast(equal(x, _kept(result, x, axes)), x.dtype)
-    share = _kept(g, x, axes) / sum(ties, axes, keepdims=True)
+    ties = cast(equal(x, kept(result, x, axes)), x.dtype)
+    share = kept(g, x, axes) / sum_along(ties, axes, keepdims=True)
     return (ties * share,)
 
 
@@ -108,7 +79,7 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> float(max(np.array([1.0, 3.0, 2.0])))
     3.0
     """
-    return _reduce(_max, x, axis, keepdims)
+    return reduce(_max, x, axis, keepdims)
 
 
 def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
@@ -118,7 +89,7 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> float(min(np.array([1.0, 3.0, 2.0])))
     1.0
     """
-    return _reduce(_min, x, axis, keepdims)
+    return reduce(_min, x, axis, keepdims)
 
 
 def _place_of(name: str) -> Primitive:
@@ -207,7 +178,7 @@ _softmax = declare(
     "softmax",
     lambda x, axis: _not_empty("softmax", floating("softmax", x), axis),
     _softmax_kernel,
-    lambda g, result, x, axis: (result * (g - sum(g * result, axis, keepdims=True)),),
+    lambda g, result, x, axis: (result * (g - sum_along(g * result, axis, keepdims=True)),),
 )
 
 
@@ -234,7 +205,7 @@ _log_softmax = declare(
     "log_softmax",
     lambda x, axis: _not_empty("log_softmax", floating("log_softmax", x), axis),
     _log_softmax_kernel,
-    lambda g, result, x, axis: (g - exp(result) * sum(g, axis, keepdims=True),),
+    lambda g, result, x, axis: (g - exp(result) * sum_along(g, axis, keepdims=True),),
 )
 
 
@@ -256,20 +227,8 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLi
     1000.693147
     """
     top = stop_gradient(max(x, axis, keepdims=True))
-    total = log(sum(exp(subtract(x, top)), axis, keepdims))
+    total = log(sum_along(exp(subtract(x, top)), axis, keepdims))
     return add(total, top if keepdims else reshape(top, shape_of(total)))
-
-
-def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """A shape without some axes (counted from the end), or, with `keepdims`, of size 1 there.
-
-    >>> reduced((2, 3), (-1,), True)
-    (2, 1)
-    """
-    dropped = [a + len(shape) for a in axes]
-    if keepdims:
-        return tuple(1 if i in dropped else n for i, n in enumerate(shape))
-    return tuple(n for i, n in enumerate(shape) if i not in dropped)
 
 
 def _norm_kernel(

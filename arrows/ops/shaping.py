@@ -1,4 +1,7 @@
-"""Shapes and element types: operations that arrange or store the same numbers in another way."""
+"""Shapes and element types: operations that arrange or store the same numbers in another way, and sums.
+
+A sum along an axis and a repetition along it are each other's derivatives.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from math import prod
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.ops.arrays import ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import refuse_wire
-from arrows.ops.primitive import Run, declare, lift_rows
-from arrows.ops.shape_rules import arithmetic, element_type, negative_axis, sizes
+from arrows.ops.primitive import Primitive, Run, declare, lift_rows
+from arrows.ops.shape_rules import Axis, arithmetic, element_type, negative_axes, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -119,42 +122,60 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     return bind(_broadcast_to, reshape(x, (1,) * (len(new) - len(old)) + old), shape=new)
 
 
-def _sum_to_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    ndim = len(shape)
+def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """A shape without some axes (counted from the end), or, with `keepdims`, of size 1 there.
 
-    def run(x: Array, out: Array | None = None) -> Array:
-        have = x.shape[1:] if rows else x.shape
-        axes = tuple(i - ndim for i in range(ndim) if shape[i] == 1 and have[i] != 1)
-        return sum_axes(x, axes, True, out) if axes else put(x, out)
+    >>> reduced((2, 3), (-1,), True)
+    (2, 1)
+    """
+    dropped = [a + len(shape) for a in axes]
+    if keepdims:
+        return tuple(1 if i in dropped else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in dropped)
 
-    return run
+
+def kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
+    """What a reduction of x along axes gives, or its gradient, with axes of size 1 in their places."""
+    return reshape(y, reduced(x.shape, axes, True))
 
 
-_sum_to = declare(
-    "sum_to",
-    lambda x, shape: Tensor(shape, arithmetic("sum_to", x).dtype),
-    _sum_to_kernel,
-    lambda g, result, x, shape: (broadcast_to(g, x.shape),),
-    lift=lift_rows,
+_sum = declare(
+    "sum",
+    lambda x, axes, keepdims: Tensor(reduced(arithmetic("sum", x).shape, axes, keepdims), x.dtype),
+    lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
+    lambda g, result, x, axes, keepdims: (broadcast_to(kept(g, x, axes), x.shape),),
     additive=True,
 )
 
 
-def sum_to(x: Operand, shape: Sequence[int]) -> TensorLike:
-    """Sums over the axes along which `broadcast_to` repeats `shape`: the transpose of `broadcast_to`.
+def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
+    """Sum along axes (all by default).  The element type stays.
 
     >>> import numpy as np
-    >>> sum_to(np.array([[1, 2], [3, 4]]), (1, 2)).tolist()
+    >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1).tolist()
+    [3.0, 7.0]
+    """
+    return reduce(_sum, x, axis, keepdims)
+
+
+def reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
+    """Applies a reduction along axes."""
+    axes = negative_axes(primitive.name, axis, len(shape_of(x)))
+    if not axes and isinstance(x, TensorLike):
+        return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
+    return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
+
+
+def sum_to(x: TensorLike, shape: tuple[int, ...]) -> TensorLike:
+    """Sums over the axes along which operations repeat a tensor of this shape.
+
+    >>> from arrows.ops import EagerEvaluation
+    >>> sum_to(EagerEvaluation().value(np.array([[1, 2], [3, 4]])), (1, 2)).array.tolist()
     [[4, 6]]
     """
-    old = shape_of(x)
-    new = sizes("sum_to", tuple(shape))
-    if old == new and isinstance(x, TensorLike):
-        return x
-    full = (1,) * (len(old) - len(new)) + new
-    if len(full) != len(old) or any(n not in (1, m) for n, m in zip(full, old, strict=True)):
-        raise ShapeError(f"sum_to: {list(new)} does not broadcast to {list(old)}")
-    return reshape(bind(_sum_to, x, shape=full), new)
+    full = (1,) * (x.ndim - len(shape)) + shape
+    axes = tuple(i - x.ndim for i, n in enumerate(x.shape) if full[i] != n)
+    return reshape(sum(x, axes, keepdims=True) if axes else x, shape)
 
 
 _cast = declare(

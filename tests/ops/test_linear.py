@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arrows.ops import sums
 from arrows.ops.sums import rows_by_matrix
 
 RNG = np.random.default_rng(0)
@@ -26,12 +25,11 @@ LAYOUTS = {
 def test_they_are_those_of_one_product(
     layout: str, dtype: str, large: int, blocks: bool, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(sums, "_BLOCKS", blocks)
-    monkeypatch.setattr(sums, "_LARGE", large)  # 0: small matrices, too, are multiplied in blocks or rows
-    if large == 0:
-        monkeypatch.setattr(sums, "_KERNELS_WITHOUT_COPY", (2_000, 100))
-        monkeypatch.setattr(sums, "_NARROWEST", 16)
-        monkeypatch.setattr(sums, "_NARROWEST_TRANSPOSED", 16)
+    numbers: dict[str, Any] = {"_BLOCKS": blocks, "_LARGE": large}
+    if large == 0:  # small matrices, too, are multiplied in blocks or rows
+        numbers |= {"_KERNELS_WITHOUT_COPY": (2_000, 100), "_NARROWEST": 16, "_NARROWEST_TRANSPOSED": 16}
+    for name, number in numbers.items():
+        monkeypatch.setitem(rows_by_matrix.__globals__, name, number)
     lay = LAYOUTS[layout]
     for rows in (0, 1, 2, 3, 4, 5, 8, 9):
         for k, m in ((5, 7), (0, 3), (3, 0), (1, 1), (9, 50)):
@@ -56,13 +54,13 @@ def test_few_rows_and_a_large_matrix_are_multiplied_in_parts(monkeypatch: Any) -
 
     def products(blocks: bool, rows: int, k: int, m: int) -> list[tuple[int, int]]:
         made.clear()
-        monkeypatch.setattr(sums, "_BLOCKS", blocks)
+        monkeypatch.setitem(rows_by_matrix.__globals__, "_BLOCKS", blocks)
         a, b, out = (np.zeros(shape, "float32") for shape in ((rows, k), (k, m), (rows, m)))
         rows_by_matrix(a, b, out=out)
         return list(made)
 
-    monkeypatch.setattr(sums.np, "matmul", matmul)
-    monkeypatch.setattr(sums, "FEW_TRANSPOSED", 16)
+    monkeypatch.setattr(np, "matmul", matmul)
+    monkeypatch.setitem(rows_by_matrix.__globals__, "FEW_TRANSPOSED", 16)
     assert products(True, 8, 600, 1500) == [(2, 208)] * 7 + [(2, 44)]
     assert products(False, 4, 600, 1500) == [(3, 1500)]  # each row is a matrix of its own
     assert products(True, 17, 600, 1500) == products(False, 1, 600, 1500) == [(2, 1500)]

@@ -85,8 +85,6 @@ class _Items:
         shape, attributes = self.x.type.shape, dict[str, Any](equation.attributes)
         if equation.primitive.name == "matmul":
             axes = {0}
-        elif equation.primitive.name == "sum_to":
-            axes = {axis for axis, size in enumerate(attributes["shape"]) if size == 1}
         else:
             named = attributes["axes"] if "axes" in attributes else (attributes["axis"],)
             axes = {axis % len(shape) for axis in named}
@@ -212,7 +210,6 @@ def _norm(lanes: _Lanes, equation: Equation) -> list[str]:
 
 REDUCTIONS: Mapping[str, Callable[[_Lanes, Equation], list[str]]] = {
     "sum": _sum,
-    "sum_to": _sum,
     "max": lambda lanes, equation: [lanes.extreme(">")],
     "min": lambda lanes, equation: [lanes.extreme("<")],
     "softmax": _softmax,
