@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -19,12 +18,12 @@ from arrows.engine.running import Gradient, own
 from arrows.engine.scheduling import Timeline
 from arrows.engine.values import make_tuple, mapped
 from arrows.inference import Typed
-from arrows.onthefly.call_sites import CallSite, constants_in, refused
+from arrows.onthefly.call_sites import CallSite, refused
 from arrows.onthefly.collector import pause_collector, resume_collector
 from arrows.onthefly.gradients import differentiate, take_step
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
-from arrows.onthefly.operands import Sequences, foreign, read, take, type_of
+from arrows.onthefly.operands import Sequences, flatten, foreign, read, type_of
 from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
@@ -113,7 +112,7 @@ class LazyBatch(Context):
         self._nodes, self._lock, self._inside = self.recording.nodes, net.lock, net.inside
         self._updates = -1  # of the parameters, when `_made` was begun; -1: nothing is kept there
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
-        self._numbers: dict[int, LazyTensor] = {}
+        self.numbers: dict[int, LazyTensor] = {}  # the integers that have come in
         self._zeros_of: dict[T.Type, Any] = {}
         self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
@@ -183,11 +182,11 @@ class LazyBatch(Context):
             self.check_open("read a value")
         if dtype is None:
             if value.__class__ is int and -0x80000000 <= value < 0x80000000:
-                number = self._numbers.get(value)
+                number = self.numbers.get(value)
                 if number is None:
                     number = self._read(self.net.int_kind, value)
                 if self.net.shares:
-                    self._numbers[value] = number
+                    self.numbers[value] = number
                 return number
             if value.__class__ is float:
                 return self._read(self.net.float_kind, value)
@@ -303,25 +302,7 @@ class LazyBatch(Context):
         key: list[Any] = [id(block), code, line]
         ids: list[int] = []
         sequences: Sequences = []
-        for x in arguments:
-            kind = x.__class__
-            if kind is LazyTensor and x.context is self:  # this and the next are what `take` does too
-                ids.append(x.id)
-                key.append(x.kind)
-            elif kind is int and x in self._numbers:
-                ids.append(self._numbers[x].id)
-                key.append(self.net.int_kind)
-            elif kind is tuple:
-                key.append("(")
-                for item in x:
-                    if item.__class__ is LazyTensor and item.context is self:
-                        ids.append(item.id)
-                        key.append(item.kind)
-                    else:
-                        take(self, item, ids, key, sequences)
-                key.append(")")
-            else:
-                take(self, x, ids, key, sequences)
+        flatten(self, arguments, ids, key, sequences)
         call = tuple(key)
         site = self.calls.get(call) or self._site_of(block, call, arguments)
         if sequences or site.random > self._calm:
@@ -356,16 +337,16 @@ class LazyBatch(Context):
 
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
-        key: list[Any] = ["typed", id(typed)]
         ids: list[int] = []
+        signature: list[Any] = []
         sequences: Sequences = []
-        take(self, value, ids, key, sequences, typed.input)
-        call = tuple(key)
+        flatten(self, (value,), ids, signature, sequences)
+        kinds = [kind for kind in signature if kind.__class__ is int]  # the rest is known from its type
+        call = "typed", id(typed), *kinds
         site = self.calls.get(call)
         if site is None:
             with self.net.lock.mutex:
-                site = self.net.call_sites.add_typed(typed, constants_in(call[2:]), SourceLine.here())
-                self.calls[call] = site
+                site = self.calls[call] = self.net.call_sites.add_typed(typed, kinds, SourceLine.here())
         if sequences or site.random > self._calm:
             return self._make(site, ids, sequences)
         return self.visit(site, (site.number, *ids))
@@ -404,18 +385,22 @@ class LazyBatch(Context):
     def _forget(self) -> None:
         """Forgets the results of calls, since new parameters give other results."""
         self._made.clear()
-        self._numbers.clear()
+        self.numbers.clear()
 
     def _make(self, site: CallSite, ids: list[int], sequences: Sequences) -> Any:
         """Makes a node of a call with sequences or random numbers, and returns its results."""
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
-        columns = [column for columns, _ in sequences for column in columns]
-        self._nodes.append((site.number, *ids, *chain.from_iterable(columns)))
+        ports, first = [*range(len(ids))], len(ids)
+        for domain, (columns, length) in enumerate(sequences):
+            for number, column in enumerate(columns, first):
+                ids += column
+                ports += [number] * length
+            first += site.widths[domain]
+        self._nodes.append((site.number, *ids))
         if sequences:
-            several = [[number] * len(column) for number, column in enumerate(columns, len(ids))]
             recording.lengths[node] = [length for _, length in sequences]
-            recording.ports[node] = [*range(len(ids)), *chain.from_iterable(several)]
+            recording.ports[node] = ports
         if site.random > self._calm:
             count = self._dropout_calls.get(self.instance, 0)
             self._dropout_calls[self.instance] = count + 1

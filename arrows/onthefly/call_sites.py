@@ -49,6 +49,7 @@ class CallSite:
         results: for each tensor of the result the sequence whose rows it has (-1: none), its place among the
             outputs or among those of a row, and its kind.
         element_sites: for each sequence whose elements get rows, the site of these rows.
+        widths: for each sequence that it reads, how many tensors an element has.
         random: whether it is random: 0 never, 1 in training, since it has dropout, 2 always.
         learns: whether it has parameters.
         line: the line of the call.
@@ -60,6 +61,7 @@ class CallSite:
     flat: int
     results: tuple[tuple[int, int, int], ...]
     element_sites: dict[int, int]
+    widths: Counter[int]
     random: int
     learns: bool
     line: SourceLine
@@ -194,22 +196,24 @@ class CallSites:
             with self.params.lock.mutex:
                 site = self.calls.get(same)
                 if site is None:
-                    site = self.calls[same] = self.add_typed(typed, constants_in(signature), line)
+                    kinds = [kind for kind in signature if kind.__class__ is int]
+                    site = self.calls[same] = self.add_typed(typed, kinds, line)
                 return site
         except (ArrowTypeError, ArrowValueError) as error:
             raise refused(attempt or f"call {block.label} on {input}", line, error) from None
 
-    def add_typed(self, typed: Typed, constants: Sequence[tuple[int, int]], line: SourceLine) -> CallSite:
-        """Adds a call whose types have been inferred; `constants` are leaves of its input, with numbers."""
+    def add_typed(self, typed: Typed, kinds: Sequence[int], line: SourceLine) -> CallSite:
+        """Adds a call whose types have been inferred; `kinds` are those of its operands of one row."""
         trace = typed.trace
         assert trace is not None
         for owner, spec, _ in trace.parameters:
             self.params.ensure(owner, spec)
-        is_constant = dict(constants)
+        of_one_row = [leaf for leaf, var in enumerate(trace.inputs) if var.rows < 0]
+        constants = {leaf: -1 - kind for leaf, kind in zip(of_one_row, kinds, strict=True) if kind < 0}
         ports = [
             (leaf, var.rows if var.rows >= 0 else None)
             for leaf, var in enumerate(trace.inputs)
-            if leaf not in is_constant
+            if leaf not in constants
         ]
         ports.sort(key=lambda port: (port[1] is not None, port[1] or 0))  # those of one row first
         outputs = tuple(var.type for var in trace.results if var.rows < 0)
@@ -223,7 +227,7 @@ class CallSites:
             outputs=outputs,
             typed=typed,
             ports=tuple(Port(leaf, first + n, domain) for n, (leaf, domain) in enumerate(ports)),
-            constants=tuple(constants),
+            constants=tuple(constants.items()),
         )
         elements = []
         for n, domain in enumerate(sorted({var.rows for var in trace.results if var.rows >= 0}), number + 1):
@@ -245,6 +249,7 @@ class CallSites:
             or 2 * (len(pair) == 2 and all(isinstance(item, T.Tensor) for item in pair)),
             results=tuple(results),
             element_sites={each.domain: each.index for each in elements},
+            widths=Counter(domain for _, domain in ports if domain is not None),
             random=2 if trace.draws else int(trace.dropout_key is not None),
             learns=bool(trace.parameters),
             line=line,
@@ -309,9 +314,3 @@ def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueEr
     details = error.details
     text = message(f"cannot {attempt} at {line}", reason=details.reason or str(error), hint=details.hint)
     return ArrowTypeError(text)
-
-
-def constants_in(signature: Sequence[Any]) -> list[tuple[int, int]]:
-    """The leaves of a signature that are constants, with the numbers of the constants."""
-    kinds = [token for token in signature if token.__class__ is int]
-    return [(leaf, -1 - kind) for leaf, kind in enumerate(kinds) if kind < 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
@@ -16,77 +16,61 @@ if TYPE_CHECKING:
 
 
 Sequences: TypeAlias = "list[tuple[list[list[int]], int]]"
-"""For each sequence, the ids of its elements, a list for each tensor of an element; and its length."""
+"""For each sequence, the ids of its elements, those of each tensor of an element; and its length."""
 
 
-def take(
+def flatten(
     batch: LazyBatch,
-    x: Any,
+    arguments: Iterable[Any],
     ids: list[int],
     signature: list[Any],
     sequences: Sequences,
-    type: T.Type | None = None,
+    in_sequence: bool = False,
 ) -> None:
-    """Takes an argument of a call apart.
+    """Takes the arguments of a call apart.
 
     Args:
         batch: the batch that records the call.
-        x: a lazy tensor, a plain value, or tuples and lists of these.
+        arguments: lazy tensors, plain values, and tuples and lists of these.
         ids: gets the ids of the operands of one row, that is, of those outside of sequences.
         signature: gets the kinds of all operands in order, negative ones for constants; ``"("`` and ``")"``
-            are around the items of a tuple, ``"["`` and ``"]"`` around the element of a sequence.
+            are around the items of a tuple, and a sequence is the tuple that an element's signature is.
         sequences: gets the sequences.
-        type: the type, where it is known: then sequences may be empty.
+        in_sequence: whether they are of an element of a sequence, where constants are read as data.
     """
-    if isinstance(x, tuple):
-        signature.append("(")
-        for place, item in enumerate(x):
-            if item.__class__ is LazyTensor and item.context is batch:  # most are: this spares a call
-                ids.append(item.id)
-                signature.append(item.kind)
-            else:
-                known = type.items[place] if isinstance(type, T.Tuple) else None
-                take(batch, item, ids, signature, sequences, known)
-        signature.append(")")
-    elif x.__class__ is LazyConstant and x.context is batch:
-        signature.append(x.kind)
-    elif isinstance(x, list) and (not x or any(isinstance(item, (LazyTensor, tuple)) for item in x)):
-        if isinstance(type, T.Sequence) and not x:
-            element: list[Any] = list(map(batch.net.call_sites.kind, T.leaves(type.element)))
-            columns: list[list[int]] = [[] for _ in element]
+    for x in arguments:
+        if x.__class__ is LazyTensor and x.context is batch:
+            ids.append(x.id)
+            signature.append(x.kind)
+        elif x.__class__ is int and x in batch.numbers:
+            ids.append(batch.numbers[x].id)
+            signature.append(batch.net.int_kind)
+        elif x.__class__ is LazyConstant and x.context is batch and not in_sequence:
+            signature.append(x.kind)
+        elif isinstance(x, tuple):
+            signature.append("(")
+            flatten(batch, x, ids, signature, sequences, in_sequence)
+            signature.append(")")
+        elif isinstance(x, list) and not in_sequence and (not x or holds_tensors(x)):
+            rows: list[int] = []
+            kinds: list[Any] = []
+            flatten(batch, x, rows, kinds, sequences, in_sequence=True)
+            length, width = len(x), len(rows) // (len(x) or 1)
+            element = kinds[: len(kinds) // (length or 1)]
+            if kinds != element * length:
+                raise _unlike([type_of(read(batch, item, in_sequence=True)) for item in x])
+            signature.append(tuple(element))
+            sequences.append(([rows[place::width] for place in range(width)], length))
         else:
-            elements = [
-                item
-                if item.__class__ is LazyTensor and item.context is batch
-                else read(batch, item, in_sequence=True)
-                for item in x
-            ]
-            element, columns = _columns(elements, x)
-        signature += ["[", *element, "]"]
-        sequences.append((columns, len(x)))
-    else:
-        tensor = batch.whole(x)
-        ids.append(tensor.id)
-        signature.append(tensor.kind)
+            tensor = batch.whole(x)
+            ids.append(tensor.id)
+            signature.append(tensor.kind)
 
 
-def _columns(elements: list[Any], whole: list[Any]) -> tuple[list[Any], list[list[int]]]:
-    """The signature of an element of a sequence, and for each of its tensors the ids of all elements.
-
-    Raises:
-        ArrowTypeError: the elements of the `whole` sequence have different types.
-    """
-    first = elements[0] if elements else ()
-    if elements and all(isinstance(x, tuple) and len(x) == len(first) for x in elements):
-        parts = [_columns(list(column), whole) for column in zip(*elements, strict=True)]
-        signature = chain.from_iterable(part for part, _ in parts)
-        return ["(", *signature, ")"], [column for _, columns in parts for column in columns]
-    kinds = {getattr(x, "kind", None) for x in elements}
-    if len(kinds) == 1 and None not in kinds:
-        return list(kinds), [[x.id for x in elements]]
-    types = [type_of(x) for x in whole] or [type_of(whole)]
-    other = next((number for number, type in enumerate(types) if type != types[0]), 0)
-    raise ArrowTypeError(
+def _unlike(types: list[T.Type]) -> ArrowTypeError:
+    """The error for a sequence whose elements have different types."""
+    other = next(number for number, type in enumerate(types) if type != types[0])
+    return ArrowTypeError(
         message(
             f"cannot make a sequence at {SourceLine.here()}",
             reason=f"its element 0 is {types[0]} and element {other} is {types[other]}; all elements of a "
