@@ -7,29 +7,14 @@ selects the parts that the author of an expression wrote, and `title` names a bl
 Each family of core forms has a file with its rules and explanations; `forms` has their tables.
 """
 
-from arrows.combinators import title
-from arrows.inference.infer import Inference, infer
-from arrows.inference.typed import (
-    Knot,
-    TreePart,
-    Typed,
-    case_names,
-    shows_arguments,
-    tree_lines,
-    typed_tree,
-    visible,
-)
-
-__all__ = [
-    "Inference",
-    "Knot",
-    "TreePart",
-    "Typed",
-    "case_names",
-    "infer",
-    "shows_arguments",
-    "title",
-    "tree_lines",
-    "typed_tree",
-    "visible",
-]
+from arrows.combinators import title as title
+from arrows.inference.infer import Inference as Inference
+from arrows.inference.infer import infer as infer
+from arrows.inference.typed import Knot as Knot
+from arrows.inference.typed import TreePart as TreePart
+from arrows.inference.typed import Typed as Typed
+from arrows.inference.typed import case_names as case_names
+from arrows.inference.typed import shows_arguments as shows_arguments
+from arrows.inference.typed import tree_lines as tree_lines
+from arrows.inference.typed import typed_tree as typed_tree
+from arrows.inference.typed import visible as visible

@@ -5,46 +5,27 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 `ParameterLock` lets threads take turns with parameters.  `jit` compiles fused loops for the CPU.
 """
 
-from arrows.engine.device import jit
-from arrows.engine.device.arena import Arena, ArenaFull, Buffer, BufferRows
-from arrows.engine.device.device import Device
-from arrows.engine.device.devices import get_device, host_array, is_device_array
-from arrows.engine.device.kernel import (
-    PRECISIONS,
-    PRELUDE,
-    Kernel,
-    KernelSource,
-    Launch,
-    ProductLayout,
-    kernel_source,
-)
-from arrows.engine.device.parameter_lock import ParameterLock, locks_parameters
-from arrows.engine.device.upload import Sent, Upload, UploadFull
-from arrows.engine.device.writes import WRITE_RANGES, ArrayWrite, write_arrays
-
-__all__ = [
-    "PRECISIONS",
-    "PRELUDE",
-    "WRITE_RANGES",
-    "Arena",
-    "ArenaFull",
-    "ArrayWrite",
-    "Buffer",
-    "BufferRows",
-    "Device",
-    "Kernel",
-    "KernelSource",
-    "Launch",
-    "ParameterLock",
-    "ProductLayout",
-    "Sent",
-    "Upload",
-    "UploadFull",
-    "get_device",
-    "host_array",
-    "is_device_array",
-    "jit",
-    "kernel_source",
-    "locks_parameters",
-    "write_arrays",
-]
+from arrows.engine.device import jit as jit
+from arrows.engine.device.arena import Arena as Arena
+from arrows.engine.device.arena import ArenaFull as ArenaFull
+from arrows.engine.device.arena import Buffer as Buffer
+from arrows.engine.device.arena import BufferRows as BufferRows
+from arrows.engine.device.device import Device as Device
+from arrows.engine.device.devices import get_device as get_device
+from arrows.engine.device.devices import host_array as host_array
+from arrows.engine.device.devices import is_device_array as is_device_array
+from arrows.engine.device.kernel import PRECISIONS as PRECISIONS
+from arrows.engine.device.kernel import PRELUDE as PRELUDE
+from arrows.engine.device.kernel import Kernel as Kernel
+from arrows.engine.device.kernel import KernelSource as KernelSource
+from arrows.engine.device.kernel import Launch as Launch
+from arrows.engine.device.kernel import ProductLayout as ProductLayout
+from arrows.engine.device.kernel import kernel_source as kernel_source
+from arrows.engine.device.parameter_lock import ParameterLock as ParameterLock
+from arrows.engine.device.parameter_lock import locks_parameters as locks_parameters
+from arrows.engine.device.upload import Sent as Sent
+from arrows.engine.device.upload import Upload as Upload
+from arrows.engine.device.upload import UploadFull as UploadFull
+from arrows.engine.device.writes import WRITE_RANGES as WRITE_RANGES
+from arrows.engine.device.writes import ArrayWrite as ArrayWrite
+from arrows.engine.device.writes import write_arrays as write_arrays

@@ -8,34 +8,18 @@ the source, compiles it and runs it.
 
 from __future__ import annotations
 
-from arrows.engine.lowering.expression_writer import KeyLine
-from arrows.engine.lowering.lower import Lowered, lower, observed_sites
-from arrows.engine.lowering.merge_chains import Composed, Compositions
-from arrows.engine.lowering.sites import (
-    ApplySite,
-    CarriedSite,
-    ConstantSite,
-    ElementSite,
-    Port,
-    ReadSite,
-    Site,
-)
-from arrows.engine.lowering.streams import Streams, ValueStreams
-
-__all__ = [
-    "ApplySite",
-    "CarriedSite",
-    "Composed",
-    "Compositions",
-    "ConstantSite",
-    "ElementSite",
-    "KeyLine",
-    "Lowered",
-    "Port",
-    "ReadSite",
-    "Site",
-    "Streams",
-    "ValueStreams",
-    "lower",
-    "observed_sites",
-]
+from arrows.engine.lowering.expression_writer import KeyLine as KeyLine
+from arrows.engine.lowering.lower import Lowered as Lowered
+from arrows.engine.lowering.lower import lower as lower
+from arrows.engine.lowering.lower import observed_sites as observed_sites
+from arrows.engine.lowering.merge_chains import Composed as Composed
+from arrows.engine.lowering.merge_chains import Compositions as Compositions
+from arrows.engine.lowering.sites import ApplySite as ApplySite
+from arrows.engine.lowering.sites import CarriedSite as CarriedSite
+from arrows.engine.lowering.sites import ConstantSite as ConstantSite
+from arrows.engine.lowering.sites import ElementSite as ElementSite
+from arrows.engine.lowering.sites import Port as Port
+from arrows.engine.lowering.sites import ReadSite as ReadSite
+from arrows.engine.lowering.sites import Site as Site
+from arrows.engine.lowering.streams import Streams as Streams
+from arrows.engine.lowering.streams import ValueStreams as ValueStreams

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from arrows.engine.model.model import Model
-
-__all__ = ["Model"]
+from arrows.engine.model.model import Model as Model

@@ -7,51 +7,27 @@ parts of the loss, and the named inputs.
 
 from __future__ import annotations
 
-from arrows.engine.planning.differentiation import (
-    LossCheck,
-    LossWeights,
-    SupportsStep,
-    check_output,
-    input_names,
-    parse_loss,
-    read_sites,
-)
-from arrows.engine.planning.layer_names import LayerNames, layer_name, named_parameters
-from arrows.engine.planning.operations import (
-    ApplyOperation,
-    CarriedOperation,
-    ElementOperation,
-    Operation,
-    ReadOperation,
-    StreamOperation,
-)
-from arrows.engine.planning.parameters import GrowingParams, Params, make_params
-from arrows.engine.planning.plan import SCHEDULES, Plan, moving_slabs, receiving_slabs
-from arrows.engine.planning.slabs import check_slab_types
-
-__all__ = [
-    "SCHEDULES",
-    "ApplyOperation",
-    "CarriedOperation",
-    "ElementOperation",
-    "GrowingParams",
-    "LayerNames",
-    "LossCheck",
-    "LossWeights",
-    "Operation",
-    "Params",
-    "Plan",
-    "ReadOperation",
-    "StreamOperation",
-    "SupportsStep",
-    "check_output",
-    "check_slab_types",
-    "input_names",
-    "layer_name",
-    "make_params",
-    "moving_slabs",
-    "named_parameters",
-    "parse_loss",
-    "read_sites",
-    "receiving_slabs",
-]
+from arrows.engine.planning.differentiation import LossCheck as LossCheck
+from arrows.engine.planning.differentiation import LossWeights as LossWeights
+from arrows.engine.planning.differentiation import SupportsStep as SupportsStep
+from arrows.engine.planning.differentiation import check_output as check_output
+from arrows.engine.planning.differentiation import input_names as input_names
+from arrows.engine.planning.differentiation import parse_loss as parse_loss
+from arrows.engine.planning.differentiation import read_sites as read_sites
+from arrows.engine.planning.layer_names import LayerNames as LayerNames
+from arrows.engine.planning.layer_names import layer_name as layer_name
+from arrows.engine.planning.layer_names import named_parameters as named_parameters
+from arrows.engine.planning.operations import ApplyOperation as ApplyOperation
+from arrows.engine.planning.operations import CarriedOperation as CarriedOperation
+from arrows.engine.planning.operations import ElementOperation as ElementOperation
+from arrows.engine.planning.operations import Operation as Operation
+from arrows.engine.planning.operations import ReadOperation as ReadOperation
+from arrows.engine.planning.operations import StreamOperation as StreamOperation
+from arrows.engine.planning.parameters import GrowingParams as GrowingParams
+from arrows.engine.planning.parameters import Params as Params
+from arrows.engine.planning.parameters import make_params as make_params
+from arrows.engine.planning.plan import SCHEDULES as SCHEDULES
+from arrows.engine.planning.plan import Plan as Plan
+from arrows.engine.planning.plan import moving_slabs as moving_slabs
+from arrows.engine.planning.plan import receiving_slabs as receiving_slabs
+from arrows.engine.planning.slabs import check_slab_types as check_slab_types

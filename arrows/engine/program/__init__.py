@@ -6,24 +6,17 @@ Passes improve it (`make_program`; `pipeline.py` lists them), emitters turn it i
 
 from __future__ import annotations
 
-from arrows.engine.program.elements import ELEMENT_FUNCTIONS, are_in_c, element_lines
-from arrows.engine.program.pipeline import ProgramTick, make_code, make_program
-from arrows.engine.program.profile import Clock, Profile, profile
-from arrows.engine.program.program import Kernels, Program, Programs, RowCounts, row_counts
-
-__all__ = [
-    "ELEMENT_FUNCTIONS",
-    "Clock",
-    "Kernels",
-    "Profile",
-    "Program",
-    "ProgramTick",
-    "Programs",
-    "RowCounts",
-    "are_in_c",
-    "element_lines",
-    "make_code",
-    "make_program",
-    "profile",
-    "row_counts",
-]
+from arrows.engine.program.elements import ELEMENT_FUNCTIONS as ELEMENT_FUNCTIONS
+from arrows.engine.program.elements import are_in_c as are_in_c
+from arrows.engine.program.elements import element_lines as element_lines
+from arrows.engine.program.pipeline import ProgramTick as ProgramTick
+from arrows.engine.program.pipeline import make_code as make_code
+from arrows.engine.program.pipeline import make_program as make_program
+from arrows.engine.program.profile import Clock as Clock
+from arrows.engine.program.profile import Profile as Profile
+from arrows.engine.program.profile import profile as profile
+from arrows.engine.program.program import Kernels as Kernels
+from arrows.engine.program.program import Program as Program
+from arrows.engine.program.program import Programs as Programs
+from arrows.engine.program.program import RowCounts as RowCounts
+from arrows.engine.program.program import row_counts as row_counts
