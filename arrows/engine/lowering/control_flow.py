@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from arrows.combinators import Choice, Graph, Source
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
-from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, bare, link, template
+from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, link, template
 from arrows.engine.values import Recursion, each
 from arrows.inference import Typed
-from arrows.typesys import types as T
 
 
 def emit_pipe(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
@@ -37,11 +36,6 @@ def _source(wires: list[Symbol], source: Source) -> Recursion[Symbol]:
     return TupleSymbol(tuple((yield each(_source(wires, item) for item in source))))
 
 
-# More cases than these are functions picked from a table: a long ``elif`` chain is slow, and nests in the
-# compiler.
-_MOST_INLINE_CASES = 4
-
-
 def emit_choice(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     form = typed.form
     assert isinstance(form, Choice)
@@ -52,48 +46,34 @@ def emit_choice(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
         key = f"{writer.refer('FN', form.key)}({writer.pack(symbol)})"
     table = writer.refer("CASES", {value: number for number, value in enumerate(form.keys)})
     number = writer.assign("c", f"{table}[{key}]")
-    emit = _emit_table if len(cases) > _MOST_INLINE_CASES else _emit_branches
-    result: Symbol = yield emit(writer, number, cases, typed.output, symbol)
-    return result
-
-
-def _emit_branches(
-    writer: ExpressionWriter, number: str, cases: list[Typed], output: T.Type, symbol: Symbol
-) -> Walk:
     # What the branches have in common is known when all of them are written, so their lines wait.
     branches: list[Symbol] = []
     blocks: list[list[str | KeyLine]] = []
+    here = writer.body.nesting
+    inside = here + (len(cases) - 1).bit_length()
     for case in cases:
-        outer, writer.body.lines = writer.body.lines, []
-        writer.body.nesting += 1
-        branches.append(writer.coerced((yield writer.walk(case, symbol)), output))
-        writer.body.nesting -= 1
+        outer, writer.body.lines, writer.body.nesting = writer.body.lines, [], inside
+        branches.append(writer.coerced((yield writer.walk(case, symbol)), typed.output))
         blocks.append(writer.body.lines)
-        writer.body.lines = outer
+        writer.body.lines, writer.body.nesting = outer, here
     merged = writer.merged(branches)
-    for place, (branch, lines) in enumerate(zip(branches, blocks, strict=True)):
-        last = place and place == len(cases) - 1
-        with writer.block("else:" if last else f"{'elif' if place else 'if'} {number} == {place}:"):
-            writer.body.lines.extend(lines)
-            writer.assign_parts(merged, branch)
+
+    def write(first: int, stop: int) -> None:
+        """Writes some branches: the number picks one by halves, for there may be hundreds."""
+        if stop - first > 1:
+            middle = (first + stop) // 2
+            with writer.block(f"if {number} < {middle}:"):
+                write(first, middle)
+            with writer.block("else:"):
+                write(middle, stop)
+            return
+        outer, writer.body.nesting = writer.body.nesting, inside
+        writer.body.lines.extend(blocks[first])
+        writer.assign_parts(merged, branches[first])
+        writer.body.nesting = outer
+
+    write(0, len(cases))
     return merged
-
-
-def _emit_table(
-    writer: ExpressionWriter, number: str, cases: list[Typed], output: T.Type, symbol: Symbol
-) -> Walk:
-    result = template(output, writer.flow)
-    names = []
-    for case in cases:
-        names.append(writer.fresh("case"))
-        with writer.function(names[-1]):
-            value = yield writer.walk(case, writer.unpacked("x", bare(symbol)))
-            value = writer.coerced(value, output)
-            link(result, value, writer.flow)
-            writer.put(f"return {writer.pack(value)}")
-    table = writer.fresh("TABLE")
-    writer.finished.append(f"{table} = ({', '.join(names)},)")
-    return writer.call(f"{table}[{number}]({writer.pack(symbol)})", result)
 
 
 def emit_recursion(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
