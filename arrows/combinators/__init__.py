@@ -52,10 +52,10 @@ from arrows.combinators.folds import Reduce as Reduce
 from arrows.combinators.folds import Scan as Scan
 from arrows.combinators.inputs import Input as Input
 from arrows.combinators.inputs import InputTransform as InputTransform
+from arrows.combinators.inputs import Length as Length
 from arrows.combinators.inputs import Read as Read
 from arrows.combinators.inputs import Scalar as Scalar
 from arrows.combinators.inputs import Tensor as Tensor
-from arrows.combinators.inputs import Transform as Transform
 from arrows.combinators.inputs import Unfit as Unfit
 from arrows.combinators.inputs import Vector as Vector
 from arrows.combinators.items import GetItem as GetItem
@@ -93,7 +93,6 @@ from arrows.combinators.reductions import Reduction as Reduction
 from arrows.combinators.reductions import Stack as Stack
 from arrows.combinators.reductions import Sum as Sum
 from arrows.combinators.sequences import Broadcast as Broadcast
-from arrows.combinators.sequences import Length as Length
 from arrows.combinators.sequences import Map as Map
 from arrows.combinators.sequences import NGrams as NGrams
 from arrows.combinators.sequences import Zip as Zip

@@ -14,11 +14,11 @@ from arrows.combinators.constant import Constant
 from arrows.combinators.effects import Metric, Shared, Tap
 from arrows.combinators.fanout import Fan
 from arrows.combinators.folds import Loop, Reduce
-from arrows.combinators.inputs import Read, Transform
+from arrows.combinators.inputs import Read
 from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
-from arrows.combinators.sequences import Broadcast, Length, Map, Zip
+from arrows.combinators.sequences import Broadcast, Map, Zip
 from arrows.typesys import ArrowTypeError
 
 CORE_FORMS: tuple[type[AnyBlock], ...] = (
@@ -32,13 +32,11 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Reduce,
     Zip,
     Broadcast,
-    Length,
     Nth,
     GroupBy,
     Apply,
     Constant,
     Read,
-    Transform,
     Item,
     Metric,
     Tap,

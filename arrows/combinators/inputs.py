@@ -1,9 +1,9 @@
-"""Blocks that read data: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`."""
+"""Blocks that read data: `Scalar`, `Vector`, `Tensor`, `Input`, `InputTransform`, `Length`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_origin, overload
+from collections.abc import Callable, Mapping, Sized
+from typing import Any, ClassVar, Literal, get_origin, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
 from arrows.combinators.base.block import A, B, Block, spelled
@@ -17,20 +17,25 @@ Ints = Literal["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "
 
 
 class Read(Block[A, B]):
-    """The core form of `Scalar`, `Vector` and `Tensor`: a Python object becomes a tensor of one type.
+    """The core form of what takes a Python object: a function makes another of it, or it becomes a tensor.
 
     Attributes:
-        type: the tensor's type.
+        type: the type of the result, a tensor or `Input`.
+        function: what runs on the object first, while an example is read, or None.
+        counts: whether anything that has elements is taken, not objects alone, and the result is a number.
     """
 
     kind = "Tensor"
-    type: T.Tensor
+    type: T.Type
+    function: Callable[[Any], Any] | None = None
+    counts: ClassVar[bool] = False
 
     def __init__(self, type: T.Tensor, *, name: str | None = None) -> None:
         set_name(self, name)
         self.type = type
 
     def arguments(self) -> list[str]:
+        assert isinstance(self.type, T.Tensor)
         dtype = [] if self.type.dtype == "float32" else [repr(self.type.dtype)]
         return [str(list(self.type.shape)), *dtype]
 
@@ -135,39 +140,7 @@ def _tensor(kind: str, shape: list[int] | tuple[int, ...], dtype: str, hint: str
         ) from None
 
 
-class Transform(Block[A, B]):
-    """The core form of `InputTransform`.
-
-    Attributes:
-        function: from a Python object to a Python object.
-    """
-
-    function: Callable[[A], B]
-
-    def __init__(self, function: Callable[[A], B], *, name: str | None = None) -> None:
-        set_name(self, name)
-        if isinstance(function, Block) or not callable(function):
-            raise wrong_argument(
-                "an InputTransform",
-                f"expected a function of a Python object, got {function!r}",
-                hint=_function_hint(function),
-            )
-        self.function = function
-
-    def arguments(self) -> list[str]:
-        return [function_name(self.function)]
-
-
-def _function_hint(argument: object) -> str:
-    """Makes the hint what to write instead of an argument that is no function."""
-    if isinstance(argument, Block):
-        return f"{argument.label} is a block already: f >> {argument.label}"
-    if isinstance(argument, Mapping):
-        return "to look something up: ar.InputTransform(table.get), which gives None for a missing key"
-    return "ar.InputTransform(len)"
-
-
-class InputTransform(Transform[A, B]):
+class InputTransform(Read[A, B]):
     """Applies a Python function to a Python object.
 
     The function runs while an example is read, once for each visit, however many blocks read its result. It
@@ -191,12 +164,77 @@ class InputTransform(Transform[A, B]):
         'tree'
     """
 
+    type = T.Input()
+
+    def __init__(self, function: Callable[[A], B], *, name: str | None = None) -> None:
+        set_name(self, name)
+        given: object = function  # an `object`, because callers without a type checker may pass anything
+        if isinstance(given, Block) or not callable(given):
+            hint = "ar.InputTransform(len)"
+            if isinstance(given, Block):
+                hint = f"{given.label} is a block already: f >> {given.label}"
+            elif isinstance(given, Mapping):
+                hint = (
+                    "to look something up: ar.InputTransform(table.get), which gives None for a missing key"
+                )
+            reason = f"expected a function of a Python object, got {given!r}"
+            raise wrong_argument("an InputTransform", reason, hint=hint)
+        self.function = function
+
+    def arguments(self) -> list[str]:
+        return [function_name(self.function)]
+
+
+class Length(Read[Any, static.Tensor[Any, tuple[()]]]):
+    """Counts the elements of a Python object, a sequence or a tuple.
+
+    The number is read, not computed: no gradient passes.
+
+    Args:
+        dtype: element type of the number, an integer or float type.
+        name: the name in messages.
+
+    Attributes:
+        type: the type of the result.
+
+    Raises:
+        ArrowTypeError: no such element type; at `compile`, an input without elements or without end.
+        InputError: at evaluation, a Python object that has no length, or more elements than `dtype` can hold.
+
+    Source: TensorFlow Fold, `td.Length`, which gives float32.
+
+    Example:
+        >>> import arrows as ar
+        >>> int(ar.Length().eval("tree")), int((ar.Map(ar.Scalar()) >> ar.Length()).eval([1, 2]))
+        (4, 2)
+    """
+
+    type: T.Tensor
+    counts = True
+
+    def __init__(self, dtype: str = "int32", *, name: str | None = None) -> None:
+        super().__init__(T.Tensor((), dtype), name=name)
+        self.function = _float_length if self.type.floating else len
+        if self.type.dtype == "bool":
+            raise wrong_argument(
+                "a Length",
+                "a length is a number, which bool cannot hold",
+                hint="ar.Length() is int32, ar.Length('float32') can be divided by",
+            )
+
+    def arguments(self) -> list[str]:
+        return [] if self.type.dtype == "int32" else [repr(self.type.dtype)]
+
+
+def _float_length(x: Sized) -> float:
+    return float(len(x))
+
 
 class Unfit(ValueError):
     """Says that a function of the library cannot take a Python object; the text is the reason."""
 
 
-class Input(Transform[A, A]):
+class Input(InputTransform[A, A]):
     """A Python object of a known class, so that type checkers follow the fields of the data.
 
     `Input(Leaf).get(lambda leaf: leaf.word)` is a block from `Leaf` to the type of its field, and a misspelt

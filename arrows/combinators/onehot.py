@@ -19,7 +19,7 @@ from arrows.combinators.base.arguments import (
 )
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
-from arrows.combinators.inputs import Scalar, Transform, Unfit
+from arrows.combinators.inputs import InputTransform, Scalar, Unfit
 from arrows.ops import TensorLike
 from arrows.typesys import static
 from arrows.typesys import types as T
@@ -132,7 +132,7 @@ def _one_hot(
     name: str | None,
 ) -> Block[Any, Any]:
     unit: AnyBlock = Function(partial(_unit_vector, size, places, T.Tensor((), dtype).dtype))
-    return derived(head, words, Transform(look_up), Scalar("int32"), unit, name=name)
+    return derived(head, words, InputTransform(look_up), Scalar("int32"), unit, name=name)
 
 
 def _place_in_range(first: int, end: int, x: object) -> int:

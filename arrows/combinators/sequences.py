@@ -1,11 +1,11 @@
-"""Blocks on whole sequences: `Map`, `Zip`, `ZipWith`, `Broadcast`, `NGrams`, `Length`."""
+"""Blocks on whole sequences: `Map`, `Zip`, `ZipWith`, `Broadcast`, `NGrams`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arrows.combinators.base.arguments import require_flag, require_integer, set_name, wrong_argument
+from arrows.combinators.base.arguments import require_flag, require_integer, set_name
 from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument
@@ -13,8 +13,6 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import derived
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.typesys import static
-from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_arguments
 
 MOST = 10_000
@@ -145,46 +143,6 @@ class Broadcast(AnyBlock):
     def __rshift__(self, other: Callable[[Wire[Sequence[A]]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
         block: Block[A, B] = super().__rshift__(other)
         return block
-
-
-class Length(Block[Any, static.Tensor[Any, tuple[()]]]):
-    """Counts the elements of a Python object, a sequence or a tuple.
-
-    The number is read, not computed: no gradient passes.
-
-    Args:
-        dtype: element type of the number, an integer or float type.
-        name: the name in messages.
-
-    Attributes:
-        type: the type of the result.
-
-    Raises:
-        ArrowTypeError: no such element type; at `compile`, an input without elements or without end.
-        InputError: at evaluation, a Python object that has no length, or more elements than `dtype` can hold.
-
-    Source: TensorFlow Fold, `td.Length`, which gives float32.
-
-    Example:
-        >>> import arrows as ar
-        >>> int(ar.Length().eval("tree")), int((ar.Map(ar.Scalar()) >> ar.Length()).eval([1, 2]))
-        (4, 2)
-    """
-
-    type: T.Tensor
-
-    def __init__(self, dtype: str = "int32", *, name: str | None = None) -> None:
-        set_name(self, name)
-        self.type = T.Tensor((), dtype)
-        if self.type.dtype == "bool":
-            raise wrong_argument(
-                "a Length",
-                "a length is a number, which bool cannot hold",
-                hint="ar.Length() is int32, ar.Length('float32') can be divided by",
-            )
-
-    def arguments(self) -> list[str]:
-        return [] if self.type.dtype == "int32" else [repr(self.type.dtype)]
 
 
 @explains_arguments("block")

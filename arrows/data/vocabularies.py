@@ -9,7 +9,7 @@ from typing import SupportsIndex, overload
 
 import numpy as np
 
-from arrows.combinators import AnyBlock, Scalar, Transform, Unfit
+from arrows.combinators import AnyBlock, InputTransform, Scalar, Unfit
 from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
 from arrows.typesys.quoting import quoted
 
@@ -231,7 +231,7 @@ class _Numbers:
         return 0
 
 
-class _FromVocabulary(Transform[str, int]):
+class _FromVocabulary(InputTransform[str, int]):
     """From a word to its number; in messages it is the vocabulary that it stands for."""
 
     kind = "Vocabulary"

@@ -25,7 +25,6 @@ from arrows.combinators import (
     Reference,
     Shared,
     Source,
-    Transform,
     title,
 )
 from arrows.inference import Knot, TreePart, Typed, shows_arguments, visible
@@ -356,7 +355,7 @@ def _style(typed: Typed) -> Style:
         return "layer"
     if isinstance(form, Constant):
         return "constant"
-    return "data" if isinstance(form, (Read, Transform)) or isinstance(typed.input, T.Input) else "block"
+    return "data" if isinstance(form, Read) or isinstance(typed.input, T.Input) else "block"
 
 
 def _heading(typed: Typed) -> str:

@@ -1,18 +1,18 @@
-"""`Apply`, `Constant`, `Read` and `Transform`: functions and layers, constants, and readers of the input."""
+"""`Apply` and `Constant`: functions and layers, and constants."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Read, Reduction, without_zero
+from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import ANY_LABELS, INPUT, Var, find, kind_of
+from arrows.typesys.terms import ANY_LABELS, Var, find, kind_of
 from arrows.typesys.unify import Default, Rule
 
 if TYPE_CHECKING:
@@ -79,17 +79,6 @@ def constant(inference: Inference, occurrence: Occurrence) -> None:
         inference.gives(occurrence, inference.floats(form.type))
     if form.trainable:
         occurrence.trace = inference.traces.of(form, T.Tuple(()))
-
-
-def read(inference: Inference, occurrence: Occurrence) -> None:
-    assert isinstance(occurrence.form, Read)
-    inference.takes_object(occurrence)
-    inference.gives(occurrence, inference.floats(occurrence.form.type))
-
-
-def transform(inference: Inference, occurrence: Occurrence) -> None:
-    inference.takes_object(occurrence)
-    inference.gives(occurrence, INPUT)
 
 
 _READ_IT = "read it first: ar.Scalar(), ar.Vector(n) or ar.Tensor(shape)"

@@ -1,11 +1,11 @@
-"""`GetItem`, `Nth`, `GroupBy` and `Length`: access to single elements, and their number."""
+"""`GetItem`, `Nth`, `GroupBy` and `Read`: access to single elements, their number, and readers of objects."""
 
 from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Item, Length, NoItem, Nth
+from arrows.combinators import Item, NoItem, Nth, Read
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import no_object
@@ -252,14 +252,20 @@ _explain_places = no_object(
 )
 
 
-# All elements
+# What reads an object, or counts elements
 
 
-def length(inference: Inference, occurrence: Occurrence) -> Rule:
-    """`Length`: its input must have elements, and an end."""
+def read(inference: Inference, occurrence: Occurrence) -> Rule | None:
     form = occurrence.form
-    assert isinstance(form, Length)
+    assert isinstance(form, Read)
+    if not form.counts:
+        inference.takes_object(occurrence)
     inference.gives(occurrence, inference.floats(form.type))
+    return _counted(occurrence) if form.counts else None
+
+
+def _counted(occurrence: Occurrence) -> Rule:
+    """What is counted must have elements, and an end."""
     yield occurrence.input
     v = find(occurrence.input)
     if isinstance(v.con, T.Type) and v.con is not INPUT:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from arrows.combinators import (
     Apply,
-    Choice,
     Fan,
     Graph,
     InferredZeros,
     Item,
-    Read,
     Reference,
     Zip,
 )
@@ -141,7 +139,7 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
         fixed_by = ", ".join(filter(None, blocks))
         return f"{reason}\nthe item types were fixed by {fixed_by}" if fixed_by else reason
     words = origin_words(v, occurrence)
-    if words and v.con is INPUT and origin is not None and isinstance(origin.form, (Read, Choice)):
+    if words and v.con is INPUT and v.cause is not None and v.cause.reads:
         return f"{reason}\nthe input is a Python object because it is read by {words}"
     return f"{reason}\nthe input type was fixed by {words}" if words else reason
 

@@ -17,7 +17,6 @@ from arrows.combinators import (
     Pipe,
     Read,
     Shared,
-    Transform,
     parts_first,
 )
 from arrows.inference.typed import Knot, Path, Typed
@@ -178,6 +177,6 @@ def build_typed(
 
 def reads_object(form: AnyBlock) -> bool:
     """Whether a block reads its input as a Python object."""
-    return isinstance(form, (Read, Transform, Shared)) or (
-        isinstance(form, Choice) and form.key_block is None
-    )
+    if isinstance(form, Read):
+        return not form.counts
+    return isinstance(form, Shared) or (isinstance(form, Choice) and form.key_block is None)

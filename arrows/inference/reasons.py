@@ -232,7 +232,7 @@ def repair(left: Var, right: Var, b: Occurrence | None, a: Occurrence | None = N
     if isinstance(y, T.Input):
         if isinstance(x, T.Void):
             return f"Void carries nothing; give {name} its input another way"
-        if a is not None and isinstance(a.form, Read) and isinstance(x, T.Tensor):
+        if a is not None and isinstance(a.form, Read) and a.form.function is None:
             return f"{name} takes the Python object itself: leave {name_of(a)} out"
         if _holds_object(left):
             hint = f"{name} takes one Python object: take it out of the tuple first, as ar.GetItem(0) >> f"

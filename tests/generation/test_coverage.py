@@ -32,6 +32,11 @@ NOT_DRAWN = {
     "unpack": "the items of a wire; a feature below",
 }
 
+
+def reads_tensor(b: Any) -> bool:
+    return isinstance(b, ar.combinators.Read) and b.function is None
+
+
 FEATURES: dict[str, Callable[[Any], bool]] = {
     "a pair made by *": lambda b: isinstance(b, ar.combinators.fanout.Parallel),
     "an unpacked wire": lambda b: isinstance(b, ar.combinators.Item) and b.arity is not None,
@@ -55,11 +60,11 @@ FEATURES: dict[str, Callable[[Any], bool]] = {
     "a fold that starts from its input": lambda b: isinstance(b, ar.Fold) and b.initial_state_from_input,
     "a scan that starts from its input": lambda b: type(b) is ar.Scan and b.initial_state_from_input,
     "a layer that gives a scalar": lambda b: isinstance(b, ar.FC) and b.scalar,
-    "float64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "float64",
-    "int64": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "int64",
-    "uint8": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "uint8",
-    "bool": lambda b: isinstance(b, ar.combinators.Read) and b.type.dtype == "bool",
-    "a named input": lambda b: isinstance(b, ar.combinators.Read) and b.name is not None,
+    "float64": lambda b: reads_tensor(b) and b.type.dtype == "float64",
+    "int64": lambda b: reads_tensor(b) and b.type.dtype == "int64",
+    "uint8": lambda b: reads_tensor(b) and b.type.dtype == "uint8",
+    "bool": lambda b: reads_tensor(b) and b.type.dtype == "bool",
+    "a named input": lambda b: reads_tensor(b) and b.name is not None,
     "attention to what came before": lambda b: isinstance(b, ar.MultiHeadAttention) and b.causal,
     "a gate behind the product": lambda b: isinstance(b, ar.GRUCell) and b.reset_after,
     "dropout in a cell": lambda b: isinstance(b, ar.LSTMCell) and b.dropout > 0,

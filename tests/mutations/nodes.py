@@ -56,7 +56,7 @@ def is_function(block: Any) -> bool:
 
 
 def is_read(block: Any) -> bool:
-    return isinstance(block, Read)
+    return isinstance(block, Read) and block.function is None
 
 
 def is_fan(block: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Where tensors are made and written out: `Apply`, `Constant`, `Read`, `Transform`, `Metric` and `Tap`."""
+"""Where tensors are made and written out: `Apply`, `Constant`, `Read`, `Metric` and `Tap`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import count
 
-from arrows.combinators import Apply, Constant, Metric, Tap, Transform
+from arrows.combinators import Apply, Constant, Metric, Read, Tap
 from arrows.engine.lowering.expression_writer import DEEPEST_NESTING, ExpressionWriter, KeyLine
 from arrows.engine.lowering.sites import ApplySite, ElementSite, Port, ReadSite, Site
 from arrows.engine.lowering.streams import ValueStreams
@@ -50,15 +50,14 @@ def constant(writer: ExpressionWriter, type: T.Type, value: HostArray | None) ->
             return VOID
 
 
-def emit_transform(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    assert isinstance(typed.form, Transform)
-    return writer.assign_object(f"{writer.refer('FN', typed.form.function)}({writer.pack(symbol)})")
-
-
 def emit_read(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    """Writes the node of one Python object that becomes a tensor."""
-    type = typed.output
-    assert isinstance(type, T.Tensor)
+    """Writes the call of a function, and the node of a Python object that becomes a tensor."""
+    form, type = typed.form, typed.output
+    assert isinstance(form, Read)
+    if form.function is not None:
+        symbol = writer.assign_object(f"{writer.refer('FN', form.function)}({writer.pack(symbol)})")
+    if not isinstance(type, T.Tensor):
+        return symbol
     stream = writer.streams.read(type)
     site = writer.sites.add(ReadSite(writer.sites.next_index, (type,), typed))
     value = writer.pack(symbol)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import repeat
 
-import numpy as np
-
 from arrows.combinators import (
     Item,
     Loop,
@@ -18,7 +16,6 @@ from arrows.combinators import (
     take_or_default,
     without_zero,
 )
-from arrows.engine.lowering.apply import constant, emit_read
 from arrows.engine.lowering.expression_writer import ExpressionWriter, Walk
 from arrows.engine.lowering.symbols import (
     VOID,
@@ -228,12 +225,3 @@ def emit_group_by(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Sym
     codes, patterns = zip(*(elements(writer, item) for item in symbol.items), strict=True)
     writer.names["GROUPED"] = grouped
     return ListSymbol(writer.assign("l", f"GROUPED({', '.join(codes)})"), ListSymbol("", bare(patterns[0])))
-
-
-def emit_length(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    type = typed.output
-    assert isinstance(type, T.Tensor)
-    if isinstance(symbol, TupleSymbol):
-        return constant(writer, type, np.asarray(len(symbol.items)))
-    length = f"len({writer.pack(symbol)})"
-    return emit_read(writer, typed, writer.assign_object(f"float({length})" if type.floating else length))

@@ -119,9 +119,10 @@ def read_sites(plan: Plan, name: str) -> list[ReadSite]:
         ArrowTypeError: the input has no gradient, or inputs of two types have the name.
     """
     reads = [
-        (site, site.typed.form.name)
+        (site, form.name)
         for site in plan.lowered.sites
-        if isinstance(site, ReadSite) and isinstance(site.typed.form, Read) and site.typed.form.name
+        if isinstance(site, ReadSite) and isinstance(form := site.typed.form, Read)
+        if form.name and form.function is None
     ]
     sites = [site for site, site_name in reads if site_name == name]
     if not sites:

@@ -1,12 +1,13 @@
-"""What runs on tensors: `Apply`, `Constant`, `Read`, `Transform`, `Metric` and `Tap`."""
+"""What runs on tensors: `Apply`, `Constant`, `Read`, `Metric` and `Tap`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from arrows.combinators import Apply, Transform, Unfit
+from arrows.combinators import Apply, Read, Unfit
 from arrows.engine.reference.walk import Located, Walk
-from arrows.engine.values import ExamplePath, LeafError, describe_error
+from arrows.engine.values import ExamplePath, LeafError, describe, describe_error
 from arrows.inference import Typed
 from arrows.ops import IndexOutOfRange, ShapeError
 from arrows.typesys import ArrowValueError
@@ -50,37 +51,39 @@ def constant(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Loca
 
 
 def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
+    form, result = typed.form, value
+    assert isinstance(form, Read)
+    if form.function is not None:
+        if not form.counts:
+            walk.require_unspent(value)
+        try:
+            result = form.function(value)
+        except Unfit as error:
+            fits = _fits_each(form.function, value)
+            hint = f"each element alone fits: put ar.Map around {form.label}" if fits else ""
+            walk.fail(typed, path, str(error), error, hint)
+        except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
+            no_length = f"expected something with a length, got {describe(value)}"
+            walk.fail(typed, path, no_length if form.counts else describe_error(error), error)
+    if isinstance(typed.output, T.Input):
+        return result, path
     walk.count_node(typed)
     try:
-        return walk.semantics.read(typed, value), path
+        return walk.semantics.read(typed, result), path
     except LeafError as error:
-        walk.fail(typed, path, str(error), error, error.hint)
+        walk.fail(typed, path, f"the length {error}" if form.counts else str(error), error, error.hint)
 
 
-def _fits_each(form: Transform[Any, Any], value: object) -> bool:
+def _fits_each(function: Callable[[Any], Any], value: object) -> bool:
     """Whether a list does not fit, and its elements do."""
     if not isinstance(value, (list, tuple)) or not value:
         return False
     try:
         for element in value:
-            form.function(element)
+            function(element)
     except Exception:  # noqa: BLE001 (whatever it is, the element does not fit)
         return False
     return True
-
-
-def transform(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
-    form = typed.form
-    assert isinstance(form, Transform)
-    walk.require_unspent(value)
-    try:
-        result = form.function(value)
-    except Unfit as error:
-        hint = f"each element alone fits: put ar.Map around {form.label}" if _fits_each(form, value) else ""
-        walk.fail(typed, path, str(error), error, hint)
-    except Exception as error:  # noqa: BLE001 (user code: all is reported with its place)
-        walk.fail(typed, path, describe_error(error), error)
-    return result, path
 
 
 def metric(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

@@ -83,8 +83,9 @@ class ArraySemantics(Semantics):
     def read(self, typed: Typed, leaf: object) -> Value:
         assert isinstance(typed.output, T.Tensor)
         value = self.evaluation.value(convert(leaf, typed.output))
-        if isinstance(typed.form, Read) and typed.form.name is not None:
-            self.inputs.setdefault(typed.form.name, []).append(value)
+        form = typed.form
+        if isinstance(form, Read) and form.name is not None and form.function is None:
+            self.inputs.setdefault(form.name, []).append(value)
         return value
 
     @in_own_context

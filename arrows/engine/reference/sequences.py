@@ -22,7 +22,6 @@ from arrows.combinators import (
 from arrows.engine.reference.walk import Endless, Located, Walk
 from arrows.engine.values import (
     ExamplePath,
-    LeafError,
     Recursion,
     describe,
     explain_no_element,
@@ -202,15 +201,3 @@ def group_by(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located
         except Exception as error:  # noqa: BLE001 (an object's own __index__ may raise anything)
             walk.fail(typed, path.child(1).child(i), explain_no_element(groups, place, error), error)
     return result, ExamplePath(path.parent, path.step)
-
-
-def length(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
-    walk.count_node(typed)
-    try:
-        count = len(value)
-    except Exception as error:  # noqa: BLE001 (an object's own __len__ may raise anything)
-        walk.fail(typed, path, f"expected something with a length, got {describe(value)}", error)
-    try:
-        return walk.semantics.read(typed, count), path
-    except LeafError as error:
-        walk.fail(typed, path, f"the length {error}", error)
