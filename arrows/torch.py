@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arrows.engine import Model, Ragged
-from arrows.engine.device import Arena, Device, write_arrays
+from arrows.engine.device import Arena, Device
 from arrows.engine.planning import Plan, input_names, read_sites
 from arrows.engine.reading import Column, starts_of_runs
 from arrows.engine.running import (
@@ -294,7 +294,7 @@ def _way_back(
             arrays = [None if each is None else import_array(device, each.detach()) for each in outputs]
             starts = [0] * len(arrays)
             for each in runs:
-                write_arrays(device, each.run.first_gradients())
+                device.write(each.run.first_gradients())
                 for number, (slab, rows) in enumerate(_output_rows(plan, each.run.merged)):
                     array, target = arrays[number], each.run.gradients[slab]
                     first, starts[number] = starts[number], starts[number] + len(rows)

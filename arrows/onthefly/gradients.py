@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.device import Device, write_arrays
+from arrows.engine.device import Device
 from arrows.engine.planning import CarriedOperation, LossCheck, SupportsStep
 from arrows.engine.running import Gradient, ParameterKey, Run, add_gradients, only_reads, own
 from arrows.onthefly.runs import Runs, outdated
@@ -48,7 +48,7 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
     value = run.gather(slab, places.rows).reshape(())
     sums: dict[ParameterKey, Gradient] = {}
     for number in involved:
-        write_arrays(net.device, runs.finished[number].first_gradients())
+        net.device.write(runs.finished[number].first_gradients())
     seed = run.gradients[slab]
     if seed is not None:
         seed[int(places.rows[0])] = 1

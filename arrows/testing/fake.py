@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from arrows.engine.cuda import WRITE_RANGES, KernelDevice
 from arrows.engine.device.device import Device
 from arrows.engine.device.kernel import Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import HostArray
@@ -530,7 +531,7 @@ class FakeDevice(Device):
         return array._data
 
 
-class FakeKernelsDevice(FakeDevice):
+class FakeKernelsDevice(KernelDevice, FakeDevice):
     """The strict device with kernels, which the host's C compiler compiles.
 
     Args:
@@ -539,14 +540,13 @@ class FakeKernelsDevice(FakeDevice):
     """
 
     name = "fake-kernels"
-    has_kernels = True
 
     def __init__(self, *, backwards: bool = False) -> None:
         self._backwards = backwards
         self._kernels: dict[str, HostKernel] = {}
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
-        new = {source.name: source for source in sources if source.name not in self._kernels}
+        new = {source.name: source for source in (*sources, WRITE_RANGES) if source.name not in self._kernels}
         if new:
             self._kernels |= host_kernels(list(new.values()), _launched, backwards=self._backwards)
         return self._kernels

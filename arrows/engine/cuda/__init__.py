@@ -8,14 +8,7 @@ instruction, one source for the GPU and for the host's compiler: `writer.py` rea
 through CuPy.
 """
 
-from arrows.engine.cuda.kernels import in_c
-from arrows.engine.cuda.products import table_index
-from arrows.engine.cuda.reductions import is_reduction
-from arrows.engine.cuda.region import emit_kernels
+from arrows.engine.cuda.kernel_device import KERNELS, WRITE_RANGES, KernelDevice
 from arrows.engine.cuda.segments import segment_sum_kernel
-from arrows.engine.program import Kernels
 
-KERNELS = Kernels(in_c, is_reduction, emit_kernels)
-"""What programs for a device with kernels have."""
-
-__all__ = ["KERNELS", "segment_sum_kernel", "table_index"]
+__all__ = ["KERNELS", "WRITE_RANGES", "KernelDevice", "segment_sum_kernel"]

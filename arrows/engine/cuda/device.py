@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device import PRELUDE, Device, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.cuda.kernel_device import WRITE_RANGES, KernelDevice
+from arrows.engine.device import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import Array, HostArray
 
 NO_CUPY = (
@@ -50,7 +51,7 @@ def count_gpus() -> int:
     return count
 
 
-class CudaDevice(Device):
+class CudaDevice(KernelDevice):
     """One GPU, by its number.
 
     CuPy computes on the GPU that is current in the thread.  Each method makes its own GPU the current one, so
@@ -60,8 +61,6 @@ class CudaDevice(Device):
         ImportError, RuntimeError: as `count_gpus`.
         RuntimeError: there is no GPU of that number.
     """
-
-    has_kernels = True
 
     def __init__(self, number: int = 0) -> None:
         self.name = f"cuda:{number}" if number else "cuda"
@@ -76,7 +75,7 @@ class CudaDevice(Device):
         self._kernels: dict[str, CudaKernel] = {}
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
-        new = {source.name: source for source in sources if source.name not in self._kernels}
+        new = {source.name: source for source in (*sources, WRITE_RANGES) if source.name not in self._kernels}
         if new:
             self._gpu.use()
             text = PRELUDE + "".join(source.text for source in new.values())

@@ -10,6 +10,7 @@ from arrows.engine.device.arena import Arena as Arena
 from arrows.engine.device.arena import ArenaFull as ArenaFull
 from arrows.engine.device.arena import Buffer as Buffer
 from arrows.engine.device.arena import BufferRows as BufferRows
+from arrows.engine.device.device import ArrayWrite as ArrayWrite
 from arrows.engine.device.device import Device as Device
 from arrows.engine.device.devices import get_device as get_device
 from arrows.engine.device.devices import host_array as host_array
@@ -17,6 +18,7 @@ from arrows.engine.device.devices import is_device_array as is_device_array
 from arrows.engine.device.kernel import PRECISIONS as PRECISIONS
 from arrows.engine.device.kernel import PRELUDE as PRELUDE
 from arrows.engine.device.kernel import Kernel as Kernel
+from arrows.engine.device.kernel import Kernels as Kernels
 from arrows.engine.device.kernel import KernelSource as KernelSource
 from arrows.engine.device.kernel import Launch as Launch
 from arrows.engine.device.kernel import ProductLayout as ProductLayout
@@ -26,6 +28,3 @@ from arrows.engine.device.parameter_lock import locks_parameters as locks_parame
 from arrows.engine.device.upload import Sent as Sent
 from arrows.engine.device.upload import Upload as Upload
 from arrows.engine.device.upload import UploadFull as UploadFull
-from arrows.engine.device.writes import WRITE_RANGES as WRITE_RANGES
-from arrows.engine.device.writes import ArrayWrite as ArrayWrite
-from arrows.engine.device.writes import write_arrays as write_arrays

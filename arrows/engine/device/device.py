@@ -5,19 +5,36 @@ Arrays cross between host and device in `Device.to_device` and `Device.to_numpy`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.device.kernel import Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.device.kernel import Kernel, Kernels, KernelSource, Launch, ProductLayout
 from arrows.ops.arrays import Array, ArrayModule, HostArray
 from arrows.ops.sums import sum_rows
+
+if TYPE_CHECKING:
+    from arrows.engine.device.upload import Sent
 
 # `NumpyDevice.scatter_add` adds the segments of up to this length together, in at most 15 passes over all of
 # them; each longer segment has enough rows for a sum of its own.
 _SHORT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayWrite:
+    """``target[...] = source``.
+
+    Attributes:
+        target: an array, or a range of one.
+        source: an array of the same device; None: zeros.
+    """
+
+    target: Array
+    source: Array | None = None
 
 
 class Device:
@@ -27,7 +44,8 @@ class Device:
         name: as `get_device` takes it: `"cpu"`, `"cuda"` for the first GPU, `"cuda:1"` for the second.
         xp: the array module (NumPy, CuPy, or the fake device's).
         index_dtype: the integer type of row indices and offsets on the device.
-        has_kernels: whether it compiles and launches kernels in C.
+        kernels: how its programs become launches of kernels in C; None if it has none.
+        lacks: the element types that it has no arithmetic in.
 
     >>> from arrows.engine.device import get_device
     >>> cpu = get_device("cpu")
@@ -38,7 +56,8 @@ class Device:
     name: str
     xp: ArrayModule
     index_dtype: np.dtype[Any] = np.dtype(np.int32)
-    has_kernels: bool = False
+    kernels: Kernels | None = None
+    lacks: frozenset[str] = frozenset()
 
     def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
         """Kernels by name, compiled in one unit but for those that have been compiled before."""
@@ -109,6 +128,36 @@ class Device:
         else:
             out[...] = self.xp.take(values, index, axis=0)
         return out
+
+    def write(self, writes: Iterable[ArrayWrite]) -> None:
+        """Writes to ranges of arrays that have no number in common.
+
+        >>> from arrows.engine.device import get_device
+        >>> numbers = np.arange(4)
+        >>> get_device("cpu").write([ArrayWrite(numbers[:1]), ArrayWrite(numbers[2:], numbers[:2] + 7)])
+        >>> numbers.tolist()
+        [0, 1, 7, 8]
+        """
+        for write in writes:
+            if write.target.size:
+                write.target[...] = 0 if write.source is None else write.source
+
+    def weighted_sum(self, values: Array, weights: Array) -> Array:
+        """The sum of all `values` `[rows, ...]`, each row times its weight, `[rows, 1, ...]`: a scalar."""
+        total: Array = (values * weights).sum()
+        return total
+
+    def sums_by_row(
+        self, target: Array, values: Array, rows: Sent, order: Sent, starts: Sent, bounds: Sequence[int]
+    ) -> Launch | None:
+        """Plans additions as those of `scatter_add`, one launch a part; None on a device without kernels.
+
+        Args:
+            target, values, rows, order: as there, of all parts one after another.
+            starts: as there, and at last where the last segment ends.
+            bounds: where the segments of each part start, and where the last end.
+        """
+        return None
 
     def scatter_add_unique(self, target: Array, index: Array, values: Array) -> None:
         """`target[index[i]] += values[i]` for an index without repeats; a repeated row would lose updates.

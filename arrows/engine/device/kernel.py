@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from arrows.ops import Equation
 from arrows.ops.arrays import HostArray
 
 Launch: TypeAlias = Callable[[int], None]
@@ -137,3 +138,21 @@ class ProductLayout:
     b_transposed: bool = False
     accumulate: bool = False
     precision: str = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """How programs for a device with kernels are written; `arrows.engine.cuda` has the one of these.
+
+    Attributes:
+        compute: whether a kernel can compute an equation with rows.
+        reduce: whether it reduces rows then.
+        emit: writes a region, as `emitters.numpy.emit`: ``emit(program, region, device, precision, tick)``.
+        index_of: the number of the gather of a program by whose index an instruction, `SumRows`, sums the
+            rows of a table; None where the gradient of no table is summed.
+    """
+
+    compute: Callable[[Equation], bool]
+    reduce: Callable[[Equation], bool]
+    emit: Callable[..., Any]
+    index_of: Callable[[Any, Any], int | None]

@@ -136,10 +136,10 @@ def check_slab_types(slabs: Sequence[Slab], device: Device) -> None:
     Raises:
         ArrowValueError: they have not.
     """
-    if device.has_kernels and any(slab.type.dtype == "float16" for slab in slabs):
+    for dtype in device.lacks.intersection(slab.type.dtype for slab in slabs):
         raise ArrowValueError(
             message(
-                f"cannot compute in float16 on {device.name!r}",
+                f"cannot compute in {dtype} on {device.name!r}",
                 reason="its kernels have no arithmetic in that type",
                 hint='float_type="float32" takes all numbers as float32; the CPU computes in float16',
             )

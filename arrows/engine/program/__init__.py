@@ -15,7 +15,6 @@ from arrows.engine.program.pipeline import make_program as make_program
 from arrows.engine.program.profile import Clock as Clock
 from arrows.engine.program.profile import Profile as Profile
 from arrows.engine.program.profile import profile as profile
-from arrows.engine.program.program import Kernels as Kernels
 from arrows.engine.program.program import Program as Program
 from arrows.engine.program.program import Programs as Programs
 from arrows.engine.program.program import RowCounts as RowCounts

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from arrows.engine.device import Device
+from arrows.engine.device import Device, Kernels
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program.build import build
 from arrows.engine.program.emitters.numpy import RegionCode, emit
@@ -26,7 +26,7 @@ from arrows.engine.program.passes.join import join
 from arrows.engine.program.passes.narrow import narrow
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
-from arrows.engine.program.program import REGIONS, Kernels, Program
+from arrows.engine.program.program import REGIONS, Program
 from arrows.ops.innermost import in_own_context
 from arrows.typesys import ArrowValueError
 from arrows.typesys.quoting import quoted

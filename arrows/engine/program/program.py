@@ -6,12 +6,13 @@ no data and knows no array module.  Its text (``str``) says all that it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from arrows.engine.device import Kernels
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
 from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, SumRows
@@ -132,21 +133,6 @@ class Distinct:
         }
         parts = [f"{word} {names(values)}" for word, values in lists.items() if values]
         return f"distinct rows of operand {self.operand}: {'; '.join(parts)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Kernels:
-    """What a device with kernels can do; `arrows.engine.cuda` has it.
-
-    Attributes:
-        compute: whether a kernel can compute an equation with rows.
-        reduce: whether it reduces rows then.
-        emit: writes a region, as `emitters.numpy.emit`: ``emit(program, region, device, precision, tick)``.
-    """
-
-    compute: Callable[[Equation], bool]
-    reduce: Callable[[Equation], bool]
-    emit: Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

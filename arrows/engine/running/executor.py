@@ -9,8 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from arrows.engine.cuda import KERNELS
-from arrows.engine.device import WRITE_RANGES, Arena, ArrayWrite, Device, write_arrays
+from arrows.engine.device import Arena, ArrayWrite, Device
 from arrows.engine.planning import (
     ApplyOperation,
     CarriedOperation,
@@ -114,7 +113,7 @@ class Executor:
             if isinstance(operation, ApplyOperation)
         }
         if sources := [kernel.source for code in self.codes.values() for kernel in code.kernels]:
-            device.compile([*sources, WRITE_RANGES])  # all in one unit
+            device.compile(sources)  # all in one unit
         accumulates = {o: code.accumulates for o, code in self.codes.items()}
         self.parameter_gradients = GradientMemory(accumulates, device)
 
@@ -135,7 +134,7 @@ class Executor:
                 seeded,
                 training=choices.training,
                 jit=choices.jit,
-                kernels=KERNELS if self.device.has_kernels else None,
+                kernels=self.device.kernels,
                 check_indices=check,
             )
             clock = self.clock
@@ -217,13 +216,13 @@ class Executor:
             while constants and constants[0][0] <= component:
                 writes += self._constant_writes(slabs, constants.popleft()[1])
             if writes:
-                write_arrays(self.device, writes)
+                self.device.write(writes)
                 writes = []
             for o, first, stop, part in ranges:
                 operations[o].run(first, stop, part)
         for _, slab in constants:
             writes += self._constant_writes(slabs, slab)
-        write_arrays(self.device, writes)
+        self.device.write(writes)
         gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
         return Run(self, planned, slabs, [gradients.get(slab) for slab in range(len(slabs))], operations)
 

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from arrows.engine.cuda import segment_sum_kernel
-from arrows.engine.device import Arena, Buffer, BufferRows, Device, Launch, Sent, Upload
+from arrows.engine.device import Arena, Buffer, BufferRows, Device, Sent, Upload
 from arrows.engine.planning import ElementOperation, StreamOperation
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
@@ -100,8 +99,9 @@ class RowSums:
             target: the rows.
             values: what is summed, by place.
         """
-        if device.has_kernels:
-            return self._launch(device, target, values)
+        launch = device.sums_by_row(target, values, self.rows, self.order, self.starts, self.bounds)
+        if launch is not None:
+            return launch
         order, all_rows, all_starts = self.order.array, self.rows.array, self.starts.array
         scratch = _pulled(arena, self.most, values)
 
@@ -126,22 +126,6 @@ class RowSums:
                 device.scatter_add_unique(target, all_rows[first_row:stop_row], addends)
 
         return add
-
-    def _launch(self, device: Device, target: Array, values: Array) -> Launch:
-        """The same as one launch for each part."""
-        width = target.size // max(len(target), 1)
-        kernel = segment_sum_kernel(width, str(target.dtype))
-        bounds = np.asarray(self.bounds, np.int64)
-        words = np.empty((len(bounds) - 1, 8), np.int64)
-        words[:, 0] = lengths_of(bounds)
-        words[:, 1] = device.address(target)
-        words[:, 2] = self.rows.address + 4 * bounds[:-1]
-        words[:, 3] = device.address(values)
-        words[:, 4] = width
-        words[:, 5] = self.order.address
-        words[:, 6] = self.starts.address + 4 * bounds[:-1]
-        words[:, 7] = len(target)
-        return device.compile([kernel])[kernel.name].bind(words)
 
 
 class RowPulls:
@@ -266,7 +250,7 @@ class FlowPlanner:
     """
 
     def __init__(self, batch: PlannedBatch, codes: Mapping[int, OperationCode]) -> None:
-        self.batch = batch
+        self.batch, self._codes = batch, codes
         self.flows = {o: OperationFlow() for o in codes}
         self.waiting: dict[int, Buffer] = {}
         self._components: dict[int, HostArray] = {}  # by slab: for each row, the component that computed it
@@ -332,7 +316,7 @@ class FlowPlanner:
         upload, waiting = self.batch.upload, self.waiting[slab]
         places, rows = (np.concatenate(columns) for columns in zip(*self._pulled[slab], strict=True))
         sent = None
-        if upload.device.has_kernels:
+        if any(code.program.kernels for code in self._codes.values()):
             order = stable_order(rows, self.batch.read.slab_rows[slab])
             places, rows = places[order], rows[order]
             sent = upload.add(places)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from arrows.engine.cuda import table_index
 from arrows.engine.device import Device
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.program import Program
@@ -74,7 +73,8 @@ class OperationCode:
             self.slots |= {(region, number): slot for number, slot in enumerate(scratch)}
         self.scatter_groups = _scatter_groups(operation, [scatter for _, scatter in program.scatters])
         sums = [each for each in deferred if isinstance(each, SumRows)]
-        self.indexed = {table_index(program, each) for each in sums} if program.kernels else set()
+        kernels = program.kernels
+        self.indexed = set() if kernels is None else {kernels.index_of(program, each) for each in sums}
         self.accumulates = [each for each in deferred if isinstance(each, Accumulate)]
         self.has_keys = any(isinstance(instruction, LoadKeys) for _, instruction in program)
         self.read_by_kernels = {

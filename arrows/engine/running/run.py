@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from arrows.engine.device import Arena, ArrayWrite, BufferRows, Device, Sent, write_arrays
+from arrows.engine.device import Arena, ArrayWrite, BufferRows, Device, Sent
 from arrows.engine.program import Clock
 from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
@@ -173,12 +172,7 @@ class Run:
                 values = self.gather(self.executor.plan.results[0], self.planned.results[0])
             else:
                 values = metrics[metric]
-            if device.has_kernels:  # one launch; NumPy sums more exactly than it multiplies matrices
-                rows = values.reshape((len(values), prod(values.shape[1:])))
-                term = device.xp.matmul(weights.array.reshape((-1,)), rows)
-                term = term.sum() if term.size > 1 else term.reshape(())
-            else:
-                term = (values * weights.array).sum()
+            term = device.weighted_sum(values, weights.array)
             total = term if total is None else total + term
         assert total is not None, "a loss has terms"
         return total
@@ -200,7 +194,7 @@ class Run:
         if not executor.receiving:  # the loss depends on nothing that can change
             return {}
         totals = executor.parameter_gradients.begin(self.operations)
-        write_arrays(executor.device, [*first, *totals.blanks])
+        executor.device.write([*first, *totals.blanks])
         if executor.clock is not None:
             executor.clock.tick("host")
         try:

@@ -357,7 +357,7 @@ class Optimizer:
             kept += [] if self.averages is None else [self.averages.values, self.averages.since]
             for arrays in kept:
                 arrays.update({name: moved(device, array) for name, array in arrays.items()})
-            self._taker = KernelSteps(device) if device.has_kernels else ArraySteps(device)
+            self._taker = KernelSteps(device) if device.kernels else ArraySteps(device)
         return self._taker
 
     def _state_of(self, device: Device, name: str, parameter: Array) -> list[Array]:

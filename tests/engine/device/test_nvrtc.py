@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import arrows as ar
-from arrows.engine.cuda import segment_sum_kernel
+from arrows.engine.cuda import WRITE_RANGES, segment_sum_kernel
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
-from arrows.engine.device.writes import WRITE_RANGES
 from arrows.testing.fake import FakeKernelsDevice
 from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam

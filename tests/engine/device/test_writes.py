@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.device import ArrayWrite, get_device, write_arrays
+from arrows.engine.device import ArrayWrite, get_device
 from arrows.testing.host_kernels import host_compiler
 
 KERNELS = pytest.param(
@@ -38,7 +38,7 @@ def test_what_is_written_and_what_is_not(device: str, data: Any) -> None:
         writes.append(ArrayWrite(whole[key], None if source is None else on.to_device(source)))
         wholes.append(whole)
         expected.append(after)
-    write_arrays(on, writes)
+    on.write(writes)
     for whole, after in zip(wholes, expected, strict=True):
         np.testing.assert_array_equal(ar.to_numpy(whole), after)
 
@@ -49,5 +49,5 @@ def test_a_launch_writes_16_ranges(ranges: int, launches: int) -> None:
     device = get_device("fake-kernels")
     arrays = [device.empty((3, 2), "float32") for _ in range(ranges)]
     before = device.counts
-    write_arrays(device, [*map(ArrayWrite, arrays), ArrayWrite(device.empty((0, 2), "float32"))])
+    device.write([*map(ArrayWrite, arrays), ArrayWrite(device.empty((0, 2), "float32"))])
     assert (device.counts - before).launches == launches

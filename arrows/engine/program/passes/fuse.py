@@ -35,6 +35,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 
+from arrows.engine.device import Kernels
 from arrows.engine.program.emitters.loops import can_write, python_source
 from arrows.engine.program.instructions import (
     Instruction,
@@ -45,7 +46,7 @@ from arrows.engine.program.instructions import (
     closure,
     is_join,
 )
-from arrows.engine.program.program import Kernels, Program
+from arrows.engine.program.program import Program
 from arrows.ops import Equation, Var
 from arrows.typesys import types as T
 
