@@ -47,7 +47,9 @@ def _traced(inference: Inference, occurrence: Occurrence) -> Rule:
     form = occurrence.form
     assert isinstance(form, Apply)
     while (part := inference.solver.open_part(occurrence.input)) is not None:
-        yield (part, _items_alike(inference, occurrence)) if isinstance(form, Reduction) else part
+        if isinstance(form, Reduction):  # it is asked last: what an item is by itself says more
+            inference.solver.undecided.appendleft((find(part), _items_alike(inference, occurrence)))
+        yield part
     t = inference.solver.ground(occurrence.input)
     assert t is not None
     trouble = form.check(t) or no_tensor(t)
@@ -62,6 +64,8 @@ def _items_alike(inference: Inference, occurrence: Occurrence) -> Default:
 
     def decide() -> bool:
         v = find(occurrence.input)
+        if find(inference.occurrences[0].input).con is None:
+            return False
         items = [find(item) for item in v.args] if kind_of(v) == "tuple" else []
         known = [item for item in items if inference.solver.open_part(item) is None]
         unknown = [item for item in items if item.con is None]

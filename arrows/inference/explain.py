@@ -31,6 +31,7 @@ from arrows.inference.reasons import (
 )
 from arrows.typesys import ArrowTypeError, SourceLine
 from arrows.typesys.terms import (
+    ENDS,
     INPUT,
     MAX_PARTS,
     Clash,
@@ -146,6 +147,9 @@ def _with_input_origin(occurrence: Occurrence, reason: str) -> str:
 
 def _own(occurrence: Occurrence, clash: Clash) -> ArrowTypeError:
     """Makes the error for a block whose own type does not fit its place."""
+    if clash.left.con in ENDS:
+        reason = "the elements never end, and what reads the result wants a sequence that ends"
+        return problem(f"cannot use {name_of(occurrence)} here", occurrence, reason, "drop the Broadcast")
     return problem(
         f"cannot use {name_of(occurrence)} here",
         occurrence,

@@ -149,6 +149,9 @@ class SourceLine:
     file: str
     line: int
 
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # each block has one, and so this is most of the time that a copy of an expression takes
+
     def __str__(self) -> str:
         if not self.line:
             return self.file

@@ -107,7 +107,7 @@ class Solver:
 
     def __init__(self) -> None:
         self.failures: list[tuple[object, Exception]] = []
-        self.undecided: list[tuple[Var, Default]] = []
+        self.undecided: deque[tuple[Var, Default]] = deque()
         self.passed_over: list[tuple[Var, Default]] = []  # they could not decide when they were last asked
         self.progress = False  # whether something was decided since
         self.ready: deque[Running | Join] = deque()
@@ -162,7 +162,7 @@ class Solver:
             if not self.progress:
                 return False
             self.progress = False
-            self.undecided, self.passed_over = self.passed_over[::-1], []
+            self.undecided, self.passed_over = deque(reversed(self.passed_over)), []
 
     def decide_object(self) -> bool:
         """Makes one open type that is read as a Python object an `Input`; returns whether there was one."""
@@ -347,7 +347,7 @@ class Solver:
     def _follow(self, a: Var, b: Var) -> None:
         """Leaves a tuple `b` only the labels that `a` has too, now and when `a` loses its own."""
         self.relabel(b, a.labels, a.lost)
-        if a.labels is not None:
+        if kind_of(a) == "tuple":
             a.relabelled = [*a.relabelled, lambda: self.relabel(b, find(a).labels, find(a).lost)]
 
     def relabel(self, v: Var, labels: T.Labels | None, lost: frozenset[T.Labels]) -> None:

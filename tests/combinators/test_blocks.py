@@ -128,6 +128,13 @@ def test_sites_are_where_the_user_made_a_block() -> None:
     assert str(block.parts[0].site).startswith("test_blocks.py:")
 
 
+def test_a_copy_has_the_lines_of_source_themselves() -> None:
+    """They never change, and to copy each would take most of the time of a copy."""
+    block = ar.Map(ar.Scalar() >> FC(3))
+    twin = copy.deepcopy(block)
+    assert twin.site is block.site and twin.parts[0].parts[1].site is block.parts[0].parts[1].site
+
+
 def test_copies_keep_which_places_share() -> None:
     dense = FC(3)
     block = ar.GetItem(0) >> ar.Vector(2) >> dense & ar.GetItem(1) >> ar.Vector(2) >> dense

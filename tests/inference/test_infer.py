@@ -312,3 +312,16 @@ def test_keys_do_not_depend_on_the_order_of_cases() -> None:
         for key in (0, 1, 5, 6):
             with pytest.raises(ArrowTypeError, match="have different keys"):
                 ar.infer(ar.OneOf(len, cases) >> ar.GetItem(key) >> ar.Embedding(100, 2))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_keys_are_lost_in_a_recursion(order: int) -> None:
+    """The arrow says first what the recursion gives, and a case that has keys says so after the other."""
+
+    def chain(me: Any) -> Any:
+        first = ar.GetItem("next") >> me >> ar.arrow(lambda x, _y: x)
+        keyed = first >> ar.Function(lambda x: {1: x, 0: ops.cast(ops.sum(x), "int32")})
+        return ar.OneOf(bool, [(True, ar.Vector(3) & ar.Scalar("int32")), (False, keyed)][::order])
+
+    with pytest.raises(ArrowTypeError, match="have different keys"):
+        ar.infer(ar.fix(chain) >> ar.GetItem(1))

@@ -171,8 +171,8 @@ def read_twice(build, f):
 
 
 @mutation("reader", "a tensor is no Python object", r"InputTransform", r"float32\[3\]")
-def transformed_after_reading(build):
-    f, transform = build.vector(0).block, ar.InputTransform(parts.watched(lambda x: x))
+def transformed_after_reading(f):
+    transform = ar.InputTransform(parts.watched(lambda x: x))
     return transform >> f, lambda: f >> transform
 
 

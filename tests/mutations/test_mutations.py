@@ -10,8 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.combinators import parts_first
+from arrows.combinators import parts_first, title
 from arrows.engine.planning import parameters as params
+from arrows.inference.reasons import NAME
 from tests.generate import PRODUCTIONS, cases
 from tests.generation import parts
 from tests.generation.build import Build
@@ -94,7 +95,7 @@ def test_broken_expressions_are_refused(exchange: Exchange, made: list[str], rec
         for check in (ar.infer, ar.compile):
             text = refused(lambda: replaced(case.block, place, exchange.broken(place)), check)
             named = (*parts_first(case.block), *parts_first(exchange.broken(place)))
-            assert any(block.label in text for block in named), text
+            assert any(title(block, NAME) in text for block in named), text
             assert SITE.search(text), text
             assert len(text.splitlines()) > 1 and text.startswith("cannot "), text
         assert (len(parts.runs), len(made)) == before, "something ran"
