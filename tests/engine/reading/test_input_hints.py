@@ -154,10 +154,15 @@ def test_the_hint_is_about_what_the_user_hands_in_not_about_a_part_of_it(
     block: Any, batch: Any, wanted: str, way: str, tmp_path: Path
 ) -> None:
     model = ar.compile(block, fingerprint="hints")
+
+    def by_threads(batch: Any) -> None:
+        with ThreadPoolExecutor(1) as executor:
+            model.prepare(batch, executor=executor)
+
     ways: dict[str, Callable[[Any], Any]] = {
         "predict": lambda batch: model.predict(batch, batch_size=1),
         "stream": lambda batch: list(model.predict_stream(batch, batch_size=2)),
-        "threads": lambda batch: model.prepare(batch, executor=ThreadPoolExecutor(1)),
+        "threads": by_threads,
         "cache": lambda batch: model.prepare(batch, cache=tmp_path / "set", data="hints"),
     }
     with pytest.raises(ar.InputError) as caught:

@@ -15,8 +15,17 @@ import numpy as np
 import pytest
 
 import arrows as ar
+from arrows.engine.reading import workers
 
 COUNT = 1400
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> None:
+    """A thread that another test has left would keep this process from forking."""
+    assert not workers._others_run(), threading.enumerate()
+
+
 forks = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
 
