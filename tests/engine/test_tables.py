@@ -11,9 +11,11 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.program.instructions import Accumulate
 from tests.agree import agree, agrees, programs
+from tests.generation import parts
 from tests.generation.tables import USES, Table, number, to
 
 ONE = ([[0.1, 0.2, 0.3], [1.0, 2.0, -1.0]], 1, [1.0, 0.5, -0.5])
+SUM = ar.Function(ops.sum)
 EXAMPLES = [ONE, ([], 2, [0.3, -0.2, 0.8]), (ONE[0][1:], 0, [0.1, 0.2, 0.3])]
 
 
@@ -27,6 +29,13 @@ def test_every_use_for_each_example_and_for_each_element(use: Any) -> None:
 
     read = ar.GetItem(0) >> ar.Map(ar.Vector(3)), ar.GetItem(1) >> ar.Scalar("int32"), ar.GetItem(2)
     agree(ar.AllOf(*read[:2], read[2] >> ar.Vector(3)) >> ar.Function(function), EXAMPLES)
+
+
+def test_vectors_matrices_and_tables_of_one_number() -> None:
+    """They keep their axes wherever a function takes them for more than a number."""
+    table = ar.Scalar("int32") >> ar.Embedding(1, 1)
+    vector = ar.Vector(3) >> ar.FC(3) >> ar.Function(parts.single)
+    agree(ar.AllOf(ar.GetItem(0) >> table, ar.GetItem(1) >> vector) >> ar.Concat() >> SUM, [(0, ONE[2])] * 2)
 
 
 def test_each_piece_is_written_in_place() -> None:

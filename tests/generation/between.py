@@ -32,6 +32,7 @@ FUNCTIONS = (
     parts.rounded,
     parts.ranked,
     parts.contracted,
+    parts.single,
 )
 
 

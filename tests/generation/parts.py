@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
+from arrows.engine.values import Labelled
 
 WIDTH = 3
 WORDS = 4
@@ -219,6 +220,13 @@ def contracted(x: Any) -> Any:
     return ops.einsum("i,j,j->i", y, x, y) * 0.25 + ops.einsum("ij,j->i", ops.outer(y, y), y)
 
 
+def single(x: Any) -> Any:
+    """Vectors, matrices and tables of one number."""
+    one = np.array([0.5], "float32")
+    y = ops.lookup(one[None], ops.argmax(x[:1])) + ops.concat([one, ops.tanh(x[1:2])])[:1]
+    return ops.tanh(ops.outer(x, one) @ y) + x * (one + y * one)
+
+
 def unit(label: Any) -> Any:
     return ops.one_hot(label, WORDS)
 
@@ -311,6 +319,26 @@ def as_object(fields: dict[str, Any]) -> Any:
 def as_fields(fields: dict[str, Any]) -> Any:
     """The record as a NamedTuple."""
     return collections.namedtuple("Fields", fields)(**fields)  # noqa: PYI024 (its fields are drawn)
+
+
+class Indexed:
+    """What can be indexed is, whatever attributes it has."""
+
+    a = b = c = "an attribute"
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def __getitem__(self, key: str) -> Any:
+        return self.fields[key]
+
+
+def as_result(fields: dict[str, Any]) -> Any:
+    """The record as a model hands out its own."""
+    return Labelled(tuple(fields.values()), tuple(fields))
+
+
+RECORDS = (as_object, as_fields, as_result, types.MappingProxyType, Indexed)
 
 
 def trees(leaf: Data) -> Data:

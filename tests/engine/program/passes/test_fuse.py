@@ -48,6 +48,16 @@ def test_a_run_of_neighbours() -> None:
     )
 
 
+def test_one_equation_and_its_views_are_no_run() -> None:
+    """NumPy takes a view for nothing, and the compiler takes a while for each loop."""
+    body = """\
+  %0: float32[4] row = gather 0
+  %1: float32[4] row = tanh(%0)
+  %2: float32[2] row = index(%1, key=((0, 2, 1),))
+  result 0 = %2"""
+    assert fused(body) == body
+
+
 def test_views_that_others_read_follow_the_map() -> None:
     """Within it such a view has another number, if it is read there."""
     assert (
