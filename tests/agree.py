@@ -132,6 +132,9 @@ def check_metrics(model: ar.Model, outcomes: list[Any], tolerance: float) -> Non
         assert len(found) == len(outcomes)
         for one, outcome in zip(found, outcomes, strict=True):
             assert close(list(one), outcome.metrics.get(name, []), tolerance)
+    for name, labels in model.labels.items():  # the very objects
+        wanted = [outcome.labels.get(name, []) for outcome in outcomes]
+        assert [list(map(id, one)) for one in labels] == [list(map(id, one)) for one in wanted]
 
 
 def fits(value: Any, type: T.Type, batched: bool) -> bool:

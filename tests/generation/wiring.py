@@ -34,7 +34,7 @@ def record(build: Build, depth: int) -> Piece:
     data = st.fixed_dictionaries(
         {key: piece.data for key, piece in pieces.items()}, optional={"extra": anything}
     )
-    data = st.one_of(data, data.map(parts.as_object), data.map(parts.as_fields))
+    data = st.one_of(data, *map(data.map, parts.RECORDS))
     block = ar.Record({key: piece.block for key, piece in pieces.items()})
     return Piece(block >> build.join(len(keys)), data)
 
@@ -157,16 +157,26 @@ def graph(build: Build, depth: int) -> Piece:
 
 @with_effects
 def measured(build: Build, depth: int) -> Piece:
+    """A metric of a value, with what was read as its label or without, or of elements that nobody reads."""
     piece, score = build.vector(depth), build.score()
+    kind = build.one_of("alone", "labelled", "elements")
     name = build.one_of("loss", "other")
     build.metrics.add(name)
 
     @ar.arrow
     def measured(x: Any) -> Any:
         state = piece.block(x)
-        ar.Metric(name)(score(state))
+        ar.Metric(name)(score(state), *[x][: kind == "labelled"])
         return state
 
+    @ar.arrow
+    def elements(xs: Any) -> Any:
+        states = ar.Map(piece.block)(xs)
+        ar.Map(score >> ar.Metric(name))(states)
+        return ar.Sum()(states)
+
+    if kind == "elements":
+        return Piece(elements, st.lists(piece.data, max_size=3))
     return Piece(measured, piece.data)
 
 
