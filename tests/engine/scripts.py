@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations, starmap
 from typing import Any
 
 import numpy as np
@@ -107,10 +108,18 @@ class Noting:
 
 def spoil(grads: Mapping[str, Any]) -> None:
     """Overwrites gradients, as one may do with what one was given."""
-    for gradient in grads.values():
-        if isinstance(gradient, ar.Ragged):
-            gradient = gradient.values
-        (gradient.values if isinstance(gradient, ar.ops.RowSparse) else gradient)[...] = np.nan
+    for array in arrays_of(tuple(grads.values())):
+        if array.dtype.kind == "f":
+            array[...] = np.nan
+
+
+def arrays_of(result: Any) -> list[Any]:
+    """The arrays of numbers in what a model on the CPU hands out."""
+    if isinstance(result, tuple):
+        return [array for item in result for array in arrays_of(item)]
+    if isinstance(result, ar.ops.RowSparse):
+        return [result.rows, result.values]
+    return arrays_of(result.values) if isinstance(result, ar.Ragged) else [] if result is None else [result]
 
 
 class Models:
@@ -199,6 +208,11 @@ class Models:
             found = model(batch, training=action.kind == "training")
             wanted = collate(model.typed.output, [one.value for one in alone])
             assert self.close(plain(found), plain(wanted)), "results"
+            if self.device == "cpu" and action.spoil:
+                for array in arrays_of(found):
+                    array[...] = 0
+            elif self.device == "cpu":
+                self._handed_out += [(array, array.copy()) for array in arrays_of(found)]
         else:
             self._differentiated(model, batch, action, alone)
         self._metrics(model, alone)
@@ -209,8 +223,8 @@ class Models:
 
     def at_the_end(self) -> None:
         """What was handed out is still as it was."""
-        for gradient, was in self._handed_out:
-            assert np.array_equal(dense(gradient), was, equal_nan=True), "a gradient has changed"
+        for given, was in self._handed_out:
+            assert np.array_equal(dense(given), was, equal_nan=True), "a result or a gradient has changed"
 
     def _metrics(self, model: ar.Model, alone: list[Alone]) -> None:
         for name, found in model.metrics.items():
@@ -226,6 +240,9 @@ class Models:
         grads: Mapping[str, Any] = {}
         if action.kind == "gradients":
             value, grads = model.value_and_grad(batch, inputs=names)
+            if self.device == "cpu":
+                arrays = [*arrays_of(tuple(grads.values())), *model.params.values()]
+                assert not any(starmap(np.shares_memory, combinations(arrays, 2))), "memory of two gradients"
         elif action.kind == "optimizer":
             noting = Noting(action.spoil and self.device == "cpu")
             value, grads = model.train_step(batch, noting), {}

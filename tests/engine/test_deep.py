@@ -57,42 +57,6 @@ def test_a_chain_of_20000_and_its_gradients(device: str) -> None:
     assert np.allclose(ar.to_numpy(grads["x"])[0], weights, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_child_sum_node_with_100000_children(device: str) -> None:
-    size, many = 2, 100_000
-    cell = ar.TreeLSTM(size, children=None)
-    child = ar.Vector(2 * size) >> ar.Function(lambda v: (v[:size], v[size:]))
-    block = (ar.GetItem("x") >> ar.Vector(3) & ar.GetItem("children") >> ar.Map(child)) >> cell
-    loss = block >> ar.Function(lambda h, c: (h + c).sum())
-    generator = np.random.default_rng(4)
-    x, states = generator.normal(size=3), generator.normal(size=(many, 2 * size)) * 0.01
-    example = {"x": x, "children": list(states)}
-    model = ar.compile(loss, device=device, float_type="float64")
-    value, grads = model.value_and_grad([example])
-
-    p = {name.split("/")[1]: ar.to_numpy(array) for name, array in model.params.items()}
-
-    def sigmoid(z: Any) -> Any:
-        return 1 / (1 + np.exp(-z))
-
-    def closed(p: dict[str, Any]) -> float:
-        h, c = states[:, :size], states[:, size:]
-        u, i, o = np.split(np.concatenate([x, h.sum(axis=0)]) @ p["weight"] + p["bias"], 3)
-        forget = sigmoid(x @ p["forget_input"] + h @ p["forget_state"] + p["forget_bias"])
-        new = sigmoid(i) * np.tanh(u) + (forget * c).sum(axis=0)
-        return float((sigmoid(o) * np.tanh(new) + new).sum())
-
-    assert float(ar.to_numpy(value)) == pytest.approx(closed(p))
-    for name, array in p.items():
-        found = ar.to_numpy(grads[f"TreeLSTM_1/{name}"])
-        direction = generator.normal(size=array.shape)
-        step = 1e-5
-        slope = (
-            closed({**p, name: array + step * direction}) - closed({**p, name: array - step * direction})
-        ) / (2 * step)
-        assert float((found * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-7), name
-
-
 # ------------------------------------------------------------------------------------------ expressions
 
 

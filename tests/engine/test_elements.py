@@ -45,15 +45,6 @@ def test_a_length_is_a_number_and_a_named_one_no_input() -> None:
 # ------------------------------------------------------------------------------------------ Nth
 
 
-def test_nth() -> None:
-    examples = [{"of": [1, 2, 3], "at": 1}, {"of": [4], "at": -1}]
-    of = ar.GetItem("of") >> NUMBERS
-    block = (of & ar.GetItem("at")) >> ar.Nth()
-    assert floats(agree(block, examples, inputs=["x"])) == [2, 4]
-    assert floats(agree((ar.GetItem("of") & ar.GetItem("at")) >> ar.Nth() >> ar.Scalar(), examples)) == [2, 4]
-    assert ar.Nth().eval(("tree", True)) == "r"
-
-
 @pytest.mark.parametrize(
     ("block", "example", "reason"),
     [
@@ -124,21 +115,3 @@ def test_sequences_side_by_side_have_one_length(block: Any, example: Any, text: 
             ar.InputError, match=text + r"(.|\n)*hint  with strict=False the result ends with"
         ):
             run()
-
-
-def test_a_metric_at_each_element_needs_no_reader() -> None:
-    fc, loss = ar.FC(1, name="fc"), ar.SquaredError() >> ar.Metric("loss")
-
-    @ar.arrow
-    def row(xs: Any) -> Any:
-        states = ar.Map(fc)(xs)
-        ar.ZipWith(loss)(states, ar.Map(ar.Constant([1.0]))(xs))  # Sequence(Void), which nobody reads
-        return ar.Sum()(states)
-
-    @ar.arrow
-    def rows(xss: Any) -> Any:
-        ar.Map(ar.Map(loss))(ar.Map(ar.Map(fc & ar.Constant([2.0])))(xss))
-        return ar.Sum()(ar.Map(row)(xss))
-
-    block = ar.Map(ar.Map(ar.Vector(2))) >> rows
-    agree(block, [[[[1, 2], [3, 4]], [[5, 6]]], [[]], [], [[[7, 8]]]], loss="loss")

@@ -115,100 +115,10 @@ def block_sum() -> Any:
 # ------------------------------------------------------------------------------------------ batches
 
 
-@everywhere
-def test_an_empty_batch(device: str, schedule: str) -> None:
-    table, dense = ar.Embedding(5, 2), ar.FC(2)
-
-    @ar.arrow
-    def block(x: Any) -> Any:
-        found = table(ar.Scalar("int32")(x["word"]))
-        score = dense(found)
-        ar.Metric("loss")(ar.Function(lambda s: s.sum())(score), x["word"])
-        ar.Metric("unused")(ar.Function(lambda s, k: (s * k).sum())(score, ar.Scalar(name="k")(x["k"])))
-        return {"score": score, "rows": ar.Map(ar.Scalar("int32"))(x["rows"]), "nothing": ar.Void()(x)}
-
-    model = ar.compile(block, loss={"loss": 1.0, "unused": 2.0}, device=device, schedule=schedule)
-    result = model([])
-    assert result["score"].shape == (0, 2) and result["score"].dtype == "float32"
-    assert len(result["rows"]) == 0 and result["rows"].values.dtype == "int32" and result["nothing"] is None
-    assert model.metrics["loss"].values.shape == (0,) and len(model.metrics["loss"]) == 0
-    assert model.labels == {"loss": []}
-    value, grads = model.value_and_grad([], inputs=["k"])
-    assert float(ar.to_numpy(value)) == 0 and value.dtype == "float32" and value.shape == ()
-    assert isinstance(grads["Embedding_1/weight"], RowSparse)
-    for name, array in model.params.items():
-        found = host(grads[name])
-        assert found.shape == array.shape and found.dtype == array.dtype and not found.any(), name
-    assert grads["k"].tolist() == [] and grads["k"].values.shape == (0,)
-    assert len(model.prepare([])[[]].wired) == 0
-    # And the same model goes on.
-    value, grads = model.value_and_grad([{"word": 1, "k": 1, "rows": [1, 2]}], inputs=["k"])
-    assert len(grads["k"][0]) == 1
-
-
 # ------------------------------------------------------------------------------------------ results
 
 
-@everywhere
-def test_results_are_copies(device: str, schedule: str) -> None:
-    @ar.arrow
-    def block(x: Any) -> Any:
-        v = ar.Vector(2)(x)
-        ar.Metric("m")(v)
-        return v, ar.Map(ar.Scalar())(x), ar.Function(lambda v: v * 2.0)(v)
-
-    model = ar.compile(block, device=device, schedule=schedule)
-    first = model([[1, 2], [3, 4]])
-    metrics = model.metrics
-    before = [host(part).tolist() for part in (first[0], first[1], first[2], metrics["m"])]
-    model([[9, 9], [9, 9]])
-    model(model.prepare([[8, 8]]))
-    assert before == [host(part).tolist() for part in (first[0], first[1], first[2], metrics["m"])]
-    assert model.metrics["m"].tolist() == [[[8, 8]]]
-    # Nor does writing into a result change anything else.
-    prepared = model.prepare([[1, 2], [3, 4]])
-    one = model(prepared)
-    one[0][...] = 0
-    one[1].values[...] = 0
-    assert host(model(prepared)[0]).tolist() == [[1, 2], [3, 4]]
-    assert model(prepared)[1].tolist() == [[1, 2], [3, 4]]
-
-
 # ------------------------------------------------------------------------------------------ gradients
-
-
-@everywhere
-def test_gradients_stay_as_they_are_and_never_alias(device: str, schedule: str) -> None:
-    table, same = ar.Embedding(6, 2, name="table"), ar.FC(2, name="same")
-    bias = ar.FC(2, name="plus")
-
-    @ar.arrow
-    def block(x: Any) -> Any:
-        found = ar.Sum()(ar.Map(ar.Scalar("int32") >> table)(x["words"]))
-        v = ar.Vector(2, name="v")(x["v"])
-        return ar.Function(lambda a, b, c: (a + b + c).sum())(same(v), bias(v), found)
-
-    model = ar.compile(block, device=device, schedule=schedule)
-    batch = [{"words": [1, 2, 1], "v": [1, 2]}, {"words": [5], "v": [3, 4]}]
-    _, grads = model.value_and_grad(batch, inputs=["v"])
-    kept = {name: np.array(host(gradient)) for name, gradient in grads.items() if name != "v"}
-    given = grads["v"].tolist()
-    for _ in range(2):
-        model.value_and_grad([{"words": [3], "v": [9, 9]}] * 3, inputs=["v"])
-        model(batch)
-    assert all(np.array_equal(host(grads[name]), kept[name]) for name in kept)
-    assert grads["v"].tolist() == given
-    assert np.allclose(kept["same/weight"], kept["plus/weight"])  # the same numbers, in memory of their own
-    flat = []
-    for name in kept:
-        gradient = ar.to_numpy(grads[name])
-        flat += [gradient.values, gradient.rows] if isinstance(gradient, RowSparse) else [gradient]
-    flat.append(ar.to_numpy(grads["v"]).values)
-    flat += [ar.to_numpy(array) for array in model.params.values()]
-    for i, one in enumerate(flat):
-        assert one.flags.writeable
-        for other in flat[:i]:
-            assert not np.shares_memory(one, other)
 
 
 def test_named_inputs_that_cannot_be() -> None:
@@ -239,23 +149,6 @@ def test_a_block_without_a_loss() -> None:
 
 
 # ------------------------------------------------------------------------------------------ metrics
-
-
-@everywhere
-def test_labels_stand_beside_the_values_of_a_metric(device: str, schedule: str) -> None:
-    """In the order of visits, by example; a metric without labels has none."""
-
-    @ar.arrow
-    def element(x: Any) -> Any:
-        number = ar.Scalar()(x["x"])
-        ar.Metric("m")(number, x["name"])
-        return number
-
-    model = ar.compile(ar.Map(element) >> ar.Sum() >> ar.Metric("sum"), device=device, schedule=schedule)
-    examples = [[{"x": 1, "name": "a"}, {"x": 2, "name": "b"}], [], [{"x": 3, "name": "c"}]]
-    model(model.prepare(examples)[[2, 0, 1]])
-    assert model.metrics["m"].tolist() == [[3], [1, 2], []]
-    assert model.labels == {"m": [["c"], ["a", "b"], []]}
 
 
 # ------------------------------------------------------------------------------------------ prepared

@@ -12,7 +12,6 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.planning import ApplyOperation
 from arrows.engine.scheduling import merge
-from tests.agree import agree
 
 NUMBERS = ar.Map(ar.Scalar(name="x"))
 VECTORS = ar.Map(ar.Vector(2, name="x"))
@@ -31,15 +30,6 @@ def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
 # ------------------------------------------------------------------------------------------ Reduce
 
 
-def test_a_reduce_visits_its_pairs_in_order() -> None:
-    combine = ar.Function(lambda x, y: x + y) >> (ar.Identity() & ar.Metric("sums")) >> ar.GetItem(0)
-    block = NUMBERS >> ar.Reduce(combine)
-    agree(block, LISTS)
-    model = ar.compile(block)
-    model([[1, 2, 3, 4, 5]])
-    assert model.metrics["sums"].tolist() == [[3, 7, 10, 15]]
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 100])
 def test_a_reduce_takes_about_log_n_steps(n: int) -> None:
     combine = ar.Function(lambda x, y: x * y)
@@ -47,18 +37,6 @@ def test_a_reduce_takes_about_log_n_steps(n: int) -> None:
 
 
 # ------------------------------------------------------------------------------------------ Min, Max, Mean
-
-
-@pytest.mark.parametrize("reduction", [ar.Max, ar.Min, ar.Mean])
-def test_nothing_is_the_default(reduction: Any) -> None:
-    assert float(agree(NUMBERS >> reduction(default=2.5), LISTS, inputs=["x"])[1]) == 2.5
-    nan = ar.compile(NUMBERS >> reduction(default=math.nan))([[], [1.0]]).tolist()
-    assert math.isnan(nan[0]) and nan[1] == 1
-    block = VECTORS >> reduction(default=-7) >> ar.Function(lambda v: v[0] + v[1])
-    assert float(agree(block, [*ROWS, []], inputs=["x"])[-1]) == -14
-    state = ar.Map(ar.GetItem(0) >> ar.Scalar() & ar.Vector(2))
-    one = agree(state >> reduction(default=3), [[[1, 2]], []], loss="-")[1]
-    assert [v.tolist() for v in one] == [3, [3, 3]]
 
 
 @pytest.mark.parametrize(

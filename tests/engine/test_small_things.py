@@ -10,26 +10,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from tests.agree import agree
-
-
-def test_results_of_arrows_nest_dicts_as_those_of_functions_do() -> None:
-    @ar.arrow
-    def wires(x: Any) -> Any:
-        number = ar.Scalar()(x)
-        return {"a": number, "b": {"c": number, "d": (number, {"e": number})}}
-
-    computed = ar.Scalar() >> ar.Function(lambda x: {"a": x, "b": {"c": x, "d": (x, {"e": x})}})
-    assert repr(ar.infer(wires).output) == repr(ar.infer(computed).output)
-    result = ar.compile(wires)([1, 2])
-    assert result["b"]["d"][1]["e"].tolist() == [1, 2]
-    agree(wires, [1.0, 2.0], loss="-")
-
-    composition: ar.Composition[Any, Any] = ar.Composition()
-    with composition.scope():
-        number = ar.Scalar().reads(composition.input)
-        composition.output.reads({"a": number, "b": {"c": number}})
-    assert str(ar.infer(composition).output) == "(a: float32, b: (c: float32,))"
 
 
 def test_items_with_keys_are_attributes() -> None:
