@@ -3,62 +3,14 @@
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
-from tests.generation.parts import Indexed
-
-
-@dataclass
-class Word:
-    word: int
-
-
-class Broken:
-    """Its attribute is there, and cannot be had."""
-
-    left = property(attrgetter("nothing"))
-
-
-class Other(NamedTuple):
-    a: Any
-    b: Any
-
 
 everywhere = pytest.mark.parametrize("schedule", SCHEDULES)
-
-
-@pytest.mark.parametrize(
-    ("example", "reason"),
-    [
-        (Word(1), r"there is no 'left' among the attributes word of a value of type Word"),
-        (types.SimpleNamespace(lefts=1), r"there is no 'left' among the attributes lefts of a value of type"),
-        (Other(1, 2), r"there is no 'left' among the attributes a, b of a Other of 2"),
-        ({"lefts": 1}, r"there is no 'left' among the keys 'lefts'"),
-        (None, r"expected something with the item 'left', got None"),
-        (3, r"expected something with the item 'left', got 3"),
-        ("left", r"expected something with the item 'left', got 'left'"),
-        ((1, 2), r"expected something with the item 'left', got a tuple of 2"),
-        (object(), r"expected something with the item 'left', got a value of type object"),
-        (Indexed.__new__(Indexed), r"the item 'left': AttributeError: 'Indexed' object has no attribute"),
-        (Broken(), r"the item 'left': AttributeError: .*nothing"),
-    ],
-)
-@everywhere
-def test_what_is_not_there_is_named(example: Any, reason: str, schedule: str) -> None:
-    model = ar.compile(ar.Record({"left": ar.Scalar()}) >> ar.GetItem(0), schedule=schedule)
-    for run in (model, model.prepare):
-        with pytest.raises(
-            ar.InputError, match=f"^example 1: {reason}(.|\n)*GetItem\\('left'\\).*test_items"
-        ):
-            run([{"left": 1}, example])
-    with pytest.raises(ar.InputError, match=f"^{reason}"):
-        model.eval(example)
 
 
 @everywhere

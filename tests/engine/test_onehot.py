@@ -41,28 +41,3 @@ def test_places_of_values(block: Any, data: Any, rows: Any, device: str, schedul
     for one, row in zip(data, expected, strict=True):
         assert np.array_equal(block.eval(one), row)
     assert ar.to_numpy(ar.compile(block, device=device, schedule=schedule)([])).shape == (0, *of.shape)
-
-
-@everywhere
-def test_what_is_not_among_them_is_named(device: str, schedule: str) -> None:
-    block = ar.Record({"n": ar.OneHot(2, 5), "tag": ar.OneHotFromList(["noun", "verb"])})
-    model = ar.compile(block, device=device, schedule=schedule)
-    good = {"n": 4, "tag": "noun"}
-    for change, reason in (
-        ({"n": 5}, r"n: expected an int from 2 to 4, got 5\n  in  OneHot\(2, 5\)  test_onehot.py"),
-        ({"n": 1}, r"n: expected an int from 2 to 4, got 1"),
-        ({"n": "3"}, r"n: expected an int from 2 to 4, got '3'"),
-        ({"n": 3.0}, r"n: expected an int from 2 to 4, got 3.0"),
-        ({"n": None}, r"n: expected an int from 2 to 4, got None"),
-        (
-            {"tag": "adverb"},
-            r"tag: 'adverb' is not among the elements \['noun', 'verb'\]\n  in  OneHotFromList",
-        ),
-        ({"tag": []}, r"tag: \[\] is not among the elements \['noun', 'verb'\]"),
-    ):
-        for run in (model, model.prepare):
-            with pytest.raises(ar.InputError, match=f"^example 1: {reason}"):
-                run([good, good | change])
-        with pytest.raises(ar.InputError, match=f"^{reason}"):
-            model.eval(good | change)
-    assert ar.to_numpy(model([good]))["tag"].tolist() == [[1, 0]]

@@ -32,35 +32,6 @@ def steps(model: ar.Model, examples: Any) -> int:
 # ------------------------------------------------------------------------------------------ errors in data
 
 
-@pytest.mark.parametrize(
-    ("block", "example", "reason"),
-    [
-        (ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()), [[1], 2], "[1]: expected a sequence, got 2"),
-        (ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()), 7, "expected a sequence, got 7"),
-        (ar.Zip() >> ar.Map(ar.GetItem(0) >> ar.Scalar()), [["x"]], "[0] > [0]: expected a number"),
-        (ar.Reverse() >> NUMBERS, 3, "expected a list or another sequence that has slices, got 3"),
-        (ar.Reverse() >> NUMBERS, {"a": 1}, "expected a list or another sequence that has slices"),
-        (
-            ar.Scan((ar.GetItem(0) >> ar.Scalar() & ar.GetItem(1)) >> TOTAL, ar.Zeros([]), reverse=True),
-            [1, None],
-            "[1]: expected a number",
-        ),
-        (
-            NUMBERS >> ar.Scan(TOTAL, ar.Zeros([])) >> ar.GetItem(0) >> ar.GetItem(4),
-            [1],
-            "there is no item 4",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_reported_with_its_place(block: Any, example: Any, reason: str) -> None:
-    with pytest.raises(ar.InputError) as caught:
-        block.eval(example)
-    assert reason in str(caught.value)
-    with pytest.raises(ar.InputError) as caught:
-        ar.compile(block)([example])
-    assert reason in str(caught.value)
-
-
 # ------------------------------------------------------------------------------------------ as values
 
 

@@ -39,28 +39,6 @@ def test_a_reduce_takes_about_log_n_steps(n: int) -> None:
 # ------------------------------------------------------------------------------------------ Min, Max, Mean
 
 
-@pytest.mark.parametrize(
-    ("block", "name"),
-    [
-        (NUMBERS >> ar.Max(), "max"),
-        (NUMBERS >> ar.Min(), "min"),
-        (NUMBERS >> ar.Mean(), "mean"),
-        (NUMBERS >> ar.Attention(ar.Identity()), "attention"),
-    ],
-)
-def test_nothing_without_a_default_is_refused(block: Any, name: str) -> None:
-    given = f"ar.{name.capitalize()}(default=...) says what to give"
-    text = f"[1]: there are no elements, and so no {name}; {given}"
-    each = ar.Map(block)
-    model = ar.compile(each, device="fake")
-    for call in (each.eval, lambda x: model([x]), lambda x: model.prepare([x])):
-        with pytest.raises(ar.InputError) as caught:
-            call([[1], []])
-        assert text in str(caught.value)
-        assert f"in  {name.capitalize()}" in str(caught.value)
-    assert len(model([[[1]], []])) == 2
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64", "float16", "float64"])
 def test_every_element_type(dtype: str) -> None:
     limits: Any = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
@@ -81,15 +59,6 @@ def test_every_element_type(dtype: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------ Stack
-
-
-@pytest.mark.parametrize("given", [[], [1], [1, 2, 3]])
-def test_another_length_is_refused(given: list[float]) -> None:
-    block = ar.GetItem("of") >> NUMBERS >> ar.Stack(2)
-    for call in (block.eval, lambda x: ar.compile(block)([x])):
-        with pytest.raises(ar.InputError) as caught:
-            call({"of": given})
-        assert f"of: expected 2 items to take apart, got {len(given)}\n  in  Stack(2)" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------ steps

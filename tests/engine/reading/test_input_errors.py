@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
 from operator import attrgetter
 from traceback import format_exception
 from typing import Any
@@ -41,19 +40,6 @@ def pair(left: Any, right: Any) -> dict[str, Any]:
     return {"left": left, "right": right}
 
 
-class Sort(Enum):
-    NOUN = 1
-    VERB = 2
-
-
-class Count(IntEnum):
-    ONE = 1
-
-
-class Thing:
-    pass
-
-
 numbers = ar.Map(ar.Scalar())
 
 
@@ -84,26 +70,6 @@ def test_a_traceback_shows_one_error_and_that_of_a_users_function(
     with pytest.raises(ar.InputError) as caught:
         runs.get(run, lambda: block.eval(example))()
     assert "".join(format_exception(caught.value)).count("Traceback") == errors
-
-
-@pytest.mark.parametrize(
-    ("key", "cases", "example", "text"),
-    [
-        (type, {int: 1, Thing: 2}, "a", "the key <class 'str'>; there are <class 'int'>, <class '*Thing'>"),
-        (None, {Sort.NOUN: 1}, Sort.VERB, "the key Sort.VERB; there are Sort.NOUN"),
-        (None, {3: 1}, Count.ONE, "the key Count.ONE; there are 3"),
-        (None, {("NP", 2): 1}, ("VP", 1), "the key ('VP', 1); there are ('NP', 2)"),
-        (None, {("NP",): 1}, (Sort.VERB,), "the key (Sort.VERB,); there are ('NP',)"),
-        (None, {1: 1}, tuple(range(100)), "the key a tuple of 100; there are 1"),
-    ],
-)
-def test_a_key_without_a_case_is_named(key: Any, cases: dict[Any, Any], example: Any, text: str) -> None:
-    blocks = {case: ar.Constant(float(number)) for case, number in cases.items()}
-    model = ar.compile(ar.OneOf(key or (lambda x: x), blocks))
-    with pytest.raises(ar.InputError) as caught:
-        model([example])
-    found = str(caught.value).splitlines()[0].replace(f"{Thing.__module__}.", "*")
-    assert found == f"example 0: there is no case for {text}"
 
 
 @dataclass
@@ -213,25 +179,6 @@ def test_bad_leaves_of_trees(device: str, schedule: str, bad: Any, match: str) -
         "tree > right > left: the", "tree > right > left: the"
     )
     model.refuses([*GOOD, GOOD[0], pair(leaf(), pair(bad, leaf()))], f"^example 4: {deep}")
-
-
-VECTOR = ar.GetItem("rows") >> ar.Map(ar.Vector(2)) >> ar.Sum() >> ar.Function(lambda v: v.sum())
-
-
-@pytest.mark.parametrize(
-    ("bad", "match"),
-    [
-        ({"rows": [[1, 2], [1]]}, r"rows > \[1\]: expected float32\[2\], got a list of 1"),
-        ({"rows": [[1, None]]}, r"rows > \[0\]: expected a number at \[1\], got None"),
-        ({"rows": np.zeros((2, 3))}, r"rows > \[0\]: expected float32\[2\], got an array float64\[3\]"),
-        ({"rows": 5}, r"rows: expected a sequence, got 5"),
-        ({}, r"there is no 'rows' in an empty dict"),
-    ],
-)
-@everywhere
-def test_bad_vectors(device: str, schedule: str, bad: Any, match: str) -> None:
-    good = [{"rows": [[1, 2], (3, 4.5)]}, {"rows": []}, {"rows": np.ones((3, 2))}]
-    Untouched(VECTOR, good, device=device, schedule=schedule).refuses([*good, bad], f"^example 3: {match}")
 
 
 # ------------------------------------------------------------------------------------------ seen when it runs

@@ -101,56 +101,6 @@ def test_the_text_of_an_input_error() -> None:
     assert isinstance(error.__cause__, LeafError)
 
 
-@pytest.mark.parametrize(
-    ("block", "example", "message"),
-    [
-        (READ, None, "expected int, got None"),
-        (ar.GetItem("a") >> READ, {"a": "x"}, "a: expected int, got 'x'"),
-        (ar.Map(READ), [1, None], "[1]: expected int, got None"),
-        (
-            ar.GetItem("two words") >> ar.Map(READ),
-            {"two words": [0.5]},
-            "'two words' > [0]: expected int, got 0.5",
-        ),
-        (ar.GetItem(0) >> ar.GetItem("b") >> READ, [{"b": None}], "[0] > b: expected int, got None"),
-        (ar.Map(READ) >> ar.GetItem(3), [1, 2], "there is no item 3 in a list of 2"),
-        (ar.GetItem("a") >> ar.Map(READ), {"a": 3}, "a: expected a sequence, got 3"),
-        (ar.InputTransform(lambda x: [][x]), 0, "IndexError: list index out of range"),
-        (ar.OneOf(lambda x: x["k"], {"a": READ}), {}, "the key function raised KeyError: 'k'"),
-        (
-            ar.OneOf(lambda x: x, {"a": READ, "b": READ}),
-            "c",
-            "there is no case for the key 'c'; there are 'a', 'b'",
-        ),
-        (ar.OneOf(lambda x: x, {"a": READ}), [], "there is no case for the key a list of 0; there are 'a'"),
-        (ar.InputTransform(lambda x: next(iter(x))), [], "StopIteration"),
-        (
-            (ar.GetItem("a") & ar.GetItem("b")) >> ar.GetItem(1) >> READ,
-            {"a": 1, "b": None},
-            "b: expected int, got None",
-        ),
-        (
-            ar.InputTransform(str.split) >> ar.Map(ar.InputTransform(int) >> READ),
-            "1 x",
-            "[1]: ValueError: invalid literal for int() with base 10: 'x'",
-        ),
-    ],
-)
-def test_messages(block: Any, example: Any, message: str) -> None:
-    assert line(str(refused(block, example))) == message
-    assert line(str(refused(block, example, number=3))) == f"example 3: {message}"
-
-
-def test_the_original_error_is_chained() -> None:
-    def broken(x: Any) -> Any:
-        raise LookupError("mine")
-
-    error = refused(ar.InputTransform(broken), 1)
-    assert isinstance(error.__cause__, LookupError)
-    assert line(str(error)) == "LookupError: mine"
-    assert "InputTransform(broken)  test_interpreter.py:" in str(error)
-
-
 def test_iterators_of_the_user_may_fail() -> None:
     def numbers() -> Any:
         yield 1
