@@ -165,10 +165,13 @@ class CallSites:
                 self._entrances[of, kind] = alike[0] if alike else number
         return self._entrances[of, kind]
 
-    @property
-    def carried_kinds(self) -> list[int]:
-        """The kinds of which values of earlier runs entered, in the order of their sites."""
-        return [self.kind(site.outputs[0]) for site in self.sites if isinstance(site, CarriedSite)]
+    def entrances(self, sites: HostArray, outputs: HostArray) -> HostArray:
+        """The sites at which some outputs of sites, which earlier runs have computed, enter a run."""
+        kinds = self.table.kind[self.table.first_producer[sites] + outputs]
+        entrances = np.zeros(len(kinds), np.int64)
+        for kind in dict.fromkeys(kinds.tolist()):
+            entrances[kinds == kind] = self.entrance(CarriedSite, kind)
+        return entrances
 
     # ------------------------------------------------------------------------------------------------------
     # calls

@@ -30,9 +30,6 @@ from arrows.typesys.errors import is_inside, message
 
 R = TypeVar("R")
 
-_TRIED = "strata", "agenda"
-_TRIALS = 4  # runs, until the schedule stays that took fewer steps
-
 _MANY = 200  # so many layers at one line may be meant
 _BLOCKS = (
     "{} blocks that {} calls were made anew, and are not equal",
@@ -57,8 +54,7 @@ class OnTheFly:
     Args:
         seed: the initial values of parameters depend on it and on their names; dropout depends on it too.
         schedule: how steps are chosen: "strata" (call sites in topological order), "depth" (Looks et al.
-            2017), "agenda" (Neubig et al. 2017) or "none" (one node at a time); None: "strata" or "agenda",
-            whichever takes fewer steps.
+            2017), "agenda" (Neubig et al. 2017) or "none" (one node at a time).
         device: "cpu" or "cuda".
         float_type: every float becomes this type, say "float64".
         params: another model's `params`, whose arrays are shared for the layers that both have; or values by
@@ -94,13 +90,13 @@ class OnTheFly:
         self,
         *,
         seed: int = 0,
-        schedule: str | None = None,
+        schedule: str = SCHEDULES[0],
         device: str | Device = "cpu",
         float_type: str | None = None,
         params: Mapping[str, Any] | None = None,
         jit: bool | None = None,
     ) -> None:
-        self.seed = check_arguments(schedule or SCHEDULES[0], seed, params, float_type)
+        self.seed = check_arguments(schedule, seed, params, float_type)
         self.step = 0
         self.device = get_device(device)
         self.float_type, self.schedule = float_type, schedule
@@ -120,7 +116,6 @@ class OnTheFly:
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[int, T.Type | None], Typed] = {}
         self._planned: tuple[object, dict[Hashable, Any]] = None, {}
-        self._trials: tuple[int, list[Mapping[str, int]]] = -1, []
         self._updates = 0
         self._programs: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
         self._arenas: list[Arena] = []
@@ -167,29 +162,10 @@ class OnTheFly:
                 self._planned, self._programs = (None, {}), {}
                 self._clock = Clock(self.device.synchronize)
                 function()  # so that the plan has all call sites
-                plan = self.plan(self.choose(dict.fromkeys(self.schedules(), 0)))
                 layer = partial(layer_name, self.params)
-                return profile("batch", function, self._clock, plan, layer, examples, runs)
+                return profile("batch", function, self._clock, self.plan(), layer, examples, runs)
             finally:
                 self._planned, self._programs, self._clock = kept
-
-    def schedules(self) -> list[str]:
-        """The schedules to try for a run: only one if the user chose it or the trials are over."""
-        if self.schedule is not None:
-            return [self.schedule]
-        count = len(self.call_sites.sites)
-        if self._trials[0] != count:
-            self._trials = count, []
-        runs = self._trials[1]
-        if len(runs) < _TRIALS:
-            return list(_TRIED)
-        return [min(_TRIED, key=lambda name: sum(steps[name] for steps in runs))]
-
-    def choose(self, steps: Mapping[str, int]) -> str:
-        """The schedule with the fewest steps of those tried for a run; among equals, the first."""
-        if len(steps) > 1:
-            self._trials[1].append(steps)
-        return min(steps, key=lambda name: steps[name])
 
     def _once(self, key: Hashable, make: Callable[[], R]) -> R:
         """What is made once for the call sites and the flow that have been observed so far."""
@@ -202,15 +178,16 @@ class OnTheFly:
         known: R = made[key]
         return known
 
-    def plan(self, schedule: str) -> Plan:
-        """The plan of all call sites observed so far."""
+    def plan(self, schedule: str | None = None) -> Plan:
+        """The plan of all call sites observed so far, by the network's schedule or another."""
+        schedule = schedule or self.schedule
         return self._once(
             ("plan", schedule), lambda: Plan(self.call_sites.lowered(), schedule, slabs_by_type=True)
         )
 
-    def indices(self, schedule: str) -> list[IndexPort]:
+    def indices(self) -> list[IndexPort]:
         """The operands of the call sites observed so far that are indices, and may be data as it is."""
-        return self._once(("indices", schedule), lambda: index_ports(self.plan(schedule)))
+        return self._once("indices", lambda: index_ports(self.plan()))
 
     @property
     def dataflow(self) -> Dataflow:
@@ -221,11 +198,11 @@ class OnTheFly:
     def _repr_svg_(self) -> str:
         return self.dataflow._repr_svg_()
 
-    def executor(self, schedule: str, *, training: bool, gradients: bool) -> Executor:
+    def executor(self, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; operations that are still in the plan keep their programs."""
 
         def make() -> Executor:
-            plan = self.plan(schedule)
+            plan = self.plan()
             choices = ExecutorChoices(
                 seeds=frozenset(range(len(plan.slabs)) if gradients else ()),
                 training=training,
@@ -236,7 +213,7 @@ class OnTheFly:
             arena = Arena(self.device)
             return Executor(plan, self.device, arena, self.params.of, choices, clock=self._clock, codes=codes)
 
-        return self._once((schedule, training, gradients), make)
+        return self._once((training, gradients), make)
 
     def typed(self, block: object, input: T.Type | None) -> Typed:
         """A block with its types, for an input."""

@@ -25,6 +25,8 @@ class Recording:
             instance had made before.
         rows: node whose operation returns rows for the elements of sequences -> the nodes of these rows.
         row_of: node of such a row -> the node of the operation.
+        run_of: by node, the number of its run, from 1 on; 0: it has not run.
+        all_before: the nodes before this one have run, and no other; None: not so.
     """
 
     def __init__(self) -> None:
@@ -35,6 +37,8 @@ class Recording:
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}
         self.row_of: dict[int, int] = {}
+        self.run_of = np.zeros(1024, np.int64)
+        self.all_before: int | None = 0
         self._flat = np.zeros(1024, np.int64)
         self._start = np.zeros(1024, np.int64)
         self._count = 0
@@ -46,7 +50,7 @@ class Recording:
             new = self.nodes[self._count : count]
             sizes = np.fromiter(map(len, new), np.int64, len(new))
             first = self._start[self._count]
-            self._start = grown(self._start, count + 1)
+            self._start, self.run_of = grown(self._start, count + 1), grown(self.run_of, count)
             self._start[self._count + 1 : count + 1] = first + sizes.cumsum()
             end = self._start[count]
             self._flat = grown(self._flat, end)

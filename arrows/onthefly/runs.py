@@ -15,13 +15,13 @@ import numpy as np
 
 from arrows.engine.device import Arena
 from arrows.engine.planning import Plan
-from arrows.engine.reading import Wirings, indices_out_of_range, starts_of_runs
+from arrows.engine.reading import indices_out_of_range, starts_of_runs
 from arrows.engine.running import Executor, OperationRefused, PlannedBatch, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.engine.values import node_keys
 from arrows.onthefly.recording import Recording, grown
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.onthefly.wiring import OUTPUT, NodeSelection, Wirer
+from arrows.onthefly.wiring import OUTPUT, WiredNodes, wire
 from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowValueError
 from arrows.typesys.errors import message
@@ -65,8 +65,6 @@ class Runs:
         self.updates: list[int] = []
         self.gradients = gradients
         self._net, self._recording, self._training = net, recording, training
-        self._wirer = Wirer(recording, net.call_sites)
-        self._run_of = np.zeros(0, np.int64)
         self._row = np.zeros(0, np.int64)  # of a node's first output
         self._output = np.zeros(0, np.int64)  # by node, the place of its first output in the next two
         self._slab = np.zeros(0, np.int64)  # by run, operation and output
@@ -84,46 +82,37 @@ class Runs:
         net = self._net
         with net.lock.mutex:
             net.refresh()
-            selection = self._wirer.select(ids)
-            if selection is None:
+            wired = self._wire(ids)
+            if wired is None:
                 return
-            if net.lock.updates and self._are_outdated(selection.carried):
+            if net.lock.updates and self._are_outdated(wired.carried):
                 raise outdated("compute a value", "it")
-            merged = None
+            self._check_indices(wired)
+            net.tick("prepare")
+            merged = merge(net.plan(), WiredBatch.all(wired.wirings), share=False)
+            net.count(merged)
+            executor = net.executor(training=self._training, gradients=self.gradients)
             try:
-                executor, merged = self._schedule(selection)
-                keys = self._dropout_keys(executor, selection, merged)
+                keys = self._dropout_keys(executor, wired, merged)
                 self._arenas.append(net.take_arena())
                 planned = PlannedBatch(executor, merged, keys)
                 net.tick("merge")
-                self._finish(selection, executor.forward(planned, self._arenas[-1], self.carry))
+                self._finish(wired, executor.forward(planned, self._arenas[-1], self.carry))
             except OperationRefused as refused:
-                assert merged is not None
-                raise self._refusal(selection, merged, refused) from refused.__cause__
+                raise self._refusal(wired, merged, refused) from refused.__cause__
 
-    def _schedule(self, selection: NodeSelection) -> tuple[Executor, Merged]:
-        """Wires and merges selected nodes by the network's schedule, or by the best of those on trial."""
-        net = self._net
-        merged_by: dict[str, Merged] = {}
-        for schedule in net.schedules():
-            plan = net.plan(schedule)
-            wirings = self._wirer.wire(selection, plan)
-            if not merged_by:  # one schedule's wirings have the same indices as another's
-                self._check_indices(selection, plan, wirings)
-            net.tick("prepare")
-            merged_by[schedule] = merge(plan, WiredBatch.all(wirings), share=False)
-        schedule = net.choose({name: len(merged.steps) for name, merged in merged_by.items()})
-        net.count(merged_by[schedule])
-        executor = net.executor(schedule, training=self._training, gradients=self.gradients)
-        return executor, merged_by[schedule]
+    def _wire(self, ids: Sequence[int]) -> WiredNodes | None:
+        """The nodes that some values need and that have not run, for the plan of what is observed then."""
+        return wire(self._recording, self._net.call_sites, self._net.plan, ids)
 
-    def _check_indices(self, selection: NodeSelection, plan: Plan, wirings: Wirings) -> None:
+    def _check_indices(self, wired: WiredNodes) -> None:
         """Checks the indices that are data of this run as it is, where kernels do not check them.
 
         Raises:
             ArrowValueError: an index is out of range.
         """
-        indices = [] if self._net.device.name == "cpu" else self._net.indices(plan.schedule)
+        plan, wirings = self._net.plan(), wired.wirings
+        indices = [] if self._net.device.name == "cpu" else self._net.indices()
         if not indices:
             return
         site = wirings.site.values
@@ -140,41 +129,38 @@ class Runs:
 
     def timeline(self, ids: Sequence[int]) -> Timeline:
         """The schedule of the run that would compute some values."""
-        net = self._net
-        with net.lock.mutex:
-            selection = self._wirer.select(ids)
-            schedule = net.schedules()[0]
-            if selection is None:
-                return Timeline(schedule, None, (), ())
-            plan = net.plan(schedule)
-            batch = WiredBatch.all(self._wirer.wire(selection, plan))
-            return _timeline(plan, merge(plan, batch, share=False))
+        with self._net.lock.mutex:
+            wired, plan = self._wire(ids), self._net.plan()
+            if wired is None:
+                return Timeline(plan.schedule, None, (), ())
+            return _timeline(plan, merge(plan, WiredBatch.all(wired.wirings), share=False))
 
-    def _finish(self, selection: NodeSelection, run: Run) -> None:
-        """Records where the values of a run lie."""
-        nodes, total, plan = selection.nodes, len(self._recording.nodes), run.executor.plan
-        self._run_of, self._row = grown(self._run_of, total), grown(self._row, total)
-        self._output = grown(self._output, total)
-        self._run_of[nodes] = len(self.finished)
+    def _finish(self, wired: WiredNodes, run: Run) -> None:
+        """Records where the values of a run lie, and drops the data that have entered with its nodes."""
+        recording, nodes, plan = self._recording, wired.nodes, run.executor.plan
+        self._row = grown(self._row, len(recording.nodes))
+        self._output = grown(self._output, len(recording.nodes))
         self._row[nodes] = run.merged.outputs.results[0].values
-        self._output[nodes] = self._outputs + plan.sites.operation[selection.sites] * plan.widest
+        self._output[nodes] = self._outputs + plan.sites.operation[wired.sites] * plan.widest
         first_rows, start = run.merged.first_rows, self._outputs
         self._outputs += first_rows.size
         self._slab, self._further = grown(self._slab, self._outputs), grown(self._further, self._outputs)
         self._slab[start : self._outputs] = plan.slab_of.ravel()
         self._further[start : self._outputs] = (first_rows - first_rows[:, :1]).ravel()
-        self.updates.append(self._net.lock.updates)
+        self.updates[len(self.finished) :] = [self._net.lock.updates]  # also after an interrupt
         self.finished.append(run)
-        self._wirer.finish(selection)
+        recording.run_of[nodes] = len(self.finished)
+        if recording.all_before is not None:
+            recording.all_before = int(nodes[-1]) + 1
+        for node in nodes[self._net.call_sites.table.is_read[wired.sites]].tolist():
+            del recording.reads[node]
 
-    def _dropout_keys(
-        self, executor: Executor, selection: NodeSelection, merged: Merged
-    ) -> Mapping[int, HostArray]:
+    def _dropout_keys(self, executor: Executor, wired: WiredNodes, merged: Merged) -> Mapping[int, HostArray]:
         """The dropout keys of the operations that have dropout."""
         keys = {}
         for o, code in executor.codes.items():
             if code.has_keys and merged.operations[o].count:
-                nodes = _nodes_of(selection, merged, o).tolist()
+                nodes = _nodes_of(wired, merged, o).tolist()
                 calls = [self._recording.dropout[node] for node in nodes]
                 # Masks depend neither on which nodes run together nor on what was read in between.
                 keys[o] = node_keys(self._net.seed, self._net.step, *np.array(calls, np.uint64).T)
@@ -185,7 +171,7 @@ class Runs:
     def _are_outdated(self, ids: HostArray) -> bool:
         """Whether a step has changed the parameters since any of these values, data aside, was computed."""
         now = self._net.lock.updates
-        if not len(ids) or self.updates[0] == now:  # it was the first run
+        if not len(ids) or self.updates[0] == now:  # no step since the first run
             return False
         return any(self.updates[number] != now for number in self.computed_in(ids))
 
@@ -193,13 +179,13 @@ class Runs:
         """The runs that computed some values; not those that they came in with as data."""
         nodes = ids >> OUTPUT_BITS
         is_read = self._net.call_sites.table.is_read[self._recording.sites(nodes)]
-        return set(self._run_of[nodes[~is_read]].tolist())
+        return set((self._recording.run_of[nodes[~is_read]] - 1).tolist())
 
     def locate(self, ids: HostArray) -> ValuePlaces:
         """Where values lie that have been computed."""
         nodes = ids >> OUTPUT_BITS
         outputs = self._output[nodes] + (ids & OUTPUT)
-        slabs = self._run_of[nodes] << 32 | self._slab[outputs]
+        slabs = (self._recording.run_of[nodes] - 1) << 32 | self._slab[outputs]
         order = slabs.argsort(kind="stable")
         slabs = slabs[order]
         starts = starts_of_runs(slabs)
@@ -251,12 +237,10 @@ class Runs:
         self._net.give_back(self._arenas)
         self._arenas = []
 
-    def _refusal(
-        self, selection: NodeSelection, merged: Merged, refused: OperationRefused
-    ) -> ArrowValueError:
+    def _refusal(self, wired: WiredNodes, merged: Merged, refused: OperationRefused) -> ArrowValueError:
         """The error for a kernel that refused its operands: which call, on which line."""
         rows = merged.operations[refused.operation]
-        nodes = _nodes_of(selection, merged, refused.operation)
+        nodes = _nodes_of(wired, merged, refused.operation)
         if refused.step is not None:
             nodes = nodes[rows.bounds[refused.step] : rows.bounds[refused.step + 1]]
             row = getattr(refused.__cause__, "row", None)
@@ -275,10 +259,10 @@ def _timeline(plan: Plan, merged: Merged) -> Timeline:
     return replace(timeline(plan, merged), examples=None)
 
 
-def _nodes_of(selection: NodeSelection, merged: Merged, operation: int) -> HostArray:
+def _nodes_of(wired: WiredNodes, merged: Merged, operation: int) -> HostArray:
     """The nodes of a computing operation, in the order of its rows."""
     _, numbers = merged.nodes(operation)
-    nodes: HostArray = selection.nodes[numbers - len(selection.carried)]
+    nodes: HostArray = wired.nodes[numbers - len(wired.carried)]
     return nodes
 
 

@@ -9,7 +9,7 @@ from arrows.drawing import draw_dataflow, draw_timeline
 from arrows.onthefly.dataflow import Dataflow
 
 
-def recurrent(schedule=None):
+def recurrent(schedule="strata"):
     net = ar.OnTheFly(seed=0, schedule=schedule)
     embed, cell, score = ar.Embedding(9, 4), ar.LSTMCell(4), ar.FC(2)
     with net.batch() as g:

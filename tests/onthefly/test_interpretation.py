@@ -19,7 +19,7 @@ from tests.profile import draws
 from tests.reference_gradients import value_and_grad
 
 
-def check(case: Case, schedule: str | None, device: str) -> None:
+def check(case: Case, schedule: str, device: str) -> None:
     """The values of all examples, and where the result is a scalar, the gradients of their mean."""
     net = ar.OnTheFly(seed=3, schedule=schedule, device=device, float_type="float64")
     with net.batch() as g:

@@ -24,7 +24,7 @@ from tests.profile import draws
 
 # Each new function is compiled by the host's compiler: few draws in the suite.
 KERNELS = ["fake-kernels"] if host_compiler() is not None else []
-SCHEDULES = (None, *planning.SCHEDULES)
+SCHEDULES = planning.SCHEDULES
 TOLERANCE = 1e-9
 
 
@@ -94,7 +94,7 @@ def outcome(
 def check(
     program: Program,
     examples: list[Any],
-    schedule: str | None,
+    schedule: str,
     device: str,
     reads: float,
     float_type: str | None = "float64",
@@ -117,7 +117,7 @@ def check(
     for again in range(3):
         with mock.patch("arrows.engine.running.executor.make_code", side_effect=make_code) as made:
             compare(outcome(program, scope, net, examples, 0.0, program.chancy, one_by_one), right, tolerance)
-        if again == 2 and schedule is not None:  # the first may show that a number changes
+        if again == 2:  # the first may show that a number changes
             assert not made.called
             assert net.held_memory == held
         held = net.held_memory
