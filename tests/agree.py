@@ -114,9 +114,9 @@ def check(
 
 def check_taps(model: ar.Model, outcomes: list[Any], tolerance: float) -> None:
     """What was tapped, by example and visit."""
-    types = {tap.tap: of for o in outcomes for tap, of, _ in o.tapped}
+    types = {tap.key: of for o in outcomes for tap, of, _ in o.tapped}
     for name, found in model.taps.items():
-        wanted = [[value for tap, _, value in o.tapped if tap.tap == name] for o in outcomes]
+        wanted = [[value for tap, _, value in o.tapped if tap.key == name] for o in outcomes]
         assert len(found) == len(outcomes)
         if isinstance(found, list):  # of Python objects, which are the very ones
             assert [list(map(id, one)) for one in found] == [list(map(id, one)) for one in wanted]

@@ -37,6 +37,7 @@ from arrows.combinators.core_forms import core_form as core_form
 from arrows.combinators.declaration import ForwardDeclaration as ForwardDeclaration
 from arrows.combinators.effects import Metric as Metric
 from arrows.combinators.effects import Shared as Shared
+from arrows.combinators.effects import SideOutput as SideOutput
 from arrows.combinators.effects import Tap as Tap
 from arrows.combinators.effects import shared as shared
 from arrows.combinators.fanout import AllOf as AllOf

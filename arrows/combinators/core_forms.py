@@ -11,7 +11,7 @@ from arrows.combinators.base.block import AnyBlock
 from arrows.combinators.choice import Choice
 from arrows.combinators.compose import Pipe
 from arrows.combinators.constant import Constant
-from arrows.combinators.effects import Metric, Shared, Tap
+from arrows.combinators.effects import Shared, SideOutput
 from arrows.combinators.fanout import Fan
 from arrows.combinators.folds import Loop, Reduce
 from arrows.combinators.inputs import Read
@@ -38,8 +38,7 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Constant,
     Read,
     Item,
-    Metric,
-    Tap,
+    SideOutput,
     Shared,
 )
 """No core form derives from another, so a block has exactly one."""

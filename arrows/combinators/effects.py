@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from arrows.combinators.base.arguments import function_name, require_name, set_name, wrong_argument
 from arrows.combinators.base.block import A, B, Block
@@ -12,7 +12,23 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import SameType
 
 
-class Metric(Block[Any, None]):
+class SideOutput(Block[A, B]):
+    """The core form of `Metric` and `Tap`: its input is collected under a key, beside the result.
+
+    Attributes:
+        key: the name under which values are collected.
+        passes: whether the input is the result too; else it is Void.
+    """
+
+    key: str
+    passes: ClassVar[bool] = False
+    effect = True
+
+    def arguments(self) -> list[str]:
+        return [repr(self.key)]
+
+
+class Metric(SideOutput[Any, None]):
     """A side output: its input is collected under a name, wherever and however often the block is visited.
 
     The input is a tensor, or a pair of a tensor and a Python object (a label). The result is nothing (Void).
@@ -31,18 +47,12 @@ class Metric(Block[Any, None]):
         Metric('loss')
     """
 
-    metric: str
-    effect = True
-
     def __init__(self, name: str) -> None:
         require_name("Metric", "the name of a metric", name, "ar.Metric('loss')")
-        self.metric = name
-
-    def arguments(self) -> list[str]:
-        return [repr(self.metric)]
+        self.key = name
 
 
-class Tap(SameType):
+class Tap(SameType, SideOutput[Any, Any]):
     """Passes its input on, and keeps it: `model.taps[name]` holds the value of every visit of the last call.
 
     It may stand anywhere, inside of recursion and networks too, and changes no number. The input is made of
@@ -72,9 +82,8 @@ class Tap(SameType):
         array(25., dtype=float32)
     """
 
-    tap: str
+    passes = True
     show: Callable[[Any], object] | None
-    effect = True
 
     def __init__(self, name: str, show: Callable[[Any], object] | None = None) -> None:
         require_name("Tap", "the name of a tap", name, "ar.Tap('state')")
@@ -84,11 +93,11 @@ class Tap(SameType):
                 f"show must be a function of one value, not {show!r}",
                 hint="ar.Tap('state', show=print)",
             )
-        self.tap = name
+        self.key = name
         self.show = show
 
     def arguments(self) -> list[str]:
-        return [repr(self.tap), *([] if self.show is None else [f"show={function_name(self.show)}"])]
+        return [repr(self.key), *([] if self.show is None else [f"show={function_name(self.show)}"])]
 
 
 class Shared(Block[A, B]):

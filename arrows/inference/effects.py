@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.combinators import Metric, Tap
+from arrows.combinators import SideOutput
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, no_object, problem
@@ -18,9 +18,17 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def metric(inference: Inference, metric: Occurrence) -> Rule:
-    """`Metric`: takes a tensor, or a pair of a tensor and a label."""
-    inference.gives(metric, VOID)
+def side_output(inference: Inference, occurrence: Occurrence) -> Rule | None:
+    assert isinstance(occurrence.form, SideOutput)
+    if occurrence.form.passes:
+        inference.gives(occurrence, occurrence.input)
+        return None
+    inference.gives(occurrence, VOID)
+    return _labelled(inference, occurrence)
+
+
+def _labelled(inference: Inference, metric: Occurrence) -> Rule:
+    """A `Metric` takes a tensor, or a pair of a tensor and a label."""
     yield metric.input
     v = find(metric.input)
     if isinstance(v.con, T.Tensor):
@@ -36,10 +44,6 @@ def metric(inference: Inference, metric: Occurrence) -> Rule:
     inference.reads_object(items[1], metric, Edge(metric, 0, _explain_label))
 
 
-def tap(inference: Inference, tap: Occurrence) -> None:
-    inference.gives(tap, tap.input)
-
-
 def shared(inference: Inference, shared: Occurrence) -> None:
     inference.takes_object(shared)
     value = Var(INPUT, cause=Cause(shared, reads=True))
@@ -53,32 +57,21 @@ _explain_label = no_object(
 )
 
 
-def check_metric(inference: Inference, metric: Occurrence) -> None:
-    """Refuses a metric whose input is no tensor, or whose type differs from an earlier one of its name."""
-    assert isinstance(metric.form, Metric)
-    t = inference.solver.ground(metric.input)
-    tensor = t.children[0] if isinstance(t, T.Tuple) else t
-    if not isinstance(tensor, T.Tensor):
-        raise refused(metric, Misfit(f"the first item is {tensor}, which is not a tensor"))
-    _check_same_type(inference, metric, f"metric {metric.form.metric}", tensor)
-
-
-def check_tap(inference: Inference, tap: Occurrence) -> None:
-    """Refuses a tap that cannot keep its input, or whose type differs from an earlier one of its name."""
-    assert isinstance(tap.form, Tap)
-    t = inference.solver.ground(tap.input)
-    assert t is not None
-    if T.holds(t, T.Broadcast):
+def check_side_output(inference: Inference, occurrence: Occurrence) -> None:
+    """Refuses an input that cannot be kept, or whose type differs from an earlier one under its key."""
+    form, t = occurrence.form, inference.solver.ground(occurrence.input)
+    assert isinstance(form, SideOutput) and t is not None
+    if not form.passes:
+        t = t.children[0] if isinstance(t, T.Tuple) else t
+        if not isinstance(t, T.Tensor):
+            raise refused(occurrence, Misfit(f"the first item is {t}, which is not a tensor"))
+    elif T.holds(t, T.Broadcast):
         reason = f"{t} is endless, and a tap keeps every value that passes"
-        raise refused(tap, Misfit(reason, "tap one element of it"))
-    if T.holds(t, T.Input) and T.holds(t, T.Tensor):
+        raise refused(occurrence, Misfit(reason, "tap one element of it"))
+    elif T.holds(t, T.Input) and T.holds(t, T.Tensor):
         reason = f"{t} contains both tensors and Python objects, which are recorded separately"
-        raise refused(tap, Misfit(reason, "tap the items one by one, each under a name of its own"))
-    _check_same_type(inference, tap, f"tap {tap.form.tap}", t)
-
-
-def _check_same_type(inference: Inference, occurrence: Occurrence, name: str, t: T.Type) -> None:
-    first_type, first = inference.side_outputs.setdefault(name, (t, occurrence))
+        raise refused(occurrence, Misfit(reason, "tap the items one by one, each under a name of its own"))
+    first_type, first = inference.side_outputs.setdefault((form.passes, form.key), (t, occurrence))
     if str(first_type) == str(t):  # the keys are the same too: values of both places are listed under them
         return
     raise problem(

@@ -37,8 +37,7 @@ RULES: dict[type[AnyBlock], FormRule] = {
     core.Apply: apply.apply,
     core.Constant: apply.constant,
     core.Read: elements.read,
-    core.Metric: effects.metric,
-    core.Tap: effects.tap,
+    core.SideOutput: effects.side_output,
     core.Shared: effects.shared,
 }
 """For each core form, its typing rule: it enters the parts of an occurrence, and may wait for types."""
@@ -47,8 +46,7 @@ CHECKS: dict[type[AnyBlock], FormCheck] = {
     core.Graph: wiring.check_graph,
     core.Loop: folds.check_loop,
     core.Constant: apply.check_constant,
-    core.Metric: effects.check_metric,
-    core.Tap: effects.check_tap,
+    core.SideOutput: effects.check_side_output,
 }
 """For some core forms, a last check, which runs when all types are ground.
 

@@ -115,7 +115,7 @@ class Inference:
         layers: for the identity of each layer, its first occurrence, and the type that all of them take.
         undecided_layers: layers that have not been asked yet for a default output type.
         containers: for the variable of each container, those of the elements that a form reads of it.
-        side_outputs: for the name of each metric or tap, its type and its first occurrence.
+        side_outputs: for each side output, whether it passes and its key: its type and its first occurrence.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Inference:
         self.undecided_layers: deque[Occurrence] = deque()
         self.traces = traces or Traces(float_type)
         self.containers: list[tuple[Var, Var]] = []
-        self.side_outputs: dict[str, tuple[T.Type, Occurrence]] = {}
+        self.side_outputs: dict[tuple[bool, str], tuple[T.Type, Occurrence]] = {}
         self._by_value: dict[tuple[int, int], Occurrence] = {}  # by block and by the value that it reads
         self._tuples: dict[tuple[int, ...], Var] = {}
         self._effects: set[int] | None = None

@@ -158,7 +158,7 @@ def test_what_infer_prints_is_what_runs(kind: str, wires: list[str]) -> None:
             if core_form(form) is core.Tap and not T.holds(occurrence.output, T.Input):
                 # A tap lists its values by example.
                 text = misfit_of_result(
-                    T.Sequence(occurrence.output), model.taps[form.tap], len(case.examples)
+                    T.Sequence(occurrence.output), model.taps[form.key], len(case.examples)
                 )
                 assert not text, text
 

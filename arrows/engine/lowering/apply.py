@@ -1,4 +1,4 @@
-"""Where tensors are made and written out: `Apply`, `Constant`, `Read`, `Metric` and `Tap`."""
+"""Where tensors are made and written out: `Apply`, `Constant`, `Read` and `SideOutput`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import count
 
-from arrows.combinators import Apply, Constant, Metric, Read, Tap
+from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
 from arrows.engine.lowering.expression_writer import DEEPEST_NESTING, ExpressionWriter, KeyLine
 from arrows.engine.lowering.sites import ApplySite, ElementSite, Port, ReadSite, Site
 from arrows.engine.lowering.streams import ValueStreams
@@ -209,29 +209,26 @@ def _results(
     return build(typed.output)
 
 
-def emit_metric(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    assert isinstance(typed.form, Metric)
-    label, type = "None", typed.input
+def emit_side_output(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
+    form, label, type = typed.form, "None", typed.input
+    assert isinstance(form, SideOutput)
+    if isinstance(form, Tap):
+        site, tapped = writer.streams.tap(form, type)
+        writer.put(f"VISIT({site})")
+        if isinstance(tapped.values, int):
+            writer.put(f"OBJ{tapped.values}({writer.pack(symbol)})")
+        else:
+            write_values(writer, symbol, tapped.values)
+        return symbol
     if isinstance(symbol, TupleSymbol) and isinstance(type, T.Tuple):
         symbol, labelling = symbol.items
         label, type = writer.pack(labelling), type.items[0]
     assert isinstance(symbol, TensorSymbol) and isinstance(type, T.Tensor)
-    number, stream = writer.streams.metric(typed.form.metric, type, symbol.place)
+    number, stream = writer.streams.metric(form.key, type, symbol.place)
     writer.put(f"MET{number}({symbol.code})")
     if stream.labelled:
         writer.put(f"LAB{number}({label})")
     return VOID
-
-
-def emit_tap(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    assert isinstance(typed.form, Tap)
-    site, stream = writer.streams.tap(typed.form, typed.input)
-    writer.put(f"VISIT({site})")
-    if isinstance(stream.values, int):
-        writer.put(f"OBJ{stream.values}({writer.pack(symbol)})")
-    else:
-        write_values(writer, symbol, stream.values)
-    return symbol
 
 
 def write_values(writer: ExpressionWriter, symbol: Symbol, values: ValueStreams) -> None:

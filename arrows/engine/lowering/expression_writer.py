@@ -97,7 +97,7 @@ class ExpressionWriter:
 
     def __init__(self, emitters: Mapping[type[AnyBlock], Emitter], root: Typed) -> None:
         labelled = {
-            typed.form.metric
+            typed.form.key
             for typed in root.walk()
             if isinstance(typed.form, Metric) and isinstance(typed.input, T.Tuple)
         }

@@ -50,8 +50,7 @@ EMITTERS: dict[type[AnyBlock], Emitter] = {
     core.Apply: apply.emit_apply,
     core.Constant: apply.emit_constant,
     core.Read: apply.emit_read,
-    core.Metric: apply.emit_metric,
-    core.Tap: apply.emit_tap,
+    core.SideOutput: apply.emit_side_output,
     core.Shared: control_flow.emit_shared,
 }
 """For each core form, the function that writes the code of an occurrence on a value."""

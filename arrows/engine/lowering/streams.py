@@ -110,12 +110,12 @@ class Streams:
     def tap(self, form: Tap, type: T.Type) -> tuple[int, TapStream]:
         """Adds a place where a tap stands; returns its number and its stream."""
         names = [stream.name for stream in self.taps]
-        if form.tap not in names:
-            names.append(form.tap)
+        if form.key not in names:
+            names.append(form.key)
             objects = sum(isinstance(stream.values, int) for stream in self.taps)
             values = objects if T.holds(type, T.Input) else self._add_values(type)
-            self.taps.append(TapStream(form.tap, values))
-        number = names.index(form.tap)
+            self.taps.append(TapStream(form.key, values))
+        number = names.index(form.key)
         self.tap_sites.append((number, form.show))
         return len(self.tap_sites) - 1, self.taps[number]
 

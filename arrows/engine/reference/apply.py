@@ -1,4 +1,4 @@
-"""What runs on tensors: `Apply`, `Constant`, `Read`, `Metric` and `Tap`."""
+"""What runs on tensors: `Apply`, `Constant`, `Read` and `SideOutput`."""
 
 from __future__ import annotations
 
@@ -86,16 +86,7 @@ def _fits_each(function: Callable[[Any], Any], value: object) -> bool:
     return True
 
 
-def metric(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
+def side_output(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     walk.count_node(typed)
-    label = None
-    if isinstance(typed.input, T.Tuple):
-        value, label = value
-    walk.semantics.metric(typed, value, label)
-    return None, path
-
-
-def tap(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
-    walk.count_node(typed)
-    walk.semantics.tap(typed, value)
-    return value, path
+    walk.semantics.collect(typed, value)
+    return None if isinstance(typed.output, T.Void) else value, path

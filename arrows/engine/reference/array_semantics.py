@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.combinators import Apply, Constant, Metric, Read, Tap
+from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
 from arrows.engine.reference.walk import Endless, Semantics
 from arrows.engine.values import (
     Recursion,
@@ -140,15 +140,15 @@ class ArraySemantics(Semantics):
         (row,) = self.evaluation.split(self.evaluation.join([value], 0, value.type))
         return row
 
-    def metric(self, typed: Typed, value: Value, label: object) -> None:
+    def collect(self, typed: Typed, value: Any) -> None:
         form = typed.form
-        assert isinstance(form, Metric)
-        self.metrics.setdefault(form.metric, []).append(value)
-        self.labels.setdefault(form.metric, []).append(label)
-
-    def tap(self, typed: Typed, value: object) -> None:
-        assert isinstance(typed.form, Tap)
-        self.tapped.append((typed.form, typed.input, value))
+        assert isinstance(form, SideOutput)
+        if isinstance(form, Tap):
+            self.tapped.append((form, typed.input, value))
+            return
+        value, label = value if isinstance(typed.input, T.Tuple) else (value, None)
+        self.metrics.setdefault(form.key, []).append(value)
+        self.labels.setdefault(form.key, []).append(label)
 
 
 def assemble(output: T.Type, leaves: Iterator[Any]) -> Any:

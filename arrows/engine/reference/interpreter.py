@@ -31,8 +31,7 @@ MEANINGS: dict[type[core.AnyBlock], Meaning] = {
     core.Apply: apply.apply,
     core.Constant: apply.constant,
     core.Read: apply.read,
-    core.Metric: apply.metric,
-    core.Tap: apply.tap,
+    core.SideOutput: apply.side_output,
     core.Shared: control_flow.shared,
 }
 """For each core form, what it gives for a value."""

@@ -26,7 +26,7 @@ from arrows.typesys.errors import input_message
 
 
 class Semantics(Protocol):
-    """What a tensor is, in one walk; metrics and taps are ignored unless a class takes them in.
+    """What a tensor is, in one walk; side outputs are ignored unless a class takes them in.
 
     Values of the walk: a `Tensor` is whatever the methods give; a `Tuple` is a tuple, a `Sequence` a list,
     `Void` None, an `Input` the Python object, an endless sequence an `Endless`.
@@ -41,12 +41,8 @@ class Semantics(Protocol):
     def apply(self, typed: Typed, value: Any) -> Any:
         """What an `Apply` computes of a value of `typed.input`: a value of `typed.output`."""
 
-    def metric(self, typed: Typed, value: Any, label: object) -> None:
-        """Takes in a side output; `label` is None where the `Metric` has no label."""
-        return
-
-    def tap(self, typed: Typed, value: Any) -> None:
-        """Takes in what a `Tap` keeps."""
+    def collect(self, typed: Typed, value: Any) -> None:
+        """Takes in a side output."""
         return
 
 

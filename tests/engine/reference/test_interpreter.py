@@ -32,8 +32,8 @@ class Plain:
         self.log.append(value)
         return ("applied", value)
 
-    def metric(self, typed: Any, value: Any, label: Any) -> None:
-        self.log.append((typed.form.metric, value, label))
+    def collect(self, typed: Any, value: Any) -> None:
+        self.log.append((typed.form.key, value))
 
 
 def walk(block: Any, example: Any, input: Any = None, **options: Any) -> Any:
@@ -74,13 +74,13 @@ def test_metrics_come_in_the_order_of_visits() -> None:
 
     assert log(nested, (1, [(2, [(3, [])]), (4, [])])) == [
         1,
-        ("n", 1, None),
+        ("n", 1),
         2,
-        ("n", 2, None),
+        ("n", 2),
         3,
-        ("n", 3, None),
+        ("n", 3),
         4,
-        ("n", 4, None),
+        ("n", 4),
     ]
 
 
