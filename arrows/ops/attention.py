@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, take
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Run, declare
+from arrows.ops.primitive import Gradients, Run, declare, get
 from arrows.ops.segment_ops import segment_broadcast
 from arrows.ops.segments import Segments
 from arrows.ops.shape_rules import floating, same_dtype
@@ -33,40 +33,6 @@ TOGETHER = 1 << 16
 
 FEW = 256
 """So many weights are added one after the other, in two thirds of the time of `sum_axes`."""
-
-
-def segment_attention(
-    q: TensorLike, k: TensorLike, v: TensorLike, num_heads: int = 1, causal: bool = False
-) -> TensorLike:
-    """Scaled dot-product attention among the elements of a sequence, for each head by itself.
-
-    Query i weighs value j by `softmax_j(q_i . k_j / sqrt(n))`, n the length of a head's query.
-
-    Args:
-        q, k: vectors [num_heads * n], of the elements of one sequence.
-        v: vectors [num_heads * m] of the same elements.
-        num_heads: into how many equal parts the vectors are cut.
-        causal: whether an element sees itself and those before it alone.
-
-    Returns:
-        For each element the weighted means of all heads, [num_heads * m].
-
-    Raises:
-        ShapeError: the operands are not such vectors, or not of one sequence.
-
-    Vaswani et al., "Attention Is All You Need", NIPS 2017, sections 3.2.1 and 3.2.2.
-
-    >>> from arrows.ops import EagerEvaluation
-    >>> evaluation = EagerEvaluation()
-    >>> x = evaluation.value(np.array([[0.0], [0.0]]), rows=0)
-    >>> v = evaluation.value(np.array([[1.0], [3.0]]), rows=0)
-    >>> segment_attention(x, x, v).array.tolist(), segment_attention(x, x, v, causal=True).array.tolist()
-    ([[2.0], [2.0]], [[1.0], [2.0]])
-    """
-    like = next((x for x in (q, k, v) if x.rows >= 0), q)
-    q, k, v = (x if x.rows >= 0 else segment_broadcast(x, like) for x in (q, k, v))
-    both = bind(_attention, q, k, v, heads=num_heads, causal=bool(causal))
-    return both[: v.type.shape[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +105,26 @@ def _padded(xp: ArrayModule, segments: Segments) -> _Group:
     return _Group(segments.count, length, rows, inside=along < own, places=places)
 
 
-def _seen(xp: ArrayModule, group: _Group, causal: bool) -> Array | None:
-    """Where a query sees a key, [count or 1, 1, keys, queries]; None: all see all."""
-    seen = None
-    if group.inside is not None:
-        seen = xp.logical_and(group.inside[:, None, :, None], group.inside[:, None, None, :])
-    if causal:
-        places = xp.arange(group.length)
-        before = xp.less_equal(places.reshape((1, 1, -1, 1)), places.reshape((1, 1, 1, -1)))
-        seen = before if seen is None else xp.logical_and(seen, before)
-    return seen
+def _scored(
+    xp: ArrayModule, q: Array, k: Array, segments: Segments, heads: int, causal: bool
+) -> Iterator[tuple[_Group, Array, Array, Array]]:
+    """Each group, its queries and keys, and its scores, [count, heads, keys, queries].
 
-
-def _scores(xp: ArrayModule, q: Array, k: Array, seen: Array | None) -> Array:
-    """[count, heads, keys, queries]: reductions over keys go over rows, which NumPy adds side by side."""
-    scores = xp.matmul(k, q.transpose((0, 1, 3, 2)))
-    return scores if seen is None else xp.where(seen, scores, scores.dtype.type(-np.inf))
+    Reductions over keys go over rows, which NumPy adds side by side.
+    """
+    for group in _groups(xp, segments, heads):
+        queries, keys = group.read(q, heads), group.read(k, heads)
+        scores = xp.matmul(keys, _turned(queries))
+        seen = None  # where a query sees a key
+        if group.inside is not None:
+            seen = xp.logical_and(group.inside[:, None, :, None], group.inside[:, None, None, :])
+        if causal:
+            places = xp.arange(group.length)
+            before = xp.less_equal(places.reshape((1, 1, -1, 1)), places.reshape((1, 1, 1, -1)))
+            seen = before if seen is None else xp.logical_and(seen, before)
+        if seen is not None:
+            scores = xp.where(seen, scores, scores.dtype.type(-np.inf))
+        yield group, queries, keys, scores
 
 
 def _scale(x: Array, heads: int) -> Any:
@@ -162,23 +132,26 @@ def _scale(x: Array, heads: int) -> Any:
     return x.dtype.type(max(x.shape[-1] // heads, 1) ** -0.5)
 
 
+def _turned(x: Array) -> Array:
+    """With the last two axes, of keys and queries, say, in the other order."""
+    return x.transpose((0, 1, 3, 2))
+
+
 def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
     def run(q: Array, k: Array, v: Array, *, segments: Segments, out: Array | None = None) -> Array:
         if out is None:
             out = xp.empty((len(q), v.shape[-1] + heads), v.dtype)
         means, logarithms = out[:, : v.shape[-1]], out[:, v.shape[-1] :]
-        q = q * _scale(q, heads)
-        for group in _groups(xp, segments, heads):
-            queries, keys, values = (group.read(x, heads) for x in (q, k, v))
-            weights = _scores(xp, queries, keys, _seen(xp, group, causal))
-            top = weights.max(axis=-2, keepdims=True)
-            weights = xp.subtract(weights, top, out=weights)
+        for group, _, _, scores in _scored(xp, q * _scale(q, heads), k, segments, heads, causal):
+            values = group.read(v, heads)
+            top = scores.max(axis=-2, keepdims=True)
+            weights = xp.subtract(scores, top, out=scores)
             weights = xp.exp(weights, out=weights)
             few = group.length <= FEW
             total = weights.sum(axis=-2, keepdims=True) if few else sum_axes(weights, (-2,), keepdims=True)
-            total = total.transpose((0, 1, 3, 2))
-            group.write(xp, xp.matmul(weights.transpose((0, 1, 3, 2)), values) / total, means)
-            group.write(xp, xp.log(total) + top.transpose((0, 1, 3, 2)), logarithms)
+            total = _turned(total)
+            group.write(xp, xp.matmul(_turned(weights), values) / total, means)
+            group.write(xp, xp.log(total) + _turned(top), logarithms)
         return out
 
     return run
@@ -186,36 +159,23 @@ def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
 
 def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
     def run(
-        q: Array,
-        k: Array,
-        v: Array,
-        g: Array,
-        logarithms: Array,
-        share: Array,
-        *,
-        segments: Segments,
-        out: Array | None = None,
+        q: Array, k: Array, v: Array, *more: Array, segments: Segments, out: Array | None = None
     ) -> Array:
         wide = q.shape[-1]
         if out is None:
             out = xp.empty((len(q), 2 * wide + v.shape[-1]), v.dtype)
         of_q, of_k, of_v = out[:, :wide], out[:, wide : 2 * wide], out[:, 2 * wide :]
         scale = _scale(q, heads)
-        q = q * scale
-        for group in _groups(xp, segments, heads):
-            queries, keys, values, gradients, sums, shares = (
-                group.read(x, heads) for x in (q, k, v, g, logarithms, share)
-            )
-            weights = _scores(xp, queries, keys, _seen(xp, group, causal))
-            weights = xp.subtract(weights, sums.transpose((0, 1, 3, 2)), out=weights)
+        for group, queries, keys, scores in _scored(xp, q * scale, k, segments, heads, causal):
+            values, gradients, sums, shares = (group.read(x, heads) for x in (v, *more))
+            weights = xp.subtract(scores, _turned(sums), out=scores)
             weights = xp.exp(weights, out=weights)
             group.write(xp, xp.matmul(weights, gradients), of_v)
-            of_scores = xp.matmul(values, gradients.transpose((0, 1, 3, 2)))
-            of_scores = xp.subtract(of_scores, shares.transpose((0, 1, 3, 2)), out=of_scores)
+            of_scores = xp.matmul(values, _turned(gradients))
+            of_scores = xp.subtract(of_scores, _turned(shares), out=of_scores)
             of_scores = xp.multiply(of_scores, weights, out=of_scores)
             group.write(xp, xp.matmul(of_scores, queries), of_k)
-            of_scores = of_scores.transpose((0, 1, 3, 2))
-            group.write(xp, xp.matmul(of_scores, keys) * scale, of_q)
+            group.write(xp, xp.matmul(_turned(of_scores), keys) * scale, of_q)
         return out
 
     return run
@@ -235,23 +195,49 @@ def _rule(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool) -> Tensor:
     return Tensor((v.shape[0] + heads,), v.dtype)
 
 
-def _vjp(
-    g: TensorLike,
-    result: TensorLike,
-    q: TensorLike,
-    k: TensorLike,
-    v: TensorLike,
-    heads: int,
-    causal: bool,
-) -> Gradients:
-    wide, n = v.type.shape[0], q.type.shape[0]
+def _vjp(g: TensorLike, result: TensorLike, *qkv: TensorLike, heads: int, causal: bool) -> Gradients:
+    n, wide = qkv[0].type.shape[0], qkv[2].type.shape[0]
     # The mean gradient that a query's weights get: what a weight gets beyond it is the gradient of its score.
     share = sum_along(reshape(g[:wide] * result[:wide], (heads, wide // heads)), axis=-1) - g[wide:]
-    parts = bind(_gradient, q, k, v, g[:wide], result[wide:], share, heads=heads, causal=causal)
+    parts = bind(_gradient, *qkv, g[:wide], result[wide:], share, heads=heads, causal=causal)
     return parts[:n], parts[n : 2 * n], parts[2 * n :]
 
 
-_attention = declare("segment_attention", _rule, _kernel, _vjp, segmented=True)
+@with_primitive(_rule, _kernel, _vjp, segmented=True)
+def segment_attention(
+    q: TensorLike, k: TensorLike, v: TensorLike, num_heads: int = 1, causal: bool = False
+) -> TensorLike:
+    """Scaled dot-product attention among the elements of a sequence, for each head by itself.
+
+    Query i weighs value j by `softmax_j(q_i . k_j / sqrt(n))`, n the length of a head's query.
+
+    Args:
+        q, k: vectors [num_heads * n], of the elements of one sequence.
+        v: vectors [num_heads * m] of the same elements.
+        num_heads: into how many equal parts the vectors are cut.
+        causal: whether an element sees itself and those before it alone.
+
+    Returns:
+        For each element the weighted means of all heads, [num_heads * m].
+
+    Raises:
+        ShapeError: the operands are not such vectors, or not of one sequence.
+
+    Vaswani et al., "Attention Is All You Need", NIPS 2017, sections 3.2.1 and 3.2.2.
+
+    >>> from arrows.ops import EagerEvaluation
+    >>> evaluation = EagerEvaluation()
+    >>> x = evaluation.value(np.array([[0.0], [0.0]]), rows=0)
+    >>> v = evaluation.value(np.array([[1.0], [3.0]]), rows=0)
+    >>> segment_attention(x, x, v).array.tolist(), segment_attention(x, x, v, causal=True).array.tolist()
+    ([[2.0], [2.0]], [[1.0], [2.0]])
+    """
+    like = next((x for x in (q, k, v) if x.rows >= 0), q)
+    q, k, v = (x if x.rows >= 0 else segment_broadcast(x, like) for x in (q, k, v))
+    both = bind(get("segment_attention"), q, k, v, heads=num_heads, causal=bool(causal))
+    return both[: v.type.shape[0]]
+
+
 _gradient = declare(
     "segment_attention_gradient",
     lambda q, k, v, *rest, heads, causal: Tensor((2 * q.shape[0] + v.shape[0],), v.dtype),

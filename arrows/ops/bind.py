@@ -47,6 +47,21 @@ def bind(
     return cast("TensorLike", EagerEvaluation().apply(primitive, operands, attributes, None).array)
 
 
+def with_primitive(
+    rule: ShapeRule, kernel: Kernel, vjp: Vjp = no_gradient, **flags: Any
+) -> Callable[[Operation], Operation]:
+    """Declares the primitive that a function applies: a decorator that leaves the function as it is.
+
+    The primitive has the function's name, this rule, kernel and vjp, and the fields `flags`.
+    """
+
+    def declared(function: Operation) -> Operation:
+        declare(function.__name__, rule, kernel, vjp, **flags)
+        return function
+
+    return declared
+
+
 def operation(
     rule: ShapeRule, kernel: Kernel, vjp: Vjp = no_gradient, **flags: Any
 ) -> Callable[[Operation], Operation]:

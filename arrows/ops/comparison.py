@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import cast as typed
 
 from arrows.ops.arrays import put
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, with_primitive
 from arrows.ops.function_context import constant, type_beside
-from arrows.ops.primitive import Gradients, declare
+from arrows.ops.primitive import Gradients, get
 from arrows.ops.shape_rules import broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -141,20 +141,19 @@ def _where_rule(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return Tensor(broadcast("where", condition, a, b), same_dtype("where", a, b))
 
 
-_where = declare(
-    "where",
+def _where_vjp(
+    g: TensorLike, result: TensorLike, condition: TensorLike, a: TensorLike, b: TensorLike
+) -> Gradients:
+    return None, sum_to(where(condition, g, 0), a.shape), sum_to(where(condition, 0, g), b.shape)
+
+
+@with_primitive(
     _where_rule,
     lambda xp: lambda condition, a, b, out=None: put(xp.where(condition, a, b), out),
-    lambda g, result, condition, a, b: (
-        None,
-        sum_to(where(condition, g, 0), a.shape),
-        sum_to(where(condition, 0, g), b.shape),
-    ),
+    _where_vjp,
     elementwise=True,
     c="({0} ? {1} : {2})",
 )
-
-
 def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     """`a` where the condition holds, `b` elsewhere.
 
@@ -168,7 +167,7 @@ def where(condition: Operand, a: Operand, b: Operand) -> TensorLike:
     """
     beside = type_beside(a, b) or Tensor((), "float64")
     a, b = (x if isinstance(x, TensorLike) else constant(x, beside) for x in (a, b))
-    return bind(_where, condition, a, b)
+    return bind(get("where"), condition, a, b)
 
 
 def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> TensorLike:

@@ -12,10 +12,10 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, HasRows, Primitive, Run, SumRun, Types, declare
+from arrows.ops.primitive import Gradients, HasRows, Run, SumRun, Types, get
 from arrows.ops.shape_rules import arithmetic, checked, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
@@ -63,7 +63,7 @@ def erf_kernel(xp: ArrayModule) -> Run:
         inner = small * _ratio(*_SMALL, small * small)
         outer = 1 - xp.exp(-size * size) * _ratio(*_LARGE, size)
         result = xp.copysign(xp.where(xp.less_equal(size, 0.46875), inner, outer), z)
-        return put(result if result.dtype == x.dtype else result.astype(x.dtype), out)
+        return put(result.astype(x.dtype, copy=False), out)
 
     return run
 
@@ -159,15 +159,12 @@ def _power_rule(x: Tensor, exponent: float) -> Tensor:
     return x
 
 
-_power = declare(
-    "power",
+@with_primitive(
     _power_rule,
     lambda xp, exponent: lambda x, out=None: xp.power(x, exponent, out=out),
     _power_vjp,
     elementwise=True,
 )
-
-
 def power(x: Operand, exponent: Operand) -> TensorLike:
     """x to the power of a Python number, or a positive Python number to the power of a tensor.
 
@@ -195,7 +192,7 @@ def power(x: Operand, exponent: Operand) -> TensorLike:
         return square(x)
     if exponent == 0.5:
         return sqrt(x)
-    return bind(_power, x, exponent=exponent)
+    return bind(get("power"), x, exponent=exponent)
 
 
 @elementwise(lambda g, result, x: (g * result,), floating, c="exp{f}({0})")
@@ -320,18 +317,14 @@ def erf(x: Operand) -> TensorLike:
     """
 
 
-def _rounded(primitive: Primitive, x: Operand) -> TensorLike:
-    """What a primitive gives; integers are whole already."""
+def _rounded(name: str, x: Operand) -> TensorLike:
+    """What the primitive of a name gives; integers are whole already."""
     x = x if isinstance(x, TensorLike) else constant(x)
     integral = np.dtype(x.dtype).kind in "iu"
-    return cast("TensorLike", x) if integral else bind(primitive, x)
+    return cast("TensorLike", x) if integral else bind(get(name), x)
 
 
-_floor = declare(
-    "floor", checked("floor", floating), lambda xp: xp.floor, elementwise=True, c="floor{f}({0})"
-)
-
-
+@with_primitive(checked("floor", floating), lambda xp: xp.floor, elementwise=True, c="floor{f}({0})")
 def floor(x: Operand) -> TensorLike:
     """The greatest whole number that is not above x, in the same element type; no gradient passes.
 
@@ -341,12 +334,10 @@ def floor(x: Operand) -> TensorLike:
     >>> floor(np.array([1.7, -1.2])).tolist()
     [1.0, -2.0]
     """
-    return _rounded(_floor, x)
+    return _rounded("floor", x)
 
 
-_round = declare("round", checked("round", floating), lambda xp: xp.rint, elementwise=True, c="rint{f}({0})")
-
-
+@with_primitive(checked("round", floating), lambda xp: xp.rint, elementwise=True, c="rint{f}({0})")
 def round(x: Operand) -> TensorLike:
     """The nearest whole number, in the same element type; halves go to the even one, as in NumPy and PyTorch.
 
@@ -357,7 +348,7 @@ def round(x: Operand) -> TensorLike:
     >>> round(np.array([0.5, 1.5, -1.2])).tolist()
     [0.0, 2.0, -1.0]
     """
-    return _rounded(_round, x)
+    return _rounded("round", x)
 
 
 def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:
@@ -396,9 +387,7 @@ def floor_divide(a: Operand, b: Operand) -> TensorLike:
     """
 
 
-_stop_gradient = declare("stop_gradient", checked("stop_gradient", floating), lambda xp: put, view=True)
-
-
+@operation(lambda x: x, lambda xp: put, view=True)
 def stop_gradient(x: Operand) -> TensorLike:
     """x itself, through which no gradient passes: `detach` in PyTorch.
 
@@ -408,6 +397,3 @@ def stop_gradient(x: Operand) -> TensorLike:
     >>> float(value), grads["x"].tolist()
     (9.0, [[3.0]])
     """
-    if isinstance(x, TensorLike) and not x.type.floating:
-        return x
-    return bind(_stop_gradient, x)

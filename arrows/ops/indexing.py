@@ -9,11 +9,11 @@ from typing import SupportsIndex, TypeAlias
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant, type_beside
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Gradients, Primitive, Run, declare, lift_each, lift_rows
+from arrows.ops.primitive import Gradients, Primitive, Run, declare, get, lift_each, lift_rows
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -60,8 +60,7 @@ def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
     return lambda x, out=None: put(x[place], out)
 
 
-_index = declare(
-    "index",
+@with_primitive(
     _index_rule,
     _index_kernel,
     lambda g, result, x, key: (bind(_pad_slice, g, key=key, shape=x.shape),),
@@ -69,8 +68,6 @@ _index = declare(
     additive=True,
     view=True,
 )
-
-
 def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     """`x[key]` for integers, slices, None and `...` that are known when the function is built.
 
@@ -96,7 +93,7 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     entries = [_entry(item, x.shape[axis], axis) for axis, item in enumerate(used_items)]
     while entries and entries[-1] == (0, x.shape[len(entries) - 1], 1):
         entries.pop()
-    part = bind(_index, x, key=tuple(entries)) if entries or not isinstance(x, TensorLike) else x
+    part = bind(get("index"), x, key=tuple(entries)) if entries or not isinstance(x, TensorLike) else x
     if len(used_items) == len(items):
         return part
     sizes = iter(part.shape)
@@ -123,7 +120,7 @@ _pad_slice: Primitive = declare(
     "pad_slice",
     lambda x, key, shape: Tensor(shape, arithmetic("pad_slice", x).dtype),
     _pad_slice_kernel,
-    lambda g, result, x, key, shape: (bind(_index, g, key=key),),
+    lambda g, result, x, key, shape: (bind(get("index"), g, key=key),),
     lift=lift_rows,
     additive=True,
 )
@@ -163,9 +160,7 @@ def _concat_vjp(g: TensorLike, result: TensorLike, *xs: TensorLike, axis: int) -
     return tuple(parts)
 
 
-_concat = declare("concat", _concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)
-
-
+@with_primitive(_concat_rule, _concat_kernel, _concat_vjp, lift=lift_each, additive=True)
 def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:
     """Tensors one after another along an axis; all other axes agree.
 
@@ -178,7 +173,7 @@ def concat(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> Ten
     if len(xs) == 1 and isinstance(xs[0], TensorLike):
         negative_axis("concat", axis, xs[0].ndim)
         return xs[0]
-    return bind(_concat, *xs, axis=negative_axis("concat", axis, len(shape_of(xs[0]))))
+    return bind(get("concat"), *xs, axis=negative_axis("concat", axis, len(shape_of(xs[0]))))
 
 
 def stack(xs: Sequence[Operand] | TensorLike | HostArray, axis: int = 0) -> TensorLike:

@@ -7,38 +7,21 @@ their first axis.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind, operation
+from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare
+from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare, get
 from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
-from arrows.ops.sums import rows_by_matrix, sum_matmul, sum_rows
+from arrows.ops.sums import rows_by_matrix, sum_matmul
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
-
-
-def matmul(a: Operand, b: Operand) -> TensorLike:
-    """Matrix product: of vectors and matrices, and, with three axes, of the matrices at each first index.
-
-    Args:
-        a: [k], [m, k] or [n, m, k].
-        b: [k], [k, p] or [n, k, p]; if both have three axes, their first axes have one size.
-
-    >>> import numpy as np
-    >>> matmul(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
-    [1.0, 6.0]
-    >>> matmul(np.ones((4, 2, 3)), np.ones((4, 3, 5))).shape
-    (4, 2, 5)
-    """
-    if len(shape_of(a)) == 3 or len(shape_of(b)) == 3:
-        return _with_three_axes(a, b)
-    return bind(_matmul, a, b)
 
 
 def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
@@ -47,11 +30,11 @@ def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
     if len(left) == len(right):
         return bind(_matmul_each, a, b)
     if len(left) == 3 and len(right) in (1, 2) and left[2] == right[0]:
-        flat = bind(_matmul, reshape(a, (left[0] * left[1], left[2])), b)
+        flat = bind(get("matmul"), reshape(a, (left[0] * left[1], left[2])), b)
         return reshape(flat, (*left[:2], *right[1:]))
     if len(right) == 3 and len(left) in (1, 2) and left[-1] == right[1]:
         n, k, p = right
-        flat = bind(_matmul, a, reshape(transpose(b, (1, 0, 2)), (k, n * p)))
+        flat = bind(get("matmul"), a, reshape(transpose(b, (1, 0, 2)), (k, n * p)))
         wide = reshape(flat, (*left[:-1], n, p))
         return wide if len(left) == 1 else transpose(wide, (1, 0, 2))
     raise ShapeError(f"matmul: {list(left)} @ {list(right)} do not fit")
@@ -69,7 +52,7 @@ def dot(a: Operand, b: Operand) -> TensorLike:
             raise ShapeError(
                 f"dot takes two vectors, got {getattr(x, 'type', x)}", hint="use matmul or sum(a * b)"
             )
-    return bind(_matmul, a, b)
+    return bind(get("matmul"), a, b)
 
 
 def _numbers(name: str, a: Tensor, b: Tensor) -> str:
@@ -77,16 +60,21 @@ def _numbers(name: str, a: Tensor, b: Tensor) -> str:
     return same_dtype(name, arithmetic(name, a), b)
 
 
+def _fits(a: Tensor, b: Tensor, left: int, right: int) -> None:
+    """Refuses a product where an axis of the left operand and one of the right differ."""
+    if a.shape[left] != b.shape[right]:
+        raise ShapeError(
+            f"matmul: {a} @ {b} do not fit: axis {left} is {a.shape[left]} on the left "
+            f"and axis {right} is {b.shape[right]} on the right"
+        )
+
+
 def _matmul_rule(a: Tensor, b: Tensor) -> Tensor:
     dtype = _numbers("matmul", a, b)
     for kind in (a, b):
         if kind.ndim not in (1, 2):
             raise ShapeError(f"matmul takes one, two or three axes, got {kind}")
-    if a.shape[-1] != b.shape[0]:
-        raise ShapeError(
-            f"matmul: {a} @ {b} do not fit: axis {a.ndim - 1} is {a.shape[-1]} on the left "
-            f"and axis 0 is {b.shape[0]} on the right"
-        )
+    _fits(a, b, a.ndim - 1, 0)
     return Tensor((*a.shape[:-1], *b.shape[1:]), dtype)
 
 
@@ -144,36 +132,28 @@ def _matmul_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike)
     return reshape(outer(column, b), b.shape), reshape(outer(column, a), a.shape)
 
 
-def _sum_then_multiply(multiply: Run, has_rows: HasRows) -> SumRun:
-    """The sum over rows of a product in which one operand has rows: sums that operand first."""
+def _sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types, **lifted: Hashable) -> SumRun | None:
+    """The sum over rows of products is one product, in which the rows join the axis that it sums over.
 
-    def run(a: Array, b: Array, out: Array | None = None) -> Array:
-        return multiply(sum_rows(a) if has_rows[0] else a, sum_rows(b) if has_rows[1] else b, out=out)
-
-    return run
-
-
-def _matmul_sum_rows(
-    xp: ArrayModule,
-    has_rows: HasRows,
-    types: Types,
-    rows: tuple[bool, bool] = (False, False),
-    ranks: tuple[int, int] = (0, 0),
-) -> SumRun:
+    Of products of matrices at each first index, one for each.
+    """
     if has_rows != (True, True):
-        return _sum_then_multiply(xp.matmul, has_rows)
-    left, right = ranks
+        return None
+    left, right = (kind.shape for kind in types)
+    n, m = left[0] if len(left) == 3 else 1, left[-2] if len(left) > 1 else 1
+    k, p = left[-1], right[-1] if len(right) > 1 else 1
+    result = (*left[:-1], *(right[-1:] if len(right) > 1 else ()))
+    # In the result, where axes of the three in `whole` are left out, sizes of 1.
+    whole = tuple(slice(None) if has else None for has in (len(left) == 3, len(left) > 1, len(right) > 1))
 
     def run(a: Array, b: Array, out: Array | None = None) -> Array:
-        # sum over n of A[n] @ B[n] is one product over n and k together, with A's rows joined into its
-        # columns.
-        n, k = b.shape[0], b.shape[1]
-        columns = b.reshape((n * k, 1 if right == 1 else b.shape[2]))
-        joined = a.reshape((1, n * k)) if left == 1 else a.transpose((1, 0, 2)).reshape((a.shape[1], n * k))
-        if left == right == 2:
-            return sum_matmul(xp, joined, columns, out)
-        shape = (*joined.shape[: left - 1], *columns.shape[1:right])
-        return put(sum_matmul(xp, joined, columns).reshape(shape), out)
+        rows = a.shape[0]
+        joined = a.reshape((rows, n, m, k)).transpose((1, 2, 0, 3)).reshape((n, m, rows * k))
+        columns = b.reshape((rows, n, k, p)).transpose((1, 0, 2, 3)).reshape((n, rows * k, p))
+        out = xp.empty(result, a.dtype) if out is None else out
+        for i in range(n):
+            sum_matmul(xp, joined[i], columns[i], out[whole][i])
+        return out
 
     return run
 
@@ -185,24 +165,14 @@ def _outer_rule(a: Tensor, b: Tensor) -> Tensor:
     return Tensor((*a.shape, *b.shape), dtype)
 
 
-def _outer_kernel(xp: ArrayModule) -> Run:
-    return lambda a, b, out=None: xp.multiply(a[..., :, None], b[..., None, :], out=out)
-
-
-def _outer_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
-    if has_rows == (True, True):
-        return lambda a, b, out=None: sum_matmul(xp, a.T, b, out)
-    return _sum_then_multiply(_outer_kernel(xp), has_rows)
+def _outer_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun | None:
+    return (lambda a, b, out=None: sum_matmul(xp, a.T, b, out)) if has_rows == (True, True) else None
 
 
 def _each_rule(a: Tensor, b: Tensor) -> Tensor:
     dtype = _numbers("matmul", a, b)
-    for axis, left, right in ((0, a.shape[0], b.shape[0]), (1, a.shape[2], b.shape[1])):
-        if left != right:
-            raise ShapeError(
-                f"matmul: {a} @ {b} do not fit: axis {2 * axis} is {left} on the left "
-                f"and axis {axis} is {right} on the right"
-            )
+    _fits(a, b, 0, 0)
+    _fits(a, b, 2, 1)
     return Tensor((*a.shape[:2], b.shape[2]), dtype)
 
 
@@ -210,32 +180,28 @@ def _each_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -
     return matmul(g, transpose(b, (0, 2, 1))), matmul(transpose(a, (0, 2, 1)), g)
 
 
-def _each_sum_rows(xp: ArrayModule, has_rows: HasRows, types: Types) -> SumRun:
-    """The rows join the axis that the product sums over, which leaves one product for each first index."""
-    if has_rows != (True, True):
-        return _sum_then_multiply(xp.matmul, has_rows)
-    (n, m, k), (_, _, p) = types[0].shape, types[1].shape
+@with_primitive(_matmul_rule, _matmul_kernel, _matmul_vjp, lift=_matmul_lift, sum_rows=_sum_rows)
+def matmul(a: Operand, b: Operand) -> TensorLike:
+    """Matrix product: of vectors and matrices, and, with three axes, of the matrices at each first index.
 
-    def run(a: Array, b: Array, out: Array | None = None) -> Array:
-        count = a.shape[0] * k
-        left = a.transpose((1, 2, 0, 3)).reshape((n, m, count))
-        right = b.transpose((1, 0, 2, 3)).reshape((n, count, p))
-        out = xp.empty((n, m, p), a.dtype) if out is None else out
-        for i in range(n):
-            sum_matmul(xp, left[i], right[i], out[i])
-        return out
+    Args:
+        a: [k], [m, k] or [n, m, k].
+        b: [k], [k, p] or [n, k, p]; if both have three axes, their first axes have one size.
 
-    return run
-
-
-_matmul = declare(
-    "matmul", _matmul_rule, _matmul_kernel, _matmul_vjp, lift=_matmul_lift, sum_rows=_matmul_sum_rows
-)
+    >>> import numpy as np
+    >>> matmul(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
+    [1.0, 6.0]
+    >>> matmul(np.ones((4, 2, 3)), np.ones((4, 3, 5))).shape
+    (4, 2, 5)
+    """
+    if len(shape_of(a)) == 3 or len(shape_of(b)) == 3:
+        return _with_three_axes(a, b)
+    return bind(get("matmul"), a, b)
 
 
 @operation(
     _outer_rule,
-    _outer_kernel,
+    lambda xp: lambda a, b, out=None: xp.multiply(a[..., :, None], b[..., None, :], out=out),
     lambda g, result, a, b: (matmul(g, b), matmul(transpose(g), a)),
     sum_rows=_outer_sum_rows,
 )
@@ -248,4 +214,4 @@ def outer(a: Operand, b: Operand) -> TensorLike:
     """
 
 
-_matmul_each = declare("matmul_each", _each_rule, lambda xp: xp.matmul, _each_vjp, sum_rows=_each_sum_rows)
+_matmul_each = declare("matmul_each", _each_rule, lambda xp: xp.matmul, _each_vjp, sum_rows=_sum_rows)

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put, take
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, with_primitive
 from arrows.ops.comparison import where
 from arrows.ops.elementwise import multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
@@ -28,6 +28,7 @@ from arrows.ops.primitive import (
     SumRun,
     Types,
     declare,
+    get,
     lift_each,
     lift_rows,
 )
@@ -75,9 +76,7 @@ def _lookup_vjp(g: TensorLike, result: TensorLike, table: TensorLike, index: Ten
     return multiply(reshape(here, (size, *(1,) * g.ndim)), g), None
 
 
-_lookup = declare("lookup", _lookup_rule, _lookup_kernel, _lookup_vjp, lift=lift_each)
-
-
+@with_primitive(_lookup_rule, _lookup_kernel, _lookup_vjp, lift=lift_each)
 def lookup(table: Operand, index: Operand) -> TensorLike:
     """Rows of a table at integer indices: an embedding.
 
@@ -91,7 +90,7 @@ def lookup(table: Operand, index: Operand) -> TensorLike:
     >>> lookup(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1])).tolist()
     [[3.0, 4.0], [3.0, 4.0]]
     """
-    return bind(_lookup, table, _indices(index))
+    return bind(get("lookup"), table, _indices(index))
 
 
 def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
@@ -202,9 +201,7 @@ def _one_hot_kernel(xp: ArrayModule, size: int, dtype: str, rows: bool = False) 
     return run
 
 
-_one_hot = declare("one_hot", _one_hot_rule, _one_hot_kernel, lift=lift_rows)
-
-
+@with_primitive(_one_hot_rule, _one_hot_kernel, lift=lift_rows)
 def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorLike:
     """Unit vectors: 1 at the index along a new last axis, 0 elsewhere.  No gradient passes.
 
@@ -223,7 +220,7 @@ def one_hot(index: Operand, num_classes: int, dtype: str = "float32") -> TensorL
     if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 0:
         raise ShapeError(f"one_hot: num_classes is a whole number >= 0, got {num_classes!r}")
     dtype = element_type("one_hot", dtype, getattr(index, "context", None))
-    return bind(_one_hot, index, size=num_classes, dtype=dtype)
+    return bind(get("one_hot"), index, size=num_classes, dtype=dtype)
 
 
 def check_index(xp: ArrayModule, name: str, index: Array, size: int, rows: bool) -> None:

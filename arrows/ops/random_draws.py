@@ -15,9 +15,10 @@ import numpy as np
 from arrows.ops.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.dropout import check_key, spread_key
+from arrows.ops.elementwise import cos, log, sqrt
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
-from arrows.ops.primitive import Primitive, Run, declare, lift_rows
+from arrows.ops.primitive import Run, declare, lift_rows
 from arrows.ops.shape_rules import element_type, sizes
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
@@ -126,7 +127,11 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
     drawn = "float32" if kind == "float16" else kind
     axes = sizes(name, shape)
     number, context.draws = context.draws, context.draws + 1
-    return cast(bind(_PRIMITIVES[name], key, shape=axes, dtype=drawn, number=number), kind)
+    if name == "normal":
+        u = bind(_uniform, key, shape=(*axes, 2), dtype=drawn, number=number)
+        radius = sqrt(log(1 - u[..., 0]) * -2)  # 1 - u is never 0
+        return cast(radius * cos(u[..., 1] * (2 * pi)), kind)
+    return cast(bind(_uniform, key, shape=axes, dtype=drawn, number=number), kind)
 
 
 def key_offset(number: int) -> int:
@@ -134,26 +139,20 @@ def key_offset(number: int) -> int:
     return (number + 1) * DRAW % 2**64
 
 
-def _draws(name: str) -> Primitive:
-    def rule(key: Tensor, shape: tuple[int, ...], dtype: str, number: int) -> Tensor:
-        check_key(name, key)
-        return Tensor(shape, dtype)
-
-    def kernel(xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False) -> Run:
-        bits = 24 if dtype == "float32" else 53  # as many high bits as the element type holds
-        each = 2 if name == "normal" else 1
-
-        def run(key: Array, out: Array | None = None) -> Array:
-            words = hashed(xp, key, each * prod(shape), key_offset(number))
-            drawn = xp.multiply(xp.right_shift(words, np.uint64(64 - bits)).astype(dtype), 2.0**-bits)
-            if name == "normal":
-                radius = xp.sqrt(xp.multiply(xp.log(xp.subtract(1, drawn[:, ::2])), -2))  # 1 - u is never 0
-                drawn = xp.multiply(radius, xp.cos(xp.multiply(drawn[:, 1::2], 2 * pi)))
-            return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
-
-        return run
-
-    return declare(name, rule, kernel, lift=lift_rows)
+def _rule(key: Tensor, shape: tuple[int, ...], dtype: str, number: int) -> Tensor:
+    check_key("uniform", key)
+    return Tensor(shape, dtype)
 
 
-_PRIMITIVES = {name: _draws(name) for name in ("normal", "uniform")}
+def _kernel(xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False) -> Run:
+    bits = 24 if dtype == "float32" else 53  # as many high bits as the element type holds
+
+    def run(key: Array, out: Array | None = None) -> Array:
+        words = hashed(xp, key, prod(shape), key_offset(number))
+        drawn = xp.multiply(xp.right_shift(words, np.uint64(64 - bits)).astype(dtype), 2.0**-bits)
+        return put(drawn.reshape((drawn.shape[0], *shape) if rows else shape), out)
+
+    return run
+
+
+_uniform = declare("uniform", _rule, _kernel, lift=lift_rows)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind
+from arrows.ops.bind import Operation, bind, with_primitive
 from arrows.ops.comparison import equal, greater, maximum, where
 from arrows.ops.elementwise import add, divide, exp, log, multiply, square, stop_gradient, subtract
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Gradients, Primitive, Run, declare
+from arrows.ops.primitive import Gradients, Run, get
 from arrows.ops.shape_rules import Axis, arithmetic, floating, negative_axes, negative_axis
 from arrows.ops.shaping import cast, kept, reduce, reduced, reshape, shape_of
 from arrows.ops.shaping import sum as sum_along
@@ -31,10 +31,6 @@ def _not_empty(name: str, x: Tensor, *axes: int) -> Tensor:
     return x
 
 
-def _type(x: Operand) -> Tensor:
-    return x.type if isinstance(x, TensorLike) else Tensor(shape_of(x), np.asarray(x).dtype.name)
-
-
 def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Mean along axes (all by default) of floating numbers.
 
@@ -46,7 +42,7 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     count = prod(shape[a] for a in negative_axes("mean", axis, len(shape)))
     if not count:
         raise ShapeError(f"mean: {list(shape)} has no elements along the axis")
-    floating("mean", _type(x))
+    floating("mean", x.type if isinstance(x, TensorLike) else Tensor(shape, np.asarray(x).dtype.name))
     total = sum_along(x, axis, keepdims)
     return total if count == 1 else multiply(total, 1 / count)
 
@@ -59,19 +55,19 @@ def _extreme_vjp(
     return (ties * share,)
 
 
-def _extreme(name: str) -> Primitive:
+def _extreme(function: Operation) -> Operation:
+    name = function.__name__
+
     def rule(x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
         return Tensor(reduced(_not_empty(name, arithmetic(name, x), *axes).shape, axes, keepdims), x.dtype)
 
     def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
         return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
 
-    return declare(name, rule, kernel, _extreme_vjp)
+    return with_primitive(rule, kernel, _extreme_vjp)(function)
 
 
-_max, _min = _extreme("max"), _extreme("min")
-
-
+@_extreme
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """The greatest element along axes (all by default); equal ones share the gradient.
 
@@ -79,9 +75,10 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> float(max(np.array([1.0, 3.0, 2.0])))
     3.0
     """
-    return reduce(_max, x, axis, keepdims)
+    return reduce("max", x, axis, keepdims)
 
 
+@_extreme
 def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """The least element along axes (all by default); equal ones share the gradient.
 
@@ -89,22 +86,22 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> float(min(np.array([1.0, 3.0, 2.0])))
     1.0
     """
-    return reduce(_min, x, axis, keepdims)
+    return reduce("min", x, axis, keepdims)
 
 
-def _place_of(name: str) -> Primitive:
+def _place_of(function: Operation) -> Operation:
+    name = function.__name__
+
     def rule(x: Tensor, axis: int) -> Tensor:
         return Tensor(reduced(_not_empty(name, arithmetic(name, x), axis).shape, (axis,), False), "int64")
 
     def kernel(xp: ArrayModule, axis: int) -> Run:
         return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
 
-    return declare(name, rule, kernel)
+    return with_primitive(rule, kernel)(function)
 
 
-_argmax, _argmin = _place_of("argmax"), _place_of("argmin")
-
-
+@_place_of
 def argmax(x: Operand, axis: int = -1) -> TensorLike:
     """The place of the greatest element along an axis, int64; the first of equal ones; no gradient passes.
 
@@ -112,9 +109,10 @@ def argmax(x: Operand, axis: int = -1) -> TensorLike:
     >>> int(argmax(np.array([1.0, 3.0, 2.0])))
     1
     """
-    return bind(_argmax, x, axis=negative_axis("argmax", axis, len(shape_of(x))))
+    return bind(get("argmax"), x, axis=negative_axis("argmax", axis, len(shape_of(x))))
 
 
+@_place_of
 def argmin(x: Operand, axis: int = -1) -> TensorLike:
     """The place of the least element along an axis, int64; the first of equal ones; no gradient passes.
 
@@ -122,7 +120,7 @@ def argmin(x: Operand, axis: int = -1) -> TensorLike:
     >>> int(argmin(np.array([1.0, 3.0, 2.0])))
     0
     """
-    return bind(_argmin, x, axis=negative_axis("argmin", axis, len(shape_of(x))))
+    return bind(get("argmin"), x, axis=negative_axis("argmin", axis, len(shape_of(x))))
 
 
 def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
@@ -136,15 +134,12 @@ def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
     return run
 
 
-_cumsum: Primitive = declare(
-    "cumsum",
+@with_primitive(
     lambda x, axis, reverse: arithmetic("cumsum", x),
     _cumsum_kernel,
-    lambda g, result, x, axis, reverse: (cumsum(g, axis, not reverse),),
+    lambda g, result, x, axis, reverse: (g.cumsum(axis, not reverse),),
     additive=True,
 )
-
-
 def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
     """Running sums along an axis: each element plus all elements before it.
 
@@ -162,7 +157,7 @@ def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
     ndim = len(shape_of(x))
     if not ndim:
         raise ShapeError("cumsum: a scalar has no axis to sum along")
-    return bind(_cumsum, x, axis=negative_axis("cumsum", axis, ndim), reverse=bool(reverse))
+    return bind(get("cumsum"), x, axis=negative_axis("cumsum", axis, ndim), reverse=bool(reverse))
 
 
 def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
@@ -174,14 +169,11 @@ def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     return run
 
 
-_softmax = declare(
-    "softmax",
+@with_primitive(
     lambda x, axis: _not_empty("softmax", floating("softmax", x), axis),
     _softmax_kernel,
     lambda g, result, x, axis: (result * (g - sum_along(g * result, axis, keepdims=True)),),
 )
-
-
 def softmax(x: Operand, axis: int = -1) -> TensorLike:
     """exp(x) / sum(exp(x)) along an axis, without overflow.
 
@@ -189,7 +181,7 @@ def softmax(x: Operand, axis: int = -1) -> TensorLike:
     >>> softmax(np.array([1000.0, 1000.0])).tolist()
     [0.5, 0.5]
     """
-    return bind(_softmax, x, axis=negative_axis("softmax", axis, len(shape_of(x))))
+    return bind(get("softmax"), x, axis=negative_axis("softmax", axis, len(shape_of(x))))
 
 
 def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
@@ -201,14 +193,11 @@ def _log_softmax_kernel(xp: ArrayModule, axis: int) -> Run:
     return run
 
 
-_log_softmax = declare(
-    "log_softmax",
+@with_primitive(
     lambda x, axis: _not_empty("log_softmax", floating("log_softmax", x), axis),
     _log_softmax_kernel,
     lambda g, result, x, axis: (g - exp(result) * sum_along(g, axis, keepdims=True),),
 )
-
-
 def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
     """log(softmax(x)) along an axis, without overflow.
 
@@ -216,7 +205,7 @@ def log_softmax(x: Operand, axis: int = -1) -> TensorLike:
     >>> log_softmax(np.array([1000.0, 0.0])).tolist()
     [0.0, -1000.0]
     """
-    return bind(_log_softmax, x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
+    return bind(get("log_softmax"), x, axis=negative_axis("log_softmax", axis, len(shape_of(x))))
 
 
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
@@ -243,14 +232,13 @@ def _norm_kernel(
         # Squares may underflow; in a sum above this bound, what they lose is less than a rounding.
         sure = (total > float(limits.tiny) / float(limits.eps) ** 2) & (total < np.inf)
         if axes and x.size and not (xp is np and bool(sure.all())):
-            length = xp.where(sure, length, scaled(x))
+            top = xp.abs(x).max(axis=axes, keepdims=True)
+            top = xp.where((top > 0) & (top < np.inf), top, xp.ones((), x.dtype))
+            scaled = top * xp.sqrt(sum_axes(xp.square(x / top), axes, True) / count)
+            if epsilon:
+                scaled = xp.hypot(scaled, xp.full((), epsilon**0.5, x.dtype))
+            length = xp.where(sure, length, scaled)
         return put(length if keepdims else length.reshape(reduced(x.shape, axes, False)), out)
-
-    def scaled(x: Array) -> Array:
-        top = xp.abs(x).max(axis=axes, keepdims=True)
-        top = xp.where((top > 0) & (top < np.inf), top, xp.ones((), x.dtype))
-        length = top * xp.sqrt(sum_axes(xp.square(x / top), axes, True) / count)
-        return xp.hypot(length, xp.full((), epsilon**0.5, x.dtype)) if epsilon else length
 
     return run
 
@@ -260,20 +248,16 @@ def _norm_vjp(
 ) -> Gradients:
     # Dividing by the length first cannot overflow, however large the elements are. Where the length is 0
     # every element is 0, and so is the gradient, whatever the divisor.
-    kept = reduced(x.shape, axes, True)
-    share = divide(x, reshape(where(greater(result, 0), result, 1), kept))
-    g = reshape(g, kept)
+    share = divide(x, kept(where(greater(result, 0), result, 1), x, axes))
+    g = kept(g, x, axes)
     return (share * (g if count == 1 else g * (1 / count)),)
 
 
-_norm = declare(
-    "norm",
+@with_primitive(
     lambda x, axes, keepdims, **others: Tensor(reduced(floating("norm", x).shape, axes, keepdims), x.dtype),
     _norm_kernel,
     _norm_vjp,
 )
-
-
 def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Euclidean length along axes (all by default); its derivative at 0 is taken as 0.
 
@@ -283,7 +267,7 @@ def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> float(norm(np.array([3.0, 4.0])))
     5.0
     """
-    return bind(_norm, x, axes=negative_axes("norm", axis, len(shape_of(x))), keepdims=bool(keepdims))
+    return bind(get("norm"), x, axes=negative_axes("norm", axis, len(shape_of(x))), keepdims=bool(keepdims))
 
 
 def normalize(x: Operand, axis: Axis = -1, epsilon: float = 1e-12) -> TensorLike:
@@ -323,5 +307,5 @@ def standardize(x: Operand, axis: Axis = -1, epsilon: float = 1e-5) -> TensorLik
     axes = negative_axes("standardize", axis, len(shape))
     centred = subtract(x, mean(x, axis, keepdims=True))
     count = prod(shape[a] for a in axes)
-    spread = bind(_norm, centred, axes=axes, keepdims=True, count=count, epsilon=float(epsilon))
+    spread = bind(get("norm"), centred, axes=axes, keepdims=True, count=count, epsilon=float(epsilon))
     return divide(centred, spread)

@@ -9,18 +9,48 @@ from __future__ import annotations
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, HostArray, put, take
-from arrows.ops.bind import bind, operation
+from arrows.ops.bind import Operation, bind, operation, with_primitive
 from arrows.ops.comparison import equal, maximum, where
 from arrows.ops.elementwise import divide, multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
-from arrows.ops.primitive import Gradients, Primitive, Run, declare, lift_each, lift_rows
+from arrows.ops.primitive import Gradients, Run, get, lift_each, lift_rows
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import arithmetic, checked, floating, integral, optional_number
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError
 from arrows.typesys.types import Tensor
+
+
+def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:
+    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
+        if rows:
+            return take(xp, x, segments.ids, 0, out)
+        return put(xp.broadcast_to(x, (segments.total, *x.shape)) if out is None else x, out)
+
+    return run
+
+
+@with_primitive(
+    lambda x, domain: x,
+    _broadcast_kernel,
+    lambda g, result, x, domain: (bind(get("segment_sum"), g),),
+    lift=lift_rows,
+    segmented=True,
+)
+def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
+    """Repeats a tensor of each example for each element of the sequence of `like`.
+
+    >>> from arrows.ops import EagerEvaluation
+    >>> evaluation = EagerEvaluation()
+    >>> xs = evaluation.value(np.array([1.0, 2.0]), rows=0)
+    >>> segment_broadcast(evaluation.value(np.array(7.0)), xs).array.tolist()
+    [7.0, 7.0]
+    """
+    if like.rows < 0:
+        raise ShapeError(f"segment_broadcast: {like.type} is not a sequence")
+    return like.context.apply(get("segment_broadcast"), (x,), {"domain": like.rows}, like)
 
 
 @operation(
@@ -46,23 +76,23 @@ def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: floa
     return (multiply(ties, segment_broadcast(share, x)),)
 
 
-def _extreme(name: str) -> Primitive:
+def _extreme(function: Operation) -> Operation:
+    name = function.__name__
+
     def kernel(xp: ArrayModule, default: float | None) -> Run:
         def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
             if default is None and xp is np and not segments.gapless and not np.all(segments.lengths):
-                raise ArrowValueError(f"segment_{name}: a sequence is empty")
+                raise ArrowValueError(f"{name}: a sequence is empty")
             fill = 0 if default is None else default  # which may be -0.0
-            return reduce_segments(xp, f"{name}imum", x, segments, fill, out)
+            return reduce_segments(xp, name.removeprefix("segment_") + "imum", x, segments, fill, out)
 
         return run
 
-    rule = checked(f"segment_{name}", arithmetic)
-    return declare(f"segment_{name}", rule, kernel, _extreme_vjp, segmented=True, collapses=True)
+    rule = checked(name, arithmetic)
+    return with_primitive(rule, kernel, _extreme_vjp, segmented=True, collapses=True)(function)
 
 
-_segment_max, _segment_min = _extreme("max"), _extreme("min")
-
-
+@_extreme
 def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     """Maximum over the elements of a sequence, for each place of the tensor; equal ones share the gradient.
 
@@ -77,9 +107,10 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(_segment_max, x, default=optional_number("segment_max", "the default", default))
+    return bind(get("segment_max"), x, default=optional_number("segment_max", "the default", default))
 
 
+@_extreme
 def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     """Minimum over the elements of a sequence, for each place of the tensor; see `segment_max`.
 
@@ -94,18 +125,15 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return bind(_segment_min, x, default=optional_number("segment_min", "the default", default))
+    return bind(get("segment_min"), x, default=optional_number("segment_min", "the default", default))
 
 
-_segment_count = declare(
-    "segment_count",
+@with_primitive(
     lambda x, dtype: Tensor((), dtype),
     lambda xp, dtype: lambda x, *, segments, out=None: put(segments.lengths.astype(dtype), out),
     segmented=True,
     collapses=True,
 )
-
-
 def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
     """Number of elements of a sequence, as a scalar of the sequence's element type or of `dtype`.
 
@@ -113,7 +141,7 @@ def segment_count(x: TensorLike, dtype: str | None = None) -> TensorLike:
     >>> segment_count(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(_segment_count, x, dtype=x.dtype if dtype is None else dtype)
+    return bind(get("segment_count"), x, dtype=x.dtype if dtype is None else dtype)
 
 
 def segment_mean(x: TensorLike) -> TensorLike:
@@ -150,39 +178,6 @@ def segment_softmax(x: TensorLike) -> TensorLike:
     >>> segment_softmax(EagerEvaluation().value(np.array([1.0, 1.0]), rows=0)).array.tolist()
     [0.5, 0.5]
     """
-
-
-def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:
-    def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-        if rows:
-            return take(xp, x, segments.ids, 0, out)
-        return put(xp.broadcast_to(x, (segments.total, *x.shape)) if out is None else x, out)
-
-    return run
-
-
-_segment_broadcast = declare(
-    "segment_broadcast",
-    rule=lambda x, domain: x,
-    kernel=_broadcast_kernel,
-    vjp=lambda g, result, x, domain: (segment_sum(g),),
-    lift=lift_rows,
-    segmented=True,
-)
-
-
-def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
-    """Repeats a tensor of each example for each element of the sequence of `like`.
-
-    >>> from arrows.ops import EagerEvaluation
-    >>> evaluation = EagerEvaluation()
-    >>> xs = evaluation.value(np.array([1.0, 2.0]), rows=0)
-    >>> segment_broadcast(evaluation.value(np.array(7.0)), xs).array.tolist()
-    [7.0, 7.0]
-    """
-    if like.rows < 0:
-        raise ShapeError(f"segment_broadcast: {like.type} is not a sequence")
-    return like.context.apply(_segment_broadcast, (x,), {"domain": like.rows}, like)
 
 
 def _position_kernel(xp: ArrayModule) -> Run:
@@ -229,15 +224,12 @@ def _shift_kernel(xp: ArrayModule, by: int) -> Run:
     return run
 
 
-_shift = declare(
-    "segment_shift",
+@with_primitive(
     lambda x, by: x,
     _shift_kernel,
-    lambda g, result, x, by: (segment_shift(g, -by),),
+    lambda g, result, x, by: (bind(get("segment_shift"), g, by=-by),),
     segmented=True,
 )
-
-
 def segment_shift(x: TensorLike, by: int) -> TensorLike:
     """Moves the elements of a sequence: element i becomes element i + by; zeros enter at the end left free.
 
@@ -252,7 +244,7 @@ def segment_shift(x: TensorLike, by: int) -> TensorLike:
     """
     if isinstance(by, bool) or not isinstance(by, int):
         raise ShapeError(f"segment_shift: a sequence is shifted by a whole number, got {by!r}")
-    return x if by == 0 and x.rows >= 0 else bind(_shift, x, by=by)
+    return x if by == 0 and x.rows >= 0 else bind(get("segment_shift"), x, by=by)
 
 
 def _take_kernel(xp: ArrayModule, default: float | None, rows: tuple[bool, bool] = (False, False)) -> Run:
@@ -287,11 +279,7 @@ def _take_vjp(
     return where(equal(segment_position(x), spread), segment_broadcast(g, x), 0.0), None
 
 
-_take = declare(
-    "segment_take", _take_rule, _take_kernel, _take_vjp, lift=lift_each, segmented=True, collapses=True
-)
-
-
+@with_primitive(_take_rule, _take_kernel, _take_vjp, lift=lift_each, segmented=True, collapses=True)
 def segment_take(x: TensorLike, place: Operand, default: float | None = None) -> TensorLike:
     """The element of a sequence at an integer place, counted from 0.
 
@@ -314,7 +302,9 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
     """
     optional_number("segment_take", "the default", default)
     # A plain integer must not take the element type of the sequence beside it.
-    return bind(_take, x, place if isinstance(place, TensorLike) else constant(place), default=default)
+    return bind(
+        get("segment_take"), x, place if isinstance(place, TensorLike) else constant(place), default=default
+    )
 
 
 def check_places(place: HostArray, lengths: HostArray, rows: bool) -> None:

@@ -11,10 +11,10 @@ from math import prod
 import numpy as np
 
 from arrows.ops.arrays import ArrayModule, put
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import refuse_wire
-from arrows.ops.primitive import Primitive, Run, declare, lift_rows
+from arrows.ops.primitive import Run, get, lift_rows
 from arrows.ops.shape_rules import Axis, arithmetic, element_type, negative_axes, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -25,17 +25,14 @@ def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False)
     return lambda x, out=None: put(x.reshape((x.shape[0], *shape) if rows else shape), out)
 
 
-_reshape = declare(
-    "reshape",
+@with_primitive(
     lambda x, shape: Tensor(shape, x.dtype),
     _reshape_kernel,
-    lambda g, result, x, shape: (reshape(g, x.shape),),
+    lambda g, result, x, shape: (g.reshape(x.shape),),
     lift=lift_rows,
     additive=True,
     view=True,
 )
-
-
 def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     """The same numbers in another shape.
 
@@ -55,7 +52,7 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
             new = tuple(prod(old) // rest if n == -1 else n for n in new)
     if min(new, default=0) < 0 or prod(new) != prod(old):
         raise ShapeError(f"reshape: {list(old)} has {prod(old)} elements and does not fit into {list(new)}")
-    return x if new == old and isinstance(x, TensorLike) else bind(_reshape, x, shape=new)
+    return x if new == old and isinstance(x, TensorLike) else bind(get("reshape"), x, shape=new)
 
 
 def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False) -> Run:
@@ -63,17 +60,14 @@ def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False
     return lambda x, out=None: put(x.transpose(order), out)
 
 
-_transpose = declare(
-    "transpose",
+@with_primitive(
     lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
     _transpose_kernel,
-    lambda g, result, x, axes: (transpose(g, sorted(range(len(axes)), key=axes.__getitem__)),),
+    lambda g, result, x, axes: (g.transpose(sorted(range(len(axes)), key=axes.__getitem__)),),
     lift=lift_rows,
     additive=True,
     view=True,
 )
-
-
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
     """Axes in another order; in reverse by default.
 
@@ -88,15 +82,14 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
         raise ShapeError(f"transpose: {tuple(order)} does not name each of the {ndim} axes once")
     if counted == tuple(range(-ndim, 0)) and isinstance(x, TensorLike):
         return x
-    return bind(_transpose, x, axes=counted)
+    return bind(get("transpose"), x, axes=counted)
 
 
 def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
     return lambda x, out=None: put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape), out)
 
 
-_broadcast_to = declare(
-    "broadcast_to",
+@with_primitive(
     lambda x, shape: Tensor(shape, x.dtype),
     _broadcast_kernel,
     lambda g, result, x, shape: (sum_to(g, x.shape),),
@@ -104,8 +97,6 @@ _broadcast_to = declare(
     additive=True,
     view=True,
 )
-
-
 def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     """Repeats axes of size 1, and adds axes in front, until the shape is the given one.
 
@@ -119,7 +110,7 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
         raise ShapeError(f"broadcast_to: {list(old)} does not broadcast to {list(new)}")
     if isinstance(x, TensorLike) and old == new:
         return x
-    return bind(_broadcast_to, reshape(x, (1,) * (len(new) - len(old)) + old), shape=new)
+    return bind(get("broadcast_to"), reshape(x, (1,) * (len(new) - len(old)) + old), shape=new)
 
 
 def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
@@ -139,15 +130,12 @@ def kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
     return reshape(y, reduced(x.shape, axes, True))
 
 
-_sum = declare(
-    "sum",
+@with_primitive(
     lambda x, axes, keepdims: Tensor(reduced(arithmetic("sum", x).shape, axes, keepdims), x.dtype),
     lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
     lambda g, result, x, axes, keepdims: (broadcast_to(kept(g, x, axes), x.shape),),
     additive=True,
 )
-
-
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Sum along axes (all by default).  The element type stays.
 
@@ -155,15 +143,15 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1).tolist()
     [3.0, 7.0]
     """
-    return reduce(_sum, x, axis, keepdims)
+    return reduce("sum", x, axis, keepdims)
 
 
-def reduce(primitive: Primitive, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
-    """Applies a reduction along axes."""
-    axes = negative_axes(primitive.name, axis, len(shape_of(x)))
+def reduce(name: str, x: Operand, axis: Axis, keepdims: bool) -> TensorLike:
+    """Applies the reduction of a name along axes."""
+    axes = negative_axes(name, axis, len(shape_of(x)))
     if not axes and isinstance(x, TensorLike):
         return x  # a scalar is its own sum, maximum and logarithm of summed exponentials
-    return bind(primitive, x, axes=axes, keepdims=bool(keepdims))
+    return bind(get(name), x, axes=axes, keepdims=bool(keepdims))
 
 
 def sum_to(x: TensorLike, shape: tuple[int, ...]) -> TensorLike:
@@ -178,15 +166,12 @@ def sum_to(x: TensorLike, shape: tuple[int, ...]) -> TensorLike:
     return reshape(sum(x, axes, keepdims=True) if axes else x, shape)
 
 
-_cast = declare(
-    "cast",
+@with_primitive(
     lambda x, dtype: Tensor(x.shape, dtype),
     lambda xp, dtype: lambda x, out=None: x.astype(dtype) if out is None else put(x, out),
-    lambda g, result, x, dtype: (cast(g, x.dtype) if x.type.floating and result.type.floating else None,),
+    lambda g, result, x, dtype: (g.cast(x.dtype) if x.type.floating and result.type.floating else None,),
     elementwise=True,
 )
-
-
 def cast(x: Operand, dtype: object) -> TensorLike:
     """The same numbers in another element type; integers are rounded towards zero.
 
@@ -197,7 +182,7 @@ def cast(x: Operand, dtype: object) -> TensorLike:
     [1]
     """
     name = element_type("cast", dtype, getattr(x, "context", None))
-    return x if isinstance(x, TensorLike) and x.dtype == name else bind(_cast, x, dtype=name)
+    return x if isinstance(x, TensorLike) and x.dtype == name else bind(get("cast"), x, dtype=name)
 
 
 def shape_of(x: Operand) -> tuple[int, ...]:

@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, put
-from arrows.ops.bind import bind
+from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.indexing import index
 from arrows.ops.lookup import lookup
-from arrows.ops.primitive import Run, declare
+from arrows.ops.primitive import Run, get
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
@@ -27,9 +27,6 @@ def _kernel(xp: ArrayModule, descending: bool) -> Run:
     return run
 
 
-_argsort = declare("argsort", lambda x, descending: Tensor(x.shape, "int64"), _kernel)
-
-
 def _order(name: str, x: Operand, argument: str, descending: object) -> TensorLike:
     if not isinstance(descending, (bool, np.bool_)):  # PyTorch and NumPy have an axis here
         raise ShapeError(
@@ -38,7 +35,7 @@ def _order(name: str, x: Operand, argument: str, descending: object) -> TensorLi
         )
     if not shape_of(x):
         raise ShapeError(f"{name}: a scalar has no axis to sort along")
-    return bind(_argsort, x, descending=bool(descending))
+    return bind(get("argsort"), x, descending=bool(descending))
 
 
 def _taken(x: Operand, order: TensorLike) -> TensorLike:
@@ -75,6 +72,7 @@ def sort(x: Operand, descending: bool = False) -> tuple[TensorLike, TensorLike]:
     return _taken(x, order), order
 
 
+@with_primitive(lambda x, descending: Tensor(x.shape, "int64"), _kernel)
 def argsort(x: Operand, descending: bool = False) -> TensorLike:
     """The indices that put the elements along the last axis in order, int64; no gradient passes.
 

@@ -141,7 +141,7 @@ class Trace:
     @cached_property
     def draws(self) -> bool:
         """Whether it draws random numbers, in prediction too; dropout does not."""
-        return any(equation.primitive.name in ("normal", "uniform") for equation in self.equations)
+        return any(equation.primitive.name == "uniform" for equation in self.equations)
 
     def __str__(self) -> str:
         lines = ["inputs " + ", ".join(map(str, self.inputs))]

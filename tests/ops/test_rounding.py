@@ -107,7 +107,7 @@ def test_a_layer_behind_it_does_not_learn() -> None:
 
 
 def test_integers_are_whole_already() -> None:
-    for function in (ops.floor, ops.round, ops.stop_gradient):
+    for function in (ops.floor, ops.round):
         assert not trace(function, T.Tensor((3,), "int32")).equations
     assert ops.floor(np.array([3, -4])).tolist() == [3, -4]
 

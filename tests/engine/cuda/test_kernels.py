@@ -153,7 +153,7 @@ def is_launched(program: Program, instruction: Instruction) -> bool:
 
 
 LEFT_TO_THE_ARRAY_MODULE = {
-    "argmax", "argmin", "argsort", "cumsum", "floor_divide", "matmul_each", "mod", "normal", "scatter_row",
+    "argmax", "argmin", "argsort", "cumsum", "floor_divide", "matmul_each", "mod", "scatter_row",
     "uniform",
 }  # fmt: skip
 """And products of matrices that both have rows, and reductions of whole numbers."""
