@@ -100,7 +100,7 @@ class _Builder:
     def document(self) -> AnyBlock:
         """The block of all."""
         row, block = self.rows[ROOT], self.vector(ROOT)
-        if row["kind"] not in ("object", "mixed") and not row.get("recursive"):
+        if row["kind"] not in ("object", "mixed"):
             block = self.call(blocks.sized, "document vector", {"block": block, **_wide(row)})
         block = self.optional(ROOT, block)
         self.body += [f"document = {block.text}\n"] * (block.text != "document")
@@ -167,8 +167,6 @@ class _Builder:
         def define(reference: AnyBlock) -> AnyBlock:
             self.references[path] = Code(reference, me)
             made = self.made(row, path, name)
-            if row["kind"] != "object":
-                made = self.call(blocks.sized, self.free(path), {"block": made})
             self.body.append(f"return {made.text}\n")
             built: AnyBlock = made.block
             return built

@@ -316,7 +316,8 @@ def test_recursion_of_any_form_is_seen(name):
     assert any(kind.startswith("again") for _, kind, _ in proposal.table()), str(proposal)
     assert "@ar.fix" in proposal.source
     model, other = (ar.compile(block) for block in (proposal.block, block_of_source(proposal.source)))
-    assert np.array_equal(ar.to_numpy(model(examples)), ar.to_numpy(other(examples)))
+    result = ar.to_numpy(model(examples))
+    assert result.shape == (1, 4) and np.array_equal(result, ar.to_numpy(other(examples)))
 
 
 @pytest.mark.parametrize(
