@@ -22,9 +22,9 @@ from arrows.combinators import (
     Optional,
     Pipe,
     Read,
-    Reference,
     Shared,
     Source,
+    parts_first,
     title,
 )
 from arrows.inference import Knot, TreePart, Typed, shows_arguments, visible
@@ -128,22 +128,16 @@ def untyped(block: AnyBlock) -> Typed:
     """The tree of a block whose types are not known: those of a block that is ill-typed, or too large."""
     done: dict[int, Typed] = {}
     knots: dict[object, Knot] = {}
-    todo = [block]
-    while todo:
-        form = todo.pop()
-        if isinstance(form, Reference) and form.definition is not None:
+    for form in parts_first(block):  # and definitions after the references to them
+        parts = tuple(done[id(part)] for part in form.parts)
+        knot = None
+        if form.definition is not None:
             first = form.token not in knots
             knot = knots.setdefault(form.token, Knot(form.label))
-            done[id(form)] = Typed(form, UNKNOWN, UNKNOWN, knot=knot)
-            if first:
-                knot.fix = done[id(form)]
-                todo.append(form.definition)
-        elif missing := [part for part in form.parts if id(part) not in done]:
-            todo += [form, *reversed(missing)]
-        else:
-            done[id(form)] = Typed(form, UNKNOWN, UNKNOWN, tuple(done[id(part)] for part in form.parts))
+        typed = done[id(form)] = Typed(form, UNKNOWN, UNKNOWN, parts, knot=knot)
+        if knot is not None and first:
+            knot.fix = typed
     for knot in knots.values():
-        assert knot.fix.form.definition is not None
         knot.body = done[id(knot.fix.form.definition)]
     return done[id(block)]
 
@@ -387,15 +381,7 @@ def _count_inside(typed: Typed) -> int:
 
 
 def _wires_of(source: Source) -> list[int]:
-    wires: list[int] = []
-    todo = [source]
-    while todo:
-        x = todo.pop()
-        if isinstance(x, int):
-            wires.append(x)
-        else:
-            todo.extend(reversed(x))
-    return wires
+    return [source] if isinstance(source, int) else [wire for inner in source for wire in _wires_of(inner)]
 
 
 def _type_text(t: T.Type) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows import ops
-from arrows.combinators import AnyBlock, Apply
+from arrows.combinators import AnyBlock, Function
 from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
 from arrows.layers.arguments import A, B, DeclaredLayer, N, float_type
@@ -124,6 +124,8 @@ class Embedding(DeclaredLayer[A, B]):
     def attend(self) -> Attend[Any, Any]:
         """The product with the transposed table, from a vector [size] to its inner product with each row.
 
+        A matrix [n, size] gives the products of each of its rows, [n, buckets].
+
         A block, and the same one each time: `h >> embed.attend`, or `embed.attend(h)` on a wire, in a
         `Function` and on the fly.  As the scores of a word that is to come, it ties the table of the words
         that are read to that of the words that are written: one parameter, whose gradient is dense then.
@@ -136,11 +138,32 @@ class Embedding(DeclaredLayer[A, B]):
         >>> (ar.Vector(2, "float64") >> embed.attend).eval([1, 10]).tolist()
         [21.0, 43.0, 10.0]
         """
-        # Not made in `__init__`: most embeddings are never asked.
-        attend: Attend[Any, Any] = self.__dict__.setdefault("_attend", Attend(self))
-        if attend.embedding is not self:  # this embedding is a shallow copy, another layer
-            attend = self.__dict__["_attend"] = Attend(self)
+        attend: Attend[Any, Any] | None = self.__dict__.get("_attend")
+        if attend is None or attend.of_example != self._products:  # a shallow copy is another layer
+            attend = self.__dict__["_attend"] = Attend(self._products)
         return attend
+
+    def _products(self, *args: Any) -> TensorLike:
+        (spec,) = self.parameters(T.Tensor((), "int32"))
+        table = ops.parameter(self, spec)
+        if len(args) != 1 or not isinstance(args[0], TensorLike):
+            raise ShapeError(f"attend takes one vector of size {self.size}, not {len(args)} inputs")
+        (vector,) = args
+        if vector.ndim not in (1, 2) or vector.shape[-1] != self.size or vector.dtype != table.dtype:
+            wanted = T.Tensor((self.size,), table.dtype)
+            hint = f"put ar.FC({self.size}) before it"
+            if not vector.shape and not vector.type.floating:
+                hint = f"the row of an integer is {self.label} itself, without attend"
+            if vector.shape[-1:] == wanted.shape:
+                hint = f'cast it: x.cast("{table.dtype}")'
+            raise ShapeError(
+                f"the rows of {self.label} are {wanted}, and attend takes a vector like them, "
+                f"not {vector.type}",
+                hint=hint,
+            )
+        if vector.ndim == 1:  # the gradient, a sum of outer products, comes out the right way round
+            return ops.matmul(table, vector)
+        return ops.matmul(vector, ops.transpose(table))
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         if not isinstance(input, T.Tensor) or input.floating or input.dtype == "bool":
@@ -162,54 +185,13 @@ class Embedding(DeclaredLayer[A, B]):
         return str(error), f"{rows}; ar.Embedding({error.index + 1}, {self.size}) has one for {error.index}"
 
 
-class Attend(Apply[A, B]):
-    """`embed.attend`: the inner products of a vector [size] with the rows of an embedding's table, [buckets].
-
-    A matrix [n, size] gives those of each of its rows, [n, buckets].
-
-    Args:
-        embedding: whose table it is.
-
-    Raises:
-        ArrowTypeError: when types are checked, the input is no vector of the table's size, or of another
-            element type than the table.
-    """
+class Attend(Function[A, B]):
+    """`embed.attend`, the function of its embedding under a name of its own."""
 
     kind = "attend"
-    embedding: Embedding[Any, Any]
-
-    def __init__(self, embedding: Embedding[Any, Any]) -> None:
-        super().__init__()
-        self.embedding = embedding
-
-    def compute(self, args: tuple[Any, ...]) -> Any:
-        return self.of_example(*args)
-
-    def of_example(self, *args: Any) -> TensorLike:
-        embedding = self.embedding
-        (spec,) = embedding.parameters(T.Tensor((), "int32"))
-        table = ops.parameter(embedding, spec)
-        if len(args) != 1 or not isinstance(args[0], TensorLike):
-            raise ShapeError(f"attend takes one vector of size {embedding.size}, not {len(args)} inputs")
-        (vector,) = args
-        if vector.ndim not in (1, 2) or vector.shape[-1] != embedding.size or vector.dtype != table.dtype:
-            wanted = T.Tensor((embedding.size,), table.dtype)
-            hint = f"put ar.FC({embedding.size}) before it"
-            if not vector.shape and not vector.type.floating:
-                hint = f"the row of an integer is {embedding.label} itself, without attend"
-            if vector.shape[-1:] == wanted.shape:
-                hint = f'cast it: x.cast("{table.dtype}")'
-            raise ShapeError(
-                f"the rows of {embedding.label} are {wanted}, and attend takes a vector like them, "
-                f"not {vector.type}",
-                hint=hint,
-            )
-        if vector.ndim == 1:  # the gradient, a sum of outer products, comes out the right way round
-            return ops.matmul(table, vector)
-        return ops.matmul(vector, ops.transpose(table))
 
     def brief(self, depth: int) -> str:
-        return f"{self.embedding.brief(depth)}.attend"
+        return f"{self.of_example.__self__.brief(depth)}.attend"  # type: ignore[attr-defined]
 
     def pieces(self) -> list[str | AnyBlock]:
-        return [*self.embedding.pieces(), ".attend"]
+        return [*self.of_example.__self__.pieces(), ".attend"]  # type: ignore[attr-defined]
