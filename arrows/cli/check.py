@@ -20,7 +20,7 @@ from arrows.engine.planning import named_parameters
 from arrows.inference import Typed, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-from arrows.typesys.quoting import printable_lines
+from arrows.typesys.quoting import counted, printable_lines
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         f"{len(ill):,} ill-typed: {', '.join(ill)}" if ill else "",
     ]
     summary = ", ".join(filter(None, words))
-    _print(f"{_many(len(found), 'block')}: {summary.removeprefix('1 ') if len(found) == 1 else summary}")
+    _print(f"{counted(len(found), 'block')}: {summary.removeprefix('1 ') if len(found) == 1 else summary}")
     return 1 if ill else 0
 
 
@@ -112,17 +112,13 @@ def _sizes(typed: Typed) -> str:
     parameters = named_parameters(typed).values()
     sizes = [math.prod(each.shape) for each in parameters]
     size = sum(count * np.dtype(each.dtype).itemsize for count, each in zip(sizes, parameters, strict=True))
-    return f"  {_many(len(sizes), 'parameter')}, {_many(sum(sizes), 'number')}, {_memory(size)}"
+    return f"  {counted(len(sizes), 'parameter')}, {counted(sum(sizes), 'number')}, {_memory(size)}"
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
-def _many(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def _memory(count: int) -> str:
     power = min(3, max(0, len(str(count)) - 1) // 3)
-    return f"{count / 1000**power:,.1f} {' kMG'[power]}B" if power else _many(count, "byte")
+    return f"{count / 1000**power:,.1f} {' kMG'[power]}B" if power else counted(count, "byte")

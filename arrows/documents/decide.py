@@ -19,7 +19,7 @@ from arrows.documents.build import LEFT_OUT, Row, Rows
 from arrows.documents.schema import ROOT, Node, Schema
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import quoted, shortened
+from arrows.typesys.quoting import counted, quoted, shortened
 
 KINDS = {
     "boolean": ("category",),
@@ -284,12 +284,3 @@ def _skewness(values: HostArray) -> float:
 def _rounding(values: HostArray) -> float:
     """A deviation that says nothing: equal values that were calculated in two ways have it."""
     return 1e-12 * min(float(np.abs(values).max()), _LARGEST)
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "example"), counted(1200, "example")
-    ('1 example', '1,200 examples')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -36,7 +36,6 @@ STEPS = 24
 BRANCHES = 12
 DEPTH = 12
 NESTED = 12
-COUNTED = 10_000  # the label of a folded part counts its blocks up to here
 WORDS = 40  # a text in a drawing is cut to this number of characters
 TYPE = 60  # a type is written up to this number of parts
 
@@ -268,8 +267,7 @@ class _Builder:
         elif not _compact(typed):
             box.text = _heading(typed)
             if self.left <= 0 or self.depth >= DEPTH:
-                count = _count_inside(typed)
-                box.text += f": ... {count:,}{' or more' if count >= COUNTED else ''} inside"
+                box.text += ": ... more inside"
                 box.style = "more"
             else:
                 box.scene = Scene(knot=knot, title=box.text)
@@ -366,18 +364,6 @@ def _heading(typed: Typed) -> str:
         key = form.summary().brief(0)
         return form.kind if key == "lambda" else shorten(f"{form.kind} by {key}")
     return shorten(form.kind + (", from the end" if getattr(form, "reverse", False) is True else ""))
-
-
-def _count_inside(typed: Typed) -> int:
-    """Counts the blocks inside, up to `COUNTED`."""
-    count, todo, entered = 0, visible(typed), {typed.knot}
-    while todo and count < COUNTED:
-        inner = todo.pop().typed
-        count += 1
-        if inner.knot is None or inner.knot not in entered:
-            entered.add(inner.knot)
-            todo.extend(visible(inner))
-    return count
 
 
 def _wires_of(source: Source) -> list[int]:

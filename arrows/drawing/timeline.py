@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape
 from arrows.drawing.scene import shorten
 from arrows.drawing.svg import document
 from arrows.typesys import ArrowValueError
+from arrows.typesys.quoting import counted
 
 if TYPE_CHECKING:
     from arrows.engine.scheduling import Timeline
@@ -44,9 +45,9 @@ def draw_timeline(timeline: Timeline, format: Literal["text", "svg"] = "text") -
         loss   ▁ ▁    2 steps, 2 rows
         <BLANKLINE>
     """
-    counts = [_count(len(timeline.steps), "step"), _count(timeline.rows, "row")]
+    counts = [counted(len(timeline.steps), "step"), counted(timeline.rows, "row")]
     if timeline.examples is not None:
-        counts.insert(0, _count(timeline.examples, "example"))
+        counts.insert(0, counted(timeline.examples, "example"))
     heading = f"{timeline.schedule}: {', '.join(counts)}"
     if format == "text":
         return _text(timeline, heading)
@@ -95,15 +96,11 @@ def _svg(timeline: Timeline, heading: str) -> str:
         tall = max((LANE - 12) * rows / most, 1.0)
         x, y = left + place * step + 0.5, top + LANE * (operation + 1) - 6 - tall
         where = f'x="{x:g}" y="{y:g}" width="{max(step - 1, 0.5):g}" height="{tall:g}"'
-        hint = f"step {place + 1}: {timeline.operations[operation]}, {_count(rows, 'row')}"
+        hint = f"step {place + 1}: {timeline.operations[operation]}, {counted(rows, 'row')}"
         out.append(f'<rect class="box layer" {where}><title>{escape(hint)}</title></rect>')
     return document(out, width, top + LANE * len(timeline.operations) + EDGE, heading)
 
 
 def _figures(timeline: Timeline, number: int) -> list[str]:
     rows = [rows for operation, rows in timeline.steps if operation == number]
-    return [_count(len(rows), "step"), _count(sum(rows), "row")]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return [counted(len(rows), "step"), counted(sum(rows), "row")]

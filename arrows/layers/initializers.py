@@ -131,15 +131,6 @@ class given:
             )
         return self.values.astype(dtype)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, given) and np.array_equal(self.values, other.values)
-
-    def __hash__(self) -> int:
-        return hash((self.values.shape, self.values.dtype.name))
-
-    def __repr__(self) -> str:
-        return f"given({self.values.dtype}{list(self.values.shape)})"
-
 
 @dataclass(frozen=True)
 class constant:

@@ -56,6 +56,15 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "example"), counted(1200, "example")
+    ('1 example', '1,200 examples')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def message_of(error: BaseException, most: int = 2000) -> str:
     r"""The message of an error that quotes what a file holds: shortened, without control characters.
 

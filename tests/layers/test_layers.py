@@ -469,9 +469,8 @@ def test_given_numbers_are_copied() -> None:
     made = initializers.given(table)
     table[0] = 7
     assert made(RNG, (2, 3), "float32").tolist() == [[1.0] * 3] * 2
-    assert pickle.loads(pickle.dumps(made)) == made
-    assert hash(made) == hash(initializers.given(np.ones((2, 3))))
-    assert made != initializers.given(table)
+    again = pickle.loads(pickle.dumps(made))
+    assert again(RNG, (2, 3), "float32").tolist() == [[1.0] * 3] * 2
 
 
 @pytest.mark.parametrize("name", [name for name in initializers.__all__ if name not in ("Scaled", "given")])

@@ -17,6 +17,7 @@ from arrows.engine.running.executor import Executor
 from arrows.ops import ROW
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
+from arrows.typesys.quoting import counted
 from arrows.typesys.types import Tensor
 
 _UNITS = {"": 1, "b": 1, "bytes": 1}
@@ -129,7 +130,7 @@ def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
     """What to say when memory ran out before a batch could run."""
     return BatchMemoryError(
         message(
-            f"cannot run a batch of {count} example{'' if count == 1 else 's'} on {device!r}",
+            f"cannot run a batch of {counted(count, 'example')} on {device!r}",
             reason="memory of the host ran out while it was planned",
             hint="run fewer examples at a time",
         )
@@ -162,7 +163,7 @@ def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError
     else:
         name, size = _largest_array(executor, planned)
         reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {name}"
-    examples = f"{count} example{'' if count == 1 else 's'}"
+    examples = counted(count, "example")
     hint = "this example alone is too large for the device"
     if count > 1:
         # What could be had until then would be enough for so many examples; at least one is tried.
