@@ -11,7 +11,6 @@ import numpy as np
 
 from arrows import combinators as core
 from arrows import ops
-from arrows.engine.lowering import ReadSite
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.reference import assemble, unwrap
 from arrows.engine.running import Gradient, own
@@ -202,7 +201,7 @@ class LazyBatch(Context):
 
     def _read(self, kind: int, value: object) -> LazyTensor:
         node = len(self._nodes)
-        self._nodes.append((self.net.call_sites.entrance(ReadSite, kind),))
+        self._nodes.append((self.net.call_sites.entrance("read", kind),))
         self.recording.reads[node] = value
         return LazyTensor(self, node << OUTPUT_BITS, kind)
 

@@ -19,13 +19,10 @@ import numpy as np
 
 from arrows import combinators as core
 from arrows.engine.lowering import (
-    ApplySite,
-    CarriedSite,
-    ElementSite,
     Lowered,
     Port,
-    ReadSite,
     Site,
+    SiteKind,
     observed_sites,
 )
 from arrows.engine.planning import GrowingParams
@@ -112,7 +109,7 @@ class CallSites:
         # What follows only finds again what is above.
         self._constants: dict[Hashable, int] = {}
         self._kinds: dict[T.Tensor, int] = {}
-        self._entrances: dict[tuple[type[Site], int], int] = {}
+        self._entrances: dict[tuple[str, int], int] = {}
         self._table: ValueTable | None = None
 
     @property
@@ -151,17 +148,16 @@ class CallSites:
         array = self.constants[-1 - kind]
         return T.Tensor(array.shape, array.dtype.name)
 
-    def entrance(self, of: type[ReadSite | CarriedSite], kind: int) -> int:
+    def entrance(self, of: SiteKind, kind: int) -> int:
         """The number of the site at which values of a type enter a run: data, or values of earlier runs."""
         if (of, kind) not in self._entrances:
             output = self.types[kind]
             typed = Typed(form=core.Tensor(output.shape, output.dtype), input=T.Input(), output=output)
             with self.params.lock.mutex:
                 sites, number = self.sites, len(self.sites)
-                alike = [site.index for site in sites if isinstance(site, of) and site.outputs == (output,)]
+                alike = [site.index for site in sites if site.kind == of and site.outputs == (output,)]
                 if not alike:
-                    new = CarriedSite(number, (output,))
-                    sites.append(ReadSite(number, (output,), typed) if of is ReadSite else new)
+                    sites.append(Site(number, of, (output,), typed if of == "read" else None))
                 self._entrances[of, kind] = alike[0] if alike else number
         return self._entrances[of, kind]
 
@@ -170,7 +166,7 @@ class CallSites:
         kinds = self.table.kind[self.table.first_producer[sites] + outputs]
         entrances = np.zeros(len(kinds), np.int64)
         for kind in dict.fromkeys(kinds.tolist()):
-            entrances[kinds == kind] = self.entrance(CarriedSite, kind)
+            entrances[kinds == kind] = self.entrance("carried", kind)
         return entrances
 
     # ------------------------------------------------------------------------------------------------------
@@ -225,17 +221,18 @@ class CallSites:
                 f"{typed.form.label} gives {len(outputs):,} tensors; at most 1,024 are possible"
             )
         number, first = len(self.sites), self._next_place()
-        site = ApplySite(
+        site = Site(
             index=number,
+            kind="apply",
             outputs=outputs,
-            typed=typed,
+            occurrence=typed,
             ports=tuple(Port(leaf, first + n, domain) for n, (leaf, domain) in enumerate(ports)),
             constants=tuple(constants.items()),
         )
         elements = []
         for n, domain in enumerate(sorted({var.rows for var in trace.results if var.rows >= 0}), number + 1):
             types = tuple(var.type for var in trace.results if var.rows == domain)
-            elements.append(ElementSite(n, types, number, domain))
+            elements.append(Site(n, "element", types, parent=number, domain=domain))
         self.sites += [site, *elements]
         results: list[tuple[int, int, int]] = []
         counts = Counter[int]()
@@ -260,7 +257,7 @@ class CallSites:
 
     def _next_place(self) -> int:
         """The place after those of the ports of all sites."""
-        applied = (site for site in reversed(self.sites) if isinstance(site, ApplySite) and site.ports)
+        applied = (site for site in reversed(self.sites) if site.ports)
         last = next(applied, None)
         return 0 if last is None else last.ports[-1].place + 1
 
@@ -275,8 +272,7 @@ class CallSites:
         return self._table
 
     def _make_table(self) -> ValueTable:
-        ports = [len(site.ports) if isinstance(site, ApplySite) else 0 for site in self.sites]
-        places = np.cumsum([0, *ports])
+        places = np.cumsum([0, *(len(site.ports) for site in self.sites)])
         producers = np.cumsum([0, *(len(site.outputs) for site in self.sites)])
         kinds = [self.kind(type) for site in self.sites for type in site.outputs]
         observed = np.zeros((places[-1], len(kinds)), bool)
@@ -288,7 +284,7 @@ class CallSites:
             first_place=places[:-1],
             first_producer=producers[:-1],
             kind=np.array(kinds or [0], np.int64),
-            is_read=np.array([isinstance(site, ReadSite) for site in self.sites], bool),
+            is_read=np.array([site.kind == "read" for site in self.sites], bool),
             observed=observed,
         )
 
@@ -308,7 +304,7 @@ class CallSites:
         reaching: list[list[tuple[int, int]]] = [[] for _ in range(self._next_place())]
         for place, site, output in self._flow:
             reaching[place].append((site, output))
-        reads = [site.outputs[0] for site in self.sites if isinstance(site, ReadSite)]
+        reads = [site.outputs[0] for site in self.sites if site.kind == "read"]
         return observed_sites(list(self.sites), list(self.constants), reads, reaching)
 
 

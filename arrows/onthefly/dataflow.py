@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from arrows.engine.lowering import ApplySite, ElementSite, ReadSite
 from arrows.engine.planning import Plan
 from arrows.onthefly.call_sites import CallSite
 
@@ -73,13 +72,13 @@ def dataflow(plan: Plan, calls: Iterable[CallSite]) -> Dataflow:
     observed: list[ObservedCall] = []
     sites = plan.lowered.sites
     for site in sites:
-        if isinstance(site, ElementSite):  # its rows are results of its operation
+        if site.kind == "element":  # its rows are results of its operation
             place_of[site.index] = place_of[site.parent]
-        elif isinstance(site, ApplySite | ReadSite):
+        elif site.kind in ("apply", "read"):
             place_of[site.index] = len(observed)
             observed.append(
                 ObservedCall(
-                    label=site.typed.form.label if isinstance(site, ApplySite) else "values",
+                    label=site.typed.form.label if site.kind == "apply" else "values",
                     line=lines.get(site.index, ""),
                     output=str(site.typed.output),
                     stratum=strata[site.index],
@@ -88,7 +87,6 @@ def dataflow(plan: Plan, calls: Iterable[CallSite]) -> Dataflow:
     wires = {
         (place_of[source], place_of[site.index])
         for site in sites
-        if isinstance(site, ApplySite)
         for port in site.ports
         for source, _ in plan.lowered.reaching[port.place]
         if source in place_of

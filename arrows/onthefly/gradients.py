@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.planning import CarriedOperation, LossCheck, SupportsStep
+from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.running import Gradient, ParameterKey, Run, add_gradients, only_reads, own
 from arrows.onthefly.runs import Runs, outdated
 from arrows.ops.arrays import Array, HostArray
@@ -126,5 +126,5 @@ def _carried(run: Run) -> dict[int, HostArray]:
     return {
         operation.index: run.merged.raw[operation.stream]
         for operation in run.executor.plan.operations
-        if isinstance(operation, CarriedOperation) and run.merged.operations[operation.index].count
+        if operation.kind == "carried" and run.merged.operations[operation.index].count
     }

@@ -299,7 +299,7 @@ class OnTheFly:
         """A call site in words, for messages: what is called, and on which line."""
         for call in self.calls.values():
             if site in (call.number, *call.element_sites.values()):
-                return f"{self.call_sites.sites[call.number].typed.form.label} at {call.line}"  # type: ignore[attr-defined]
+                return f"{self.call_sites.sites[call.number].typed.form.label} at {call.line}"
         return "a value that came in"
 
     def tick(self, part: str) -> None:

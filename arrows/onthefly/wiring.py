@@ -8,7 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from arrows.engine.lowering import CarriedSite, ReadSite
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
@@ -78,10 +77,10 @@ def wire(
     depth[len(carried) :] = _depths(recording, nodes, number, edges, plan.sites.base[sites])
     raw: list[HostArray] = []
     for site in plan.lowered.sites:
-        if isinstance(site, ReadSite):
+        if site.kind == "read":
             read = [recording.reads[node] for node in nodes[sites == site.index].tolist()]
             raw.append(convert_many(read, site.outputs[0]))
-    raw += [carried[entrances == site.index] for site in plan.lowered.sites if isinstance(site, CarriedSite)]
+    raw += [carried[entrances == site.index] for site in plan.lowered.sites if site.kind == "carried"]
     return WiredNodes(
         nodes,
         sites,

@@ -10,7 +10,6 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.planning import ApplyOperation
 from arrows.engine.scheduling import merge
 
 NUMBERS = ar.Map(ar.Scalar(name="x"))
@@ -24,7 +23,7 @@ def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
     model = ar.compile(block, schedule=schedule)
     operations = model.plan.operations
     found = [operations[number] for number, _ in merge(model.plan, model.prepare(examples)[:].wired).steps]
-    return [one.name for one in found if isinstance(one, ApplyOperation)]
+    return [one.name for one in found if one.computes]
 
 
 # ------------------------------------------------------------------------------------------ Reduce

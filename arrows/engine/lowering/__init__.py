@@ -14,12 +14,8 @@ from arrows.engine.lowering.lower import lower as lower
 from arrows.engine.lowering.lower import observed_sites as observed_sites
 from arrows.engine.lowering.merge_chains import Composed as Composed
 from arrows.engine.lowering.merge_chains import Compositions as Compositions
-from arrows.engine.lowering.sites import ApplySite as ApplySite
-from arrows.engine.lowering.sites import CarriedSite as CarriedSite
-from arrows.engine.lowering.sites import ConstantSite as ConstantSite
-from arrows.engine.lowering.sites import ElementSite as ElementSite
 from arrows.engine.lowering.sites import Port as Port
-from arrows.engine.lowering.sites import ReadSite as ReadSite
 from arrows.engine.lowering.sites import Site as Site
+from arrows.engine.lowering.sites import SiteKind as SiteKind
 from arrows.engine.lowering.streams import Streams as Streams
 from arrows.engine.lowering.streams import ValueStreams as ValueStreams

@@ -8,7 +8,7 @@ from itertools import count
 
 from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
 from arrows.engine.lowering.expression_writer import DEEPEST_NESTING, ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import ApplySite, ElementSite, Port, ReadSite, Site
+from arrows.engine.lowering.sites import Port, Site
 from arrows.engine.lowering.streams import ValueStreams
 from arrows.engine.lowering.symbols import (
     VOID,
@@ -59,7 +59,7 @@ def emit_read(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     if not isinstance(type, T.Tensor):
         return symbol
     stream = writer.streams.read(type)
-    site = writer.sites.add(ReadSite(writer.sites.next_index, (type,), typed))
+    site = writer.sites.add("read", (type,), occurrence=typed)
     value = writer.pack(symbol)
     if type.shape == () and type.dtype.startswith(("int", "uint", "float")):
         # Most leaves are plain numbers; their range is checked when the stream becomes an array.
@@ -82,14 +82,9 @@ def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol
         for length in lengths:
             writer.put(f"if not {least} <= {length}{limit}: raise ValueError")
     lists = [writer.assign("l", code) for code in ids]
+    outputs = tuple(var.type for var in trace.results if var.rows < 0)
     site = writer.sites.add(
-        ApplySite(
-            index=writer.sites.next_index,
-            outputs=tuple(var.type for var in trace.results if var.rows < 0),
-            typed=typed,
-            ports=tuple(ports),
-            constants=tuple(constants),
-        )
+        "apply", outputs, occurrence=typed, ports=tuple(ports), constants=tuple(constants)
     )
     first = _node(writer, site, tuple(rows), tuple(lists))
     if len(rows) == 1:
@@ -161,9 +156,7 @@ def _node(writer: ExpressionWriter, site: Site, rows: tuple[str, ...], lists: tu
     return number
 
 
-def _results(
-    writer: ExpressionWriter, typed: Typed, site: ApplySite, first: str, lengths: list[str]
-) -> Symbol:
+def _results(writer: ExpressionWriter, typed: Typed, site: Site, first: str, lengths: list[str]) -> Symbol:
     """Returns what an operation gives: rows are value ids of its node, sequences are nodes of their own.
 
     The nodes of a sequence's elements have the key of the operation's node, so that sorting keeps them in
@@ -173,7 +166,7 @@ def _results(
     elements: dict[int, tuple[Site, str]] = {}
     for domain in sorted({var.rows for var in results if var.rows >= 0}):
         types = tuple(var.type for var in results if var.rows == domain)
-        element = writer.sites.add(ElementSite(writer.sites.next_index, types, site.index, domain))
+        element = writer.sites.add("element", types, parent=site.index, domain=domain)
         start = writer.assign("n", "len(S)")
         writer.put(f"S_extend([{element.index}] * {lengths[domain]})")
         writer.put(f"K_extend([K[-1]] * {lengths[domain]})")

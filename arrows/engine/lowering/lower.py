@@ -25,7 +25,7 @@ from arrows import combinators as core
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
-from arrows.engine.lowering.sites import ApplySite, FlowGraph, Reaching, Site
+from arrows.engine.lowering.sites import FlowGraph, Reaching, Site
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import ObjectSymbol
 from arrows.engine.values import drawing_occurrences, trampoline
@@ -104,7 +104,7 @@ def _draws(root: Typed, sites: Sequence[Site]) -> Mapping[int, int]:
     return {
         site.index: numbers[id(site.typed)]
         for site in sites
-        if isinstance(site, ApplySite) and id(site.typed) in numbers
+        if site.kind == "apply" and id(site.typed) in numbers
     }
 
 

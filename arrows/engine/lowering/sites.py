@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -118,32 +118,47 @@ class Port:
     domain: int | None = None
 
 
+SiteKind: TypeAlias = Literal["apply", "read", "carried", "constant", "element"]
+"""What stands at a site:
+
+* ``apply``: an operation.
+* ``read``: a Python object becomes a tensor.
+* ``carried``: values that an earlier run computed come back; one site for each type of tensor.
+* ``constant``: a constant of the expression; all equal constants have one site.
+* ``element``: the rows that an operation gives for the elements of a sequence, as nodes that others can read.
+"""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Site:
     """One place that makes nodes.
 
     Attributes:
         index: the site's number, in the order of the expression.
+        kind: what stands there.
         outputs: the types of the tensors that one node gives.
+        occurrence: of an operation, or of what is read.
+        ports: of an operation, the operands that vary; those of one row first, then those of each sequence.
+        constants: of an operation, the operands that are the same constant at every visit, as (leaf,
+            constant); of a constant, (0, its number).
+        parent: of elements, the site of the operation.
+        domain: of elements, the sequence whose length the rows have.
     """
 
     index: int
+    kind: SiteKind
     outputs: tuple[T.Tensor, ...]
+    occurrence: Typed | None = None
+    ports: tuple[Port, ...] = ()
+    constants: tuple[tuple[int, int], ...] = ()
+    parent: int = 0
+    domain: int = 0
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ApplySite(Site):
-    """A place where an operation stands.
-
-    Attributes:
-        typed: the occurrence.
-        ports: the operands that vary; those of one row first, then those of each sequence.
-        constants: the operands that are the same constant at every visit, as (leaf, constant).
-    """
-
-    typed: Typed
-    ports: tuple[Port, ...]
-    constants: tuple[tuple[int, int], ...]
+    @property
+    def typed(self) -> Typed:
+        """The occurrence, where there is one."""
+        assert self.occurrence is not None
+        return self.occurrence
 
     @property
     def trace(self) -> Trace:
@@ -155,49 +170,6 @@ class ApplySite(Site):
     def domains(self) -> tuple[int, ...]:
         """The sequences among the varying operands, ascending."""
         return tuple(sorted({port.domain for port in self.ports if port.domain is not None}))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ReadSite(Site):
-    """A place where a Python object becomes a tensor.
-
-    Attributes:
-        typed: the occurrence.
-    """
-
-    typed: Typed
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CarriedSite(Site):
-    """Where values that an earlier run computed come back; one for each type of tensor."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ConstantSite(Site):
-    """A constant of the expression; all equal constants have one site.
-
-    Attributes:
-        constant: the constant's number.
-    """
-
-    constant: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ElementSite(Site):
-    """The rows that an operation gives for the elements of a sequence, as nodes that others can read.
-
-    Attributes:
-        parent: the site of the operation.
-        domain: the sequence whose length the rows have.
-    """
-
-    parent: int
-    domain: int
-
-
-SomeSite = TypeVar("SomeSite", bound=Site)
 
 
 class SiteList:
@@ -215,24 +187,20 @@ class SiteList:
         self.constants: list[HostArray] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], tuple[int, int]] = {}
 
-    @property
-    def next_index(self) -> int:
-        """The number of the next site."""
-        return len(self.sites)
-
-    def add(self, site: SomeSite) -> SomeSite:
-        """Adds a site, whose number is `next_index`."""
-        self.sites.append(site)
-        return site
+    def add(self, kind: SiteKind, outputs: tuple[T.Tensor, ...], **more: Any) -> Site:
+        """Adds a site; ``more`` are further attributes of `Site`."""
+        self.sites.append(Site(len(self.sites), kind, outputs, **more))
+        return self.sites[-1]
 
     def constant(self, type: T.Tensor, value: HostArray | None) -> tuple[int, int]:
         """Returns the number and the place of a constant; equal constants are one, None means zeros."""
         array = np.zeros(type.shape, type.dtype) if value is None else np.asarray(value, type.dtype)
         key = (type.dtype, type.shape, array.tobytes())
         if key not in self._constants:
-            site = self.add(ConstantSite(self.next_index, (type,), len(self.constants)))
+            number = len(self.constants)
+            site = self.add("constant", (type,), constants=((0, number),))
             self.constants.append(array)
-            self._constants[key] = site.constant, self.place(site, 0)
+            self._constants[key] = number, self.place(site, 0)
         return self._constants[key]
 
     def place(self, site: Site, output: int) -> int:

@@ -17,12 +17,7 @@ from arrows.engine.planning.differentiation import read_sites as read_sites
 from arrows.engine.planning.layer_names import LayerNames as LayerNames
 from arrows.engine.planning.layer_names import layer_name as layer_name
 from arrows.engine.planning.layer_names import named_parameters as named_parameters
-from arrows.engine.planning.operations import ApplyOperation as ApplyOperation
-from arrows.engine.planning.operations import CarriedOperation as CarriedOperation
-from arrows.engine.planning.operations import ElementOperation as ElementOperation
 from arrows.engine.planning.operations import Operation as Operation
-from arrows.engine.planning.operations import ReadOperation as ReadOperation
-from arrows.engine.planning.operations import StreamOperation as StreamOperation
 from arrows.engine.planning.parameters import GrowingParams as GrowingParams
 from arrows.engine.planning.parameters import Params as Params
 from arrows.engine.planning.parameters import make_params as make_params

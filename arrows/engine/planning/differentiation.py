@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arrows.combinators import Read
-from arrows.engine.lowering import ReadSite
+from arrows.engine.lowering import Site
 from arrows.engine.planning.plan import Plan
 from arrows.inference import Typed
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -111,7 +111,7 @@ def input_names(inputs: Iterable[str], params: Container[str]) -> tuple[str, ...
     return tuple(dict.fromkeys(listed))
 
 
-def read_sites(plan: Plan, name: str) -> list[ReadSite]:
+def read_sites(plan: Plan, name: str) -> list[Site]:
     """Returns the sites that read the inputs of a name; all of them have the same type.
 
     Raises:
@@ -121,7 +121,7 @@ def read_sites(plan: Plan, name: str) -> list[ReadSite]:
     reads = [
         (site, form.name)
         for site in plan.lowered.sites
-        if isinstance(site, ReadSite) and isinstance(form := site.typed.form, Read)
+        if site.kind == "read" and isinstance(form := site.typed.form, Read)
         if form.name and form.function is None
     ]
     sites = [site for site, site_name in reads if site_name == name]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from arrows.combinators import AnyBlock
-from arrows.engine.lowering import ApplySite, CarriedSite, Composed, ConstantSite, ElementSite, ReadSite, Site
+from arrows.engine.lowering import Composed, Site, SiteKind
 from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.ops.arrays import HostArray
@@ -22,90 +23,77 @@ class PlannedPort:
     domain: int | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Operation:
-    """The work that several sites share, so that their nodes run together; of no other class, a constant.
+    """The work that several sites share, so that their nodes run together.
 
     Attributes:
         index: the operation's number.
-        name: the blocks that stand at its sites, for messages and tables.
-        outputs: type of each tensor that a node gives.
+        site: the first of its sites.
         slabs: for each output, the slab that holds it.
+        ports: of what computes, the varying operands, those of one row first, then those of each sequence.
+        constants: of what computes, operands that are always the same constant: (input leaf, value).
+        early: the ports whose rows are all there before the first step of the operation in a component.
+        stream: of what exists before anything is computed, the number of the raw stream that holds it; of
+            values of earlier runs, that of their ids.
+        owner: the operation that gives its rows: itself; of rows for the elements of a sequence, the one that
+            takes the sequence.
     """
 
     index: int
-    name: str
-    outputs: tuple[T.Tensor, ...]
+    site: Site
     slabs: tuple[int, ...]
+    ports: tuple[PlannedPort, ...] = ()
+    constants: tuple[tuple[int, HostArray], ...] = ()
+    early: tuple[int, ...] = ()
+    stream: int = 0
+    owner: int
 
+    @property
+    def kind(self) -> SiteKind:
+        """What stands at its sites."""
+        return self.site.kind
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ApplyOperation(Operation):
-    """An operation that computes.
+    @property
+    def computes(self) -> bool:
+        """Whether its rows are computed by a program of its own."""
+        return self.site.kind == "apply"
 
-    Attributes:
-        typed: the occurrence at its first site.
-        trace: what it computes.
-        ports: the varying operands, those of one row first, then those of each sequence.
-        constants: operands that are always the same constant: (input leaf, value).
-        early: the ports whose rows are all there before the first step of the operation in a component.
-        domains: the sequences among the ports, ascending.
-        widths: for each of `domains`, how many tensors an element of the sequence has.
-    """
+    @property
+    def outputs(self) -> tuple[T.Tensor, ...]:
+        """The type of each tensor that a node gives."""
+        return self.site.outputs
 
-    typed: Typed
-    trace: Trace
-    ports: tuple[PlannedPort, ...]
-    constants: tuple[tuple[int, HostArray], ...]
-    early: tuple[int, ...]
-    domains: tuple[int, ...] = field(init=False)
-    widths: tuple[int, ...] = field(init=False)
+    @property
+    def typed(self) -> Typed:
+        """The occurrence at its first site."""
+        return self.site.typed
 
-    def __post_init__(self) -> None:
-        spans = [port.domain for port in self.ports if port.domain is not None]
-        domains = tuple(sorted(set(spans)))
-        object.__setattr__(self, "domains", domains)
-        object.__setattr__(self, "widths", tuple(map(spans.count, domains)))
+    @cached_property
+    def trace(self) -> Trace:
+        """What it computes."""
+        return self.site.trace
 
+    @cached_property
+    def domains(self) -> tuple[int, ...]:
+        """The sequences among the ports, ascending."""
+        return self.site.domains
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StreamOperation(Operation):
-    """Values of one tensor type that exist before anything is computed.
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """For each of `domains`, how many tensors an element of the sequence has."""
+        spans = [port.domain for port in self.ports]
+        return tuple(map(spans.count, self.domains))
 
-    Attributes:
-        stream: the number of the raw stream that holds them.
-    """
-
-    stream: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ReadOperation(StreamOperation):
-    """Inputs that are read from examples.
-
-    Attributes:
-        typed: the occurrence at its first site.
-    """
-
-    typed: Typed
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CarriedOperation(StreamOperation):
-    """Values that earlier runs computed; the stream holds their ids."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ElementOperation(Operation):
-    """The rows that an operation gives for the elements of a sequence.
-
-    Attributes:
-        parent: the operation that gives them.
-        domain: the sequence whose length they have.
-    """
-
-    parent: int
-    domain: int
+    @cached_property
+    def name(self) -> str:
+        """The blocks that stand at its sites, for messages and tables."""
+        match self.site:
+            case Site(occurrence=Composed(steps=steps)):
+                return " >> ".join(_form_name(step.form) for step in steps)
+            case Site(occurrence=Typed(form=form)):
+                return _form_name(form)
+        return self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,32 +127,13 @@ def group_sites(sites: Sequence[Site]) -> SiteGroups:
 
 def _work(site: Site, operation: Sequence[int]) -> Hashable:
     """A key that is equal for sites that do the same thing."""
-    match site:
-        case ApplySite():
+    match site.kind:
+        case "apply":
             return site.trace.key(), tuple((port.leaf, port.domain) for port in site.ports), site.constants
-        case ReadSite(outputs=(output,)) | CarriedSite(outputs=(output,)):
-            return type(site), output
-        case ElementSite(parent=parent, domain=domain):
-            return operation[parent], domain
-        case ConstantSite(constant=constant):
-            return constant
+        case "element":
+            return operation[site.parent], site.domain
         case _:
-            raise AssertionError("an operation of no kind")
-
-
-def operation_name(site: Site) -> str:
-    """Returns the name of a site's operation for messages and tables."""
-    match site:
-        case ApplySite(typed=Composed(steps=steps)):
-            return " >> ".join(_form_name(step.form) for step in steps)
-        case ApplySite(typed=typed) | ReadSite(typed=typed):
-            return _form_name(typed.form)
-        case ElementSite():
-            return "element"
-        case CarriedSite():
-            return "carried"
-        case _:
-            return "constant"
+            return site.kind, site.outputs, site.constants
 
 
 def _form_name(form: AnyBlock) -> str:

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite, CarriedSite, ConstantSite, ElementSite, Lowered, ReadSite
-from arrows.engine.planning.operations import (
-    ApplyOperation,
-    CarriedOperation,
-    ElementOperation,
-    Operation,
-    PlannedPort,
-    ReadOperation,
-    SiteGroups,
-    StreamOperation,
-    group_sites,
-    operation_name,
-)
+from arrows.engine.lowering import Lowered
+from arrows.engine.planning.operations import Operation, PlannedPort, SiteGroups, group_sites
 from arrows.engine.planning.slabs import Output, PlannedSlabs, plan_slabs
 from arrows.engine.planning.strata import strata
 from arrows.ops.arrays import HostArray
@@ -65,23 +55,21 @@ class SiteColumns:
         successors: Sequence[Sequence[int]],
     ) -> None:
         sites = lowered.sites
-        static = [not isinstance(site, ElementSite) for site in sites]
+        static = [site.kind != "element" for site in sites]
         for source, targets in enumerate(successors):
             for target in targets:
                 if component[source] == component[target]:
                     static[target] = False
         # One pair for all reads of a type: their rows are the raw stream, in the order of the nodes.
         read_components = {
-            o: component[site.index] for o, site in enumerate(groups.firsts) if isinstance(site, ReadSite)
+            o: component[site.index] for o, site in enumerate(groups.firsts) if site.kind == "read"
         }
         site_pairs = [(o, read_components.get(o, component[site])) for site, o in enumerate(groups.operation)]
         pairs = sorted(set(site_pairs))
         numbers = {pair: number for number, pair in enumerate(pairs)}
-        ports = [site.ports if isinstance(site, ApplySite) else () for site in sites]
-        domains = [len(site.domains) if isinstance(site, ApplySite) else 0 for site in sites]
         self.operation = np.array(groups.operation, np.int32)
-        self.arity = np.array([sum(port.domain is None for port in row) for row in ports], np.int32)
-        self.domains = np.array(domains, np.int32)
+        self.arity = np.array([sum(p.domain is None for p in site.ports) for site in sites], np.int32)
+        self.domains = np.array([len(site.domains) for site in sites], np.int32)
         self.pair = np.array([numbers[pair] for pair in site_pairs], np.int32)
         # The low 32 bits of a key count depth within the component.
         self.base = np.array(component, np.int64) << 32
@@ -132,20 +120,20 @@ class Plan:
     def elements(self) -> dict[tuple[int, int], int]:
         """By operation and sequence, the operation that stands for the rows it gives for the elements."""
         return {
-            (operation.parent, operation.domain): operation.index
+            (operation.owner, operation.site.domain): operation.index
             for operation in self.operations
-            if isinstance(operation, ElementOperation)
+            if operation.kind == "element"
         }
 
     @cached_property
     def applies(self) -> HostArray:
         """For each operation, whether it computes."""
-        return np.array([isinstance(operation, ApplyOperation) for operation in self.operations], bool)
+        return np.array([operation.computes for operation in self.operations], bool)
 
     @cached_property
-    def streams(self) -> list[StreamOperation]:
+    def streams(self) -> list[Operation]:
         """The operations whose rows come in."""
-        return [operation for operation in self.operations if isinstance(operation, StreamOperation)]
+        return [operation for operation in self.operations if operation.kind in ("read", "carried")]
 
     @cached_property
     def reads_at_once(self) -> HostArray:
@@ -156,7 +144,7 @@ class Plan:
         parents = {parent for parent, _ in self.elements}
         return np.array(
             [
-                isinstance(operation, ApplyOperation)
+                operation.computes
                 and operation.index not in parents
                 and len(operation.ports) > sum(operation.widths)
                 and len(operation.early) == len(operation.ports)
@@ -170,7 +158,7 @@ class Plan:
         """For each operation, whether it multiplies matrices."""
         return np.array(
             [
-                isinstance(operation, ApplyOperation)
+                operation.computes
                 and any(equation.primitive.name == "matmul" for equation in operation.trace.equations)
                 for operation in self.operations
             ],
@@ -215,10 +203,10 @@ class Plan:
         return {
             operation.index: self._result_places(operation)
             for operation in self.operations
-            if isinstance(operation, ApplyOperation)
+            if operation.computes
         }
 
-    def _result_places(self, operation: ApplyOperation) -> list[Output]:
+    def _result_places(self, operation: Operation) -> list[Output]:
         places: list[Output] = []
         count: dict[int, int] = {}
         for var in operation.trace.results:
@@ -231,8 +219,7 @@ class Plan:
     def has_dropout(self) -> bool:
         """Whether there is dropout anywhere."""
         return any(
-            isinstance(operation, ApplyOperation) and operation.trace.dropout_key is not None
-            for operation in self.operations
+            operation.computes and operation.trace.dropout_key is not None for operation in self.operations
         )
 
     @property
@@ -254,36 +241,28 @@ def _operations(
     lowered: Lowered, groups: SiteGroups, slabs: PlannedSlabs, component: Sequence[int], schedule: str
 ) -> tuple[Operation, ...]:
     raw_streams = {type: number for number, type in enumerate(lowered.streams.reads)}
+    carried = count(len(raw_streams))
     waiting = set(_waiting_ports(lowered, groups, component))
     operations: list[Operation] = []
     for o, site in enumerate(groups.firsts):
-        own_slabs = tuple(slabs.outputs[o, k] for k in range(len(site.outputs)))
-        common = o, operation_name(site), site.outputs, own_slabs
-        match site:
-            case ApplySite(typed=typed, trace=trace, ports=ports):
-                # Without batching each node is a step of its own, so no operand is complete before it.
-                early = [n for n in range(len(ports)) if schedule != "none" and (o, n) not in waiting]
-                planned = [PlannedPort(p.leaf, slabs.operands[o, p.leaf, p.domain], p.domain) for p in ports]
-                constants = [(leaf, lowered.constants[number]) for leaf, number in site.constants]
-                operations.append(
-                    ApplyOperation(
-                        *common,
-                        typed=typed,
-                        trace=trace,
-                        ports=tuple(planned),
-                        constants=tuple(constants),
-                        early=tuple(early),
-                    )
-                )
-            case ReadSite(typed=typed, outputs=(type,)):
-                operations.append(ReadOperation(*common, stream=raw_streams[type], typed=typed))
-            case CarriedSite():
-                carried = sum(isinstance(operation, CarriedOperation) for operation in operations)
-                operations.append(CarriedOperation(*common, stream=len(raw_streams) + carried))
-            case ElementSite(parent=parent, domain=domain):
-                operations.append(ElementOperation(*common, parent=groups.operation[parent], domain=domain))
-            case ConstantSite():
-                operations.append(Operation(*common))
+        # Without batching each node is a step of its own, so no operand is complete before it.
+        early = [n for n in range(len(site.ports)) if schedule != "none" and (o, n) not in waiting]
+        ports = [PlannedPort(p.leaf, slabs.operands[o, p.leaf, p.domain], p.domain) for p in site.ports]
+        stream = 0
+        if site.kind in ("read", "carried"):
+            stream = raw_streams[site.outputs[0]] if site.kind == "read" else next(carried)
+        operations.append(
+            Operation(
+                index=o,
+                site=site,
+                slabs=tuple(slabs.outputs[o, k] for k in range(len(site.outputs))),
+                ports=tuple(ports),
+                constants=tuple((leaf, lowered.constants[number]) for leaf, number in site.constants),
+                early=tuple(early),
+                stream=stream,
+                owner=groups.operation[site.parent] if site.kind == "element" else o,
+            )
+        )
     return tuple(operations)
 
 
@@ -291,11 +270,10 @@ def _successors(lowered: Lowered) -> list[list[int]]:
     """Returns for each site the sites that it can feed; element rows count as their operation."""
     successors: list[set[int]] = [set() for _ in lowered.sites]
     for site in lowered.sites:
-        if isinstance(site, ApplySite):
-            for port in site.ports:
-                for source, _ in lowered.reaching[port.place]:
-                    successors[source].add(site.index)
-        elif isinstance(site, ElementSite):
+        for port in site.ports:
+            for source, _ in lowered.reaching[port.place]:
+                successors[source].add(site.index)
+        if site.kind == "element":
             # Edges in both directions: element rows exist exactly when their operation has run.
             successors[site.parent].add(site.index)
             successors[site.index].add(site.parent)
@@ -307,12 +285,11 @@ def _waiting_ports(
 ) -> Iterator[tuple[int, int]]:
     """The ports, as (operation, position), that a site in the same component may feed."""
     for site in lowered.sites:
-        if isinstance(site, ApplySite):
-            for number, port in enumerate(site.ports):
-                for source, _ in lowered.reaching[port.place]:
-                    computed = isinstance(lowered.sites[source], ApplySite | ElementSite)
-                    if computed and component[source] == component[site.index]:
-                        yield groups.operation[site.index], number
+        for number, port in enumerate(site.ports):
+            for source, _ in lowered.reaching[port.place]:
+                computed = lowered.sites[source].kind in ("apply", "element")
+                if computed and component[source] == component[site.index]:
+                    yield groups.operation[site.index], number
 
 
 def moving_slabs(plan: Plan, wanted_sites: set[int]) -> set[int]:
@@ -342,12 +319,12 @@ def receiving_slabs(plan: Plan, seeds: set[int], moving: set[int]) -> set[int]:
     return _grown(receiving, feeding)
 
 
-def _computed(plan: Plan) -> Iterator[tuple[Operation, ApplyOperation]]:
+def _computed(plan: Plan) -> Iterator[tuple[Operation, Operation]]:
     """The operations whose rows are computed, each with the one that computes them."""
     for operation in plan.operations:
-        source = plan.operations[operation.parent] if isinstance(operation, ElementOperation) else operation
-        if isinstance(source, ApplyOperation):
-            yield operation, source
+        owner = plan.operations[operation.owner]
+        if owner.computes:
+            yield operation, owner
 
 
 def _grown(slabs: set[int], following: Callable[[], Iterable[int]]) -> set[int]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arrows.engine.device import Device
-from arrows.engine.lowering import ApplySite, ConstantSite, Lowered
+from arrows.engine.lowering import Lowered
 from arrows.engine.planning.operations import SiteGroups
 from arrows.engine.planning.strata import components
 from arrows.ops.arrays import HostArray
@@ -93,12 +93,11 @@ def plan_slabs(lowered: Lowered, groups: SiteGroups, *, by_type: bool) -> Planne
 
     operands: dict[Operand, int] = {}
     for site in lowered.sites:
-        if isinstance(site, ApplySite):
-            for port in site.ports:
-                operand = operation_of[site.index], port.leaf, port.domain
-                if operand not in operands:
-                    operands[operand] = reader(site.trace.inputs[port.leaf].type)
-                read(operands[operand], port.place)
+        for port in site.ports:
+            operand = operation_of[site.index], port.leaf, port.domain
+            if operand not in operands:
+                operands[operand] = reader(site.trace.inputs[port.leaf].type)
+            read(operands[operand], port.place)
     results = [read(reader(leaf.type), leaf.place) for leaf in lowered.streams.leaves]
     metrics = [read(reader(stream.type), stream.place) for stream in lowered.streams.metrics]
 
@@ -112,9 +111,10 @@ def plan_slabs(lowered: Lowered, groups: SiteGroups, *, by_type: bool) -> Planne
     constant_rows = np.zeros(len(lowered.constants), np.int32)
     for (o, k), member in members.items():
         site, slab = firsts[o], slab_of[member]
-        if isinstance(site, ConstantSite):
-            constant_rows[site.constant] = len(slab_constants[slab])
-            slab_constants[slab].append(site.constant)
+        if site.kind == "constant":
+            ((_, constant),) = site.constants
+            constant_rows[constant] = len(slab_constants[slab])
+            slab_constants[slab].append(constant)
         else:
             slab_outputs[slab].append((o, k))
     return PlannedSlabs(

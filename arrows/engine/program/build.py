@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from arrows.engine.planning import ApplyOperation
+from arrows.engine.planning import Operation
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Gather,
@@ -21,7 +21,7 @@ from arrows.ops import INVARIANT, Tracer, TraceRecorder, Var, segment_count
 
 
 def build(
-    operation: ApplyOperation,
+    operation: Operation,
     differentiated: Sequence[bool],
     *,
     training: bool,

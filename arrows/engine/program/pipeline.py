@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from arrows.engine.device import Device, Kernels
-from arrows.engine.planning import ApplyOperation
+from arrows.engine.planning import Operation
 from arrows.engine.program.build import build
 from arrows.engine.program.emitters.numpy import RegionCode, emit
 from arrows.engine.program.passes.allocate import allocate
@@ -102,7 +102,7 @@ def checked_passes(check: Callable[[Program, str], None]) -> AbstractContextMana
 
 @in_own_context
 def make_program(
-    operation: ApplyOperation,
+    operation: Operation,
     differentiated: Sequence[bool],
     seeded: Sequence[bool],
     *,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
+from arrows.engine.planning import Plan
 
 Interval = tuple[int, int]
 """The first and the last component that an array is needed in."""
@@ -53,9 +53,9 @@ def shared_memory(plan: Plan) -> SlabMemory:
     for o, component in zip(plan.pairs.operation.tolist(), plan.pairs.component.tolist(), strict=True):
         operation = plan.operations[o]
         operations[o].append(component)
-        if isinstance(operation, ReadOperation):
+        if operation.kind == "read":
             slabs[operation.slabs[0]].append(_BEFORE_ALL)
-        if isinstance(operation, ApplyOperation):
+        if operation.computes:
             for owner, output in plan.result_places[o]:
                 slabs[plan.operations[owner].slabs[output]].append(component)
             for port in operation.ports:

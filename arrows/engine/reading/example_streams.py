@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arrows.engine.lowering import ConstantSite
 from arrows.engine.planning import Plan
 from arrows.engine.reading.generated_code import Containers, TooManyNodes, drive
 from arrows.engine.reading.index_arrays import index_type
@@ -69,7 +68,10 @@ class ExampleStreams:
         self.plan, self.indices, self.max_nodes, self.explain = plan, indices, max_nodes, explain
         lowered, streams = plan.lowered, plan.lowered.streams
         constant_sites = {
-            site.constant: site.index for site in lowered.sites if isinstance(site, ConstantSite)
+            number: site.index
+            for site in lowered.sites
+            if site.kind == "constant"
+            for _, number in site.constants
         }
         self.prefix_sites = [constant_sites[number] for number in range(len(lowered.constants))]
         families = {

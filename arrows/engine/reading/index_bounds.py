@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite, ConstantSite, ReadSite
-from arrows.engine.planning import Plan, ReadOperation
+from arrows.engine.lowering import Site
+from arrows.engine.planning import Plan
 from arrows.engine.reading.index_arrays import lengths_of
 from arrows.engine.reading.wiring import SourceLayout, element_ids, source_layout
 from arrows.ops import Equation, IndexOutOfRange, Trace, Var
@@ -75,8 +75,8 @@ def index_ports(plan: Plan) -> list[IndexPort]:
     return ports
 
 
-def _applied(plan: Plan) -> list[ApplySite]:
-    return [site for site in plan.lowered.sites if isinstance(site, ApplySite)]
+def _applied(plan: Plan) -> list[Site]:
+    return [site for site in plan.lowered.sites if site.kind == "apply"]
 
 
 def computed_indices(plan: Plan) -> dict[int, frozenset[int]]:
@@ -94,7 +94,7 @@ def computed_indices(plan: Plan) -> dict[int, frozenset[int]]:
     return {operation: frozenset(numbers) for operation, numbers in found.items()}
 
 
-def _is_read(plan: Plan, site: ApplySite, index: Var, size: int) -> bool:
+def _is_read(plan: Plan, site: Site, index: Var, size: int) -> bool:
     """Whether an index comes from examples as it is, or is a constant in range."""
     if index not in site.trace.inputs:
         return False
@@ -103,9 +103,9 @@ def _is_read(plan: Plan, site: ApplySite, index: Var, size: int) -> bool:
     for port in site.ports:
         for maker, _ in plan.lowered.reaching[port.place] if port.leaf == leaf else ():
             source = plan.lowered.sites[maker]
-            if isinstance(source, ConstantSite):
-                constants.append(source.constant)
-            elif not isinstance(source, ReadSite):
+            if source.kind == "constant":
+                constants += [number for _, number in source.constants]
+            elif source.kind != "read":
                 return False
     return all(_limit_of(plan.lowered.constants[number]) <= size for number in constants)
 
@@ -151,7 +151,7 @@ def indices_out_of_range(
     layout = source_layout(plan, site, counts)
     row = np.full(len(site), -1)  # by node that reads an input, the place of its value
     for operation in plan.operations:
-        if isinstance(operation, ReadOperation):
+        if operation.kind == "read":
             (nodes,) = (plan.sites.operation[site] == operation.index).nonzero()
             row[nodes] = np.arange(len(nodes))
     misfits = []
@@ -171,7 +171,6 @@ def _read_by(
 ) -> tuple[HostArray, HostArray]:
     """What a port of a site's nodes reads: for each value, the node and the id."""
     site, first = plan.lowered.sites[port.site], layout.first_source[nodes]
-    assert isinstance(site, ApplySite)
     single = sum(other.domain is None for other in site.ports)
     if port.place < single:
         return nodes, sources[first + port.place]

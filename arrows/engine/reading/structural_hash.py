@@ -15,7 +15,7 @@ import itertools
 
 import numpy as np
 
-from arrows.engine.planning import ElementOperation, Plan, ReadOperation
+from arrows.engine.planning import Plan
 from arrows.engine.reading.index_arrays import starts_of_runs
 from arrows.engine.reading.wiring import source_layout
 from arrows.ops.arrays import HostArray
@@ -78,9 +78,7 @@ def node_hashes(
         place.astype(np.uint64) * np.uint64(1 << plan.shift) + output.astype(np.uint64) + np.uint64(1)
     )
     source = source >> plan.shift
-    is_element = np.array([isinstance(each, ElementOperation) for each in plan.operations])[
-        plan.sites.operation
-    ][site]
+    is_element = np.array([each.kind == "element" for each in plan.operations])[plan.sites.operation][site]
     parents = np.maximum.accumulate(np.where(is_element, 0, np.arange(nodes)))
     has_elements = bool(is_element.any())
 
@@ -138,7 +136,7 @@ def _mixed(words: HostArray) -> HostArray:
 def _mix_in_values(plan: Plan, site: HostArray, raw: list[HostArray], hashes: HostArray) -> None:
     """Mixes the bits of the values that were read into the hashes of the nodes that read them."""
     for operation in plan.operations:
-        if not isinstance(operation, ReadOperation):
+        if operation.kind != "read":
             continue
         nodes = np.flatnonzero(plan.sites.operation[site] == operation.index)
         values = np.ascontiguousarray(raw[operation.stream])

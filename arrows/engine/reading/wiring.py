@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrows.engine.lowering import ApplySite
-from arrows.engine.planning import ApplyOperation, Plan
+from arrows.engine.lowering import Site
+from arrows.engine.planning import Operation, Plan
 from arrows.engine.reading.index_arrays import index_type, lengths_of
 from arrows.ops.arrays import HostArray
 
@@ -248,7 +248,7 @@ def source_layout(plan: Plan, site: HostArray, counts: HostArray) -> SourceLayou
         first_count = _starts(plan.sites.domains[site])
         operations = plan.sites.operation[site]
         for operation in plan.operations:
-            if isinstance(operation, ApplyOperation):
+            if operation.domains:
                 (nodes,) = (operations == operation.index).nonzero()
                 for number, width in enumerate(operation.widths):
                     length[nodes] += counts[first_count[nodes] + number] * width
@@ -256,7 +256,7 @@ def source_layout(plan: Plan, site: HostArray, counts: HostArray) -> SourceLayou
 
 
 def element_ids(
-    reader: ApplySite | ApplyOperation,
+    reader: Site | Operation,
     sources: HostArray,
     counts: HostArray,
     first: HostArray,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
-from arrows.engine.planning import CarriedOperation, StreamOperation
 from arrows.engine.running.distinct import DistinctRows, find_distinct
 from arrows.engine.running.gradient_flow import FlowPlanner, OperationFlow
 from arrows.engine.running.index import (
@@ -182,9 +181,7 @@ class PlannedBatch:
         self.streams = {
             operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
             for operation in plan.operations
-            if isinstance(operation, StreamOperation)
-            and not isinstance(operation, CarriedOperation)
-            and merged.operations[operation.index].count
+            if operation.kind == "read" and merged.operations[operation.index].count
         }
         self.results = [upload.add(column.values) for column in merged.outputs.results]
         self.metrics = [upload.add(column.values) for column in merged.outputs.metrics]

@@ -14,7 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from arrows.engine.lowering import Composed
-from arrows.engine.planning import ApplyOperation, ElementOperation, Operation, Plan, ReadOperation
+from arrows.engine.planning import Operation, Plan
 from arrows.engine.reference import out_of_range
 from arrows.engine.running.run import OperationRefused, Run
 from arrows.engine.scheduling import Merged
@@ -57,7 +57,6 @@ def raise_input_error(
         with suppress(ArrowValueError):  # errors of the reference's kernels name no place in the example
             explain(place)
     operation = plan.operations[refused.operation]
-    assert isinstance(operation, ApplyOperation)
     typed = operation.typed
     steps = typed.steps if isinstance(typed, Composed) else (typed,)
     label = " >> ".join(step.form.label for step in steps)
@@ -92,7 +91,7 @@ def first_not_finite(run: Run) -> tuple[str, int] | None:
     """
     plan, merged = run.executor.plan, run.merged
     for operation in plan.operations:
-        if isinstance(operation, ReadOperation) and merged.operations[operation.index].count:
+        if operation.kind == "read" and merged.operations[operation.index].count:
             row = _first_row(run, run.rows(operation.index, 0))
             if row is not None:
                 return f"what {_label(operation)} reads", _example(run, operation.index, row)
@@ -102,8 +101,8 @@ def first_not_finite(run: Run) -> tuple[str, int] | None:
         for owner, output in plan.result_places[o]:
             rows = run.rows(owner, output)
             operation = plan.operations[owner]
-            if isinstance(operation, ElementOperation):
-                offsets = rows_of.offsets[operation.domain]
+            if operation.kind == "element":
+                offsets = rows_of.offsets[operation.site.domain]
             else:
                 offsets = np.arange(rows_of.count + 1)
             first, stop = offsets[nodes]
@@ -127,5 +126,4 @@ def _example(run: Run, operation: int, node: int) -> int:
 
 
 def _label(operation: Operation) -> str:
-    assert isinstance(operation, ApplyOperation | ReadOperation)
     return f"{operation.name} ({operation.typed.form.site})"

@@ -11,10 +11,8 @@ import numpy as np
 
 from arrows.engine.device import Arena, ArrayWrite, Device
 from arrows.engine.planning import (
-    ApplyOperation,
-    CarriedOperation,
+    Operation,
     Plan,
-    StreamOperation,
     check_slab_types,
     moving_slabs,
     receiving_slabs,
@@ -110,7 +108,7 @@ class Executor:
         self.codes = {
             operation.index: self._code(operation, choices, {} if codes is None else codes)
             for operation in plan.operations
-            if isinstance(operation, ApplyOperation)
+            if operation.computes
         }
         if sources := [kernel.source for code in self.codes.values() for kernel in code.kernels]:
             device.compile(sources)  # all in one unit
@@ -118,7 +116,7 @@ class Executor:
         self.parameter_gradients = GradientMemory(accumulates, device)
 
     def _code(
-        self, operation: ApplyOperation, choices: ExecutorChoices, codes: dict[Hashable, OperationCode]
+        self, operation: Operation, choices: ExecutorChoices, codes: dict[Hashable, OperationCode]
     ) -> OperationCode:
         """The code of an operation: one that is there already, or a new one."""
         plan = self.plan
@@ -231,11 +229,11 @@ class Executor:
     ) -> list[ArrayWrite]:
         """What is there before anything is computed; what is carried is written at once."""
         merged, writes = planned.merged, []
-        for operation in self.plan.operations:
-            if isinstance(operation, StreamOperation) and merged.operations[operation.index].count:
+        for operation in self.plan.streams:
+            if merged.operations[operation.index].count:
                 first = merged.operations[operation.index].first_rows[0]
                 rows = slabs[operation.slabs[0]][first : first + merged.operations[operation.index].count]
-                if isinstance(operation, CarriedOperation):
+                if operation.kind == "carried":
                     assert carry is not None
                     carry(rows, merged.raw[operation.stream])
                 else:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Sent, Upload
-from arrows.engine.planning import ElementOperation, StreamOperation
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.scheduling import OperationRows
@@ -304,7 +303,7 @@ class FlowPlanner:
             self._components[slab] = components = np.full(merged.slab_rows[slab], _NOT_COMPUTED, np.int64)
             for o, output in plan.slabs[slab].outputs:
                 rows = merged.operations[o]
-                if not isinstance(plan.operations[o], StreamOperation):
+                if plan.operations[o].kind not in ("read", "carried"):
                     first = rows.first_rows[output]
                     components[first : first + rows.count] = np.repeat(
                         rows.components, lengths_of(rows.bounds[rows.parts])
@@ -340,12 +339,12 @@ class FlowPlanner:
         plan, merged = self.batch.plan, self.batch.read
         for o, output in plan.slabs[slab].outputs:
             operation, rows = plan.operations[o], merged.operations[o]
-            owner = operation.parent if isinstance(operation, ElementOperation) else o
+            owner = operation.owner
             if owner not in self.flows or not rows.count:
                 continue
             bounds = merged.operations[owner].bounds
-            if isinstance(operation, ElementOperation):
-                bounds = merged.operations[owner].offsets[operation.domain][bounds]
+            if operation.kind == "element":
+                bounds = merged.operations[owner].offsets[operation.site.domain][bounds]
             first, result = rows.first_rows[output], plan.result_places[owner].index((o, output))
             yield owner, result, first, first + rows.count, bounds
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from arrows.engine.device import Buffer, BufferRows, Upload
-from arrows.engine.planning import CarriedOperation, StreamOperation
 from arrows.engine.program.emitters.arrays import DistinctIndices, RowIndex, SegmentBounds
 from arrows.engine.program.program import Place
 from arrows.engine.reading import lengths_of, range_of, ranges_of, starts_of_runs, with_stop
@@ -91,7 +90,7 @@ def sort_indices(batch: PlannedBatch, slab: int, rows: HostArray) -> DistinctInd
         operation, own = plan.operations[o], merged.operations[o]
         if not own.count:
             continue
-        if not isinstance(operation, StreamOperation) or isinstance(operation, CarriedOperation):
+        if operation.kind != "read":
             return None
         first = own.first_rows[output]
         values[first : first + own.count] = merged.raw[operation.stream]

@@ -10,7 +10,6 @@ from math import prod
 import numpy as np
 
 from arrows.engine.device import ArenaFull, Buffer, UploadFull
-from arrows.engine.planning import ApplyOperation, ReadOperation
 from arrows.engine.program.instructions import SumRows
 from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.executor import Executor
@@ -201,7 +200,7 @@ def _describe(executor: Executor, name: Hashable) -> str:
             makers = dict.fromkeys(
                 operation.name
                 for operation in operations
-                if isinstance(operation, (ApplyOperation, ReadOperation)) and slabs & {*operation.slabs}
+                if operation.kind in ("apply", "read") and slabs & {*operation.slabs}
             )
             slab = "slab" if kind == "slab" else "the gradients that come into slab"
             return f"{slab} {number} ({', '.join(makers) or 'constants'})"

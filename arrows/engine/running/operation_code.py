@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arrows.engine.device import Device
-from arrows.engine.planning import ApplyOperation
+from arrows.engine.planning import Operation
 from arrows.engine.program import Program
 from arrows.engine.program.emitters.arrays import CKernel
 from arrows.engine.program.emitters.numpy import RegionCode, once
@@ -59,7 +59,7 @@ class OperationCode:
     """
 
     def __init__(
-        self, operation: ApplyOperation, program: Program, regions: Mapping[str, RegionCode], device: Device
+        self, operation: Operation, program: Program, regions: Mapping[str, RegionCode], device: Device
     ) -> None:
         self.operation, self.program, self.regions = operation, program, regions
         self.once = once(program, device)
@@ -109,7 +109,7 @@ def _transposed(program: Program) -> frozenset[int]:
     )
 
 
-def _scatter_groups(operation: ApplyOperation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:
+def _scatter_groups(operation: Operation, scatters: Sequence[Scatter]) -> tuple[ScatterGroup, ...]:
     """The scatters by slab: those of one operand first, by its leaf; so the order of sums does not depend on
     the regions that they stand in."""
 

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from arrows.engine.planning import ApplyOperation, Operation, Plan
+from arrows.engine.planning import Operation, Plan
 from arrows.engine.reading import (
     Column,
     Outputs,
@@ -240,7 +240,7 @@ def _without_nodes(plan: Plan) -> list[OperationRows]:
 def _no_rows(operation: Operation) -> OperationRows:
     ports: tuple[PortRows, ...] = ()
     offsets: dict[int, HostArray] = {}
-    if isinstance(operation, ApplyOperation) and operation.ports:
+    if operation.ports:
         ports = (PortRows(np.zeros(0, np.intp)),) * len(operation.ports)
         offsets = {domain: np.zeros(1, np.intp) for domain in operation.domains}
     return OperationRows(
@@ -263,7 +263,7 @@ def _ports(
     row_of: HostArray,
 ) -> tuple[tuple[PortRows, ...], dict[int, HostArray]]:
     """Returns the rows that each port of an operation gathers, and where its sequences' elements start."""
-    if not isinstance(operation, ApplyOperation) or not operation.ports:
+    if not operation.ports:
         return (), {}
     single = len(operation.ports) - sum(operation.widths)
     rows = row_of.take(table.sources.take(first + np.arange(single)[:, None])).astype(np.intp)

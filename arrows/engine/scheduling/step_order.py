@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arrows.engine.planning import ElementOperation, Plan
+from arrows.engine.planning import Plan
 from arrows.engine.reading import starts_of_runs
 from arrows.engine.scheduling.node_table import NodeKeys, NodeTable, ordered_keys
 from arrows.ops.arrays import HostArray
@@ -62,7 +62,7 @@ def step_keys(plan: Plan, table: NodeTable, numbers: HostArray, index: HostArray
     key = table.keys.key[numbers]
     pair, depth = table.keys.pair[key], table.keys.depth[key]
     operation = plan.pairs.operation[pair]
-    is_element = np.array([isinstance(each, ElementOperation) for each in plan.operations])[operation]
+    is_element = np.array([each.kind == "element" for each in plan.operations])[operation]
     owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(nodes)))
     runs = plan.applies[operation]
     steps = np.cumsum(runs) - 1

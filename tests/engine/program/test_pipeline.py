@@ -9,7 +9,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine.cuda import KERNELS
-from arrows.engine.planning import ApplyOperation, moving_slabs, receiving_slabs
+from arrows.engine.planning import moving_slabs, receiving_slabs
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
 from arrows.engine.program.program import Program
 from arrows.models import sentiment, tagger
@@ -51,7 +51,7 @@ def programs(block: Any, kind: str, *, gradients: bool = True) -> Iterator[Progr
     moving = moving_slabs(plan, set())
     receiving = receiving_slabs(plan, {*plan.metrics, *plan.results}, moving) if gradients else set()
     for operation in plan.operations:
-        if isinstance(operation, ApplyOperation):
+        if operation.computes:
             wanted = [port.slab in moving and port.slab in receiving for port in operation.ports]
             places = plan.result_places[operation.index]
             seeded = [plan.operations[owner].slabs[output] in receiving for owner, output in places]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arrows as ar
-from arrows.engine.planning import SCHEDULES, ApplyOperation, Plan, ReadOperation
+from arrows.engine.planning import SCHEDULES, Plan
 from arrows.engine.program.slab_memory import shared_memory
 from arrows.engine.scheduling import Merged, merge
 from tests.generate import Case, cases
@@ -23,14 +23,13 @@ def uses(plan: Plan, merged: Merged) -> tuple[Times, Times]:
     slabs: Times = defaultdict(list)
     operations: Times = defaultdict(list)
     for operation in plan.operations:
-        if isinstance(operation, ReadOperation) and merged.operations[operation.index].count:
+        if operation.kind == "read" and merged.operations[operation.index].count:
             slabs[operation.slabs[0]].append(-1)
     for at, (o, _) in enumerate(merged.steps):
         operations[o].append(at)
         for owner, output in plan.result_places[o]:
             slabs[plan.operations[owner].slabs[output]].append(at)
         running = plan.operations[o]
-        assert isinstance(running, ApplyOperation)
         for port in running.ports:
             slabs[port.slab].append(at)
     for slab in (*plan.results, *plan.metrics):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.engine.planning import ApplyOperation, Plan, ReadOperation
+from arrows.engine.planning import Plan
 from arrows.engine.scheduling import Merged
 
 
@@ -34,14 +34,13 @@ def verify(plan: Plan, merged: Merged) -> None:
     for slab_written, slab in zip(written, plan.slabs, strict=True):
         slab_written[: len(slab.constants)] = True
     for operation in plan.operations:
-        if isinstance(operation, ReadOperation):
+        if operation.kind == "read":
             count = merged.operations[operation.index].count
             _write(plan, merged, written, operation.index, 0, count)
     run = [np.zeros(rows.count, bool) for rows in merged.operations]
     component_of = [component for component, first, last in merged.spans for _ in range(first, last)]
     for position, (o, step) in enumerate(merged.steps):
         rows, operation = merged.operations[o], plan.operations[o]
-        assert isinstance(operation, ApplyOperation)
         start, stop = int(rows.bounds[step]), int(rows.bounds[step + 1])
         where = f"step {position} ({operation.name}, rows {start} to {stop})"
         if stop <= start:

@@ -7,7 +7,7 @@ import pytest
 
 import arrows as ar
 from arrows.engine import scheduling
-from arrows.engine.planning import SCHEDULES, ElementOperation
+from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling.node_table import node_table
 from benchmarks.datasets import Ints
 from tests.networks import networks
@@ -35,7 +35,7 @@ def longest_chains(model: ar.Model, prepared: ar.Prepared, indices: Ints) -> tup
     plan, wirings = model.plan, prepared.wirings.select(indices)
     site, depth = wirings.site.values, wirings.depth.values
     operation = plan.sites.operation[site]
-    is_element = np.array([isinstance(each, ElementOperation) for each in plan.operations])[operation]
+    is_element = np.array([each.kind == "element" for each in plan.operations])[operation]
     # The rows of a sequence come when their operation runs.
     owner = np.maximum.accumulate(np.where(is_element, 0, np.arange(len(site))))
     table = node_table(plan, wirings, share=False)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows import ops
-from arrows.engine.planning import SCHEDULES, ApplyOperation, Plan
+from arrows.engine.planning import SCHEDULES, Plan
 from arrows.engine.reading import Column
 from arrows.engine.scheduling import Merged, OperationRows, PortRows, merge
 from tests.engine.scheduling.specification import ScheduleError, verify
@@ -90,10 +90,7 @@ def operation(plan: Plan, merged: Merged) -> int:
     return next(
         o.index
         for o in plan.operations
-        if isinstance(o, ApplyOperation)
-        and o.domains
-        and len(merged.operations[o.index].bounds) > 2
-        and any(p.domain is None for p in o.ports)
+        if o.domains and len(merged.operations[o.index].bounds) > 2 and any(p.domain is None for p in o.ports)
     )
 
 
