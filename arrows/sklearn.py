@@ -31,6 +31,7 @@ from arrows.training import Adam, EarlyStopping, Epoch, History, train
 from arrows.training.arguments import described, require_range, whole_number
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import MissingExtraError
+from arrows.typesys.quoting import quoted, shortened
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -105,8 +106,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         for argument in ("ensemble", "batch_size"):
             whole_number(f"{name}: {argument}", getattr(self, argument), 1)
         require_range(name, "validation_fraction", self.validation_fraction, 0.0, 1.0)
-        samples = self._samples(X, fits=True)
         again = self.warm_start and hasattr(self, "params_")
+        samples = self._samples(X, fits=not again)
         if again and len(self.params_) != self.ensemble:
             raise ValueError(f"warm_start goes on with ensemble={len(self.params_)}, not {self.ensemble}")
         targets, about = self._targets(y, self._about if again else None)
@@ -274,9 +275,18 @@ class _Documents(_Estimator):
             numbers = bool(fits and X) and all(isinstance(row, list) and len(row) == len(X[0]) for row in X)
             numbers = numbers and all(isinstance(each, (int, float)) for row in X for each in row)
             X = np.array(X) if numbers or hasattr(self, "n_features_in_") else X
-        rows = _rows(self, X, fits, ensure_all_finite="allow-nan")
+        rows, table = _rows(self, X, fits, ensure_all_finite="allow-nan"), hasattr(X, "columns")
         if isinstance(rows[0], np.ndarray):  # as scikit-learn calls columns without names
             rows = [{f"x{place}": value for place, value in enumerate(row.tolist())} for row in rows]
+            table = True
+        fitted = [] if fits else self.decisions_["$"].get("fields", [])
+        if fitted and table and hasattr(self, "n_features_in_"):  # columns are known by their place
+            rows = [dict(zip(fitted, row.values(), strict=True)) for row in rows]
+        elif fitted and (table or hasattr(self, "n_features_in_")):
+            found = {name: None for row in rows if isinstance(row, dict) for name in row}
+            if found and found.keys().isdisjoint(fitted):
+                lacks, has = (shortened(", ".join(map(quoted, names)), 100) for names in (fitted, found))
+                raise ValueError(f"X has none of {lacks}, which the model was fitted to, but {has}")
         return _plain(rows)
 
     def _decide(self, samples: list[Any]) -> Any:
@@ -366,7 +376,8 @@ class DocumentClassifier(_Classifier, _Documents):
     """A classifier of documents: JSON values of any shape, or the rows of a table.
 
     The block that reads them is inferred from those to learn from (`ar.infer_block`).  NaN stands for a
-    missing value, and a field that is new at prediction is ignored.
+    missing value, and a field that is new at prediction is ignored.  A model fitted to a table predicts
+    tables of as many columns, in the same order.
 
     Args:
         width, ignore, kinds: as those of `ar.infer_block`.

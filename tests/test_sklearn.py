@@ -159,6 +159,28 @@ def test_arrays_are_tables_and_arrays_of_objects_are_documents() -> None:
     assert classifier().fit(texts, [1, 0] * 20).score(np.array(texts), [1, 0] * 20) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:X ")  # scikit-learn warns that only one of both has names
+def test_columns_are_known_by_place_and_documents_by_their_fields() -> None:
+    array = np.array([[document["n"], len(document["tags"])] for document in DOCUMENTS], float)
+    named, numbered = pd.DataFrame(array, columns=["n", "count"]), pd.DataFrame(array)
+    tables = [named, numbered, array, array.tolist()]
+    for fitted in tables:
+        model = classifier(epochs=3).fit(fitted, KINDS)
+        shares = model.predict_proba(fitted)
+        assert shares.std() > 0 and all(np.array_equal(model.predict_proba(each), shares) for each in tables)
+    assert model.predict_proba([{"x0": 5.0}, {}]).shape == (2, 2)
+    with pytest.raises(
+        ValueError, match="X has none of 'x0', 'x1', which the model was fitted to, but 'n', "
+    ):
+        model.predict(DOCUMENTS)
+    for other in (array, numbered, named[["count"]]):
+        with pytest.raises(
+            ValueError, match="X has none of 'n', 'tags', 'word', which .*, but '(x0|0|count)'"
+        ):
+            classifier(epochs=0).fit(DOCUMENTS, KINDS).predict(other)
+    assert np.array_equal(classifier().fit(DOCUMENTS, KINDS).predict(pd.DataFrame(DOCUMENTS)), KINDS)
+
+
 def test_an_ensemble_says_how_sure_it_is() -> None:
     model = DocumentRegressor(ensemble=3, epochs=12, learning_rate=0.02, random_state=0)
     _, deviations = model.fit(DOCUMENTS, NUMBERS).predict([*DOCUMENTS, {"n": 500}], return_std=True)
