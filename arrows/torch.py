@@ -68,7 +68,7 @@ class Module(TorchModule):
     Args:
         model: what `arrows.compile` made, on the CPU or on a GPU. It may be used as before, too.
         sparse: whether tables of embeddings get sparse gradients, of the rows that were read, as
-            `torch.nn.Embedding(sparse=True)`: `SGD`, `Adagrad` and `SparseAdam` take them.
+            `torch.nn.Embedding(sparse=True)`: `torch.optim.SGD` and `torch.optim.SparseAdam` take them.
 
     Attributes:
         model: the model.

@@ -42,6 +42,7 @@ html_title = f"arrows {release}"
 html_static_path = ["_static", str(STATIC)]
 pygments_dark_style = "github-dark"
 html_css_files = ["site.css", "drawings.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_copyright = False
 
@@ -155,6 +156,8 @@ def link_text(app: Sphinx, doctree: nodes.document, page: str) -> None:
         first, dot, rest = found[2].partition(".")
         name = found[2] if found[1] else SHORT.get(first, "") + dot + rest
         link = address(app, page, name)
+        if page == "benchmarks" and "." not in code.astext():
+            continue  # the name of a benchmark
         if link and not isinstance(code.parent, nodes.reference | nodes.title):
             code.replace_self(nodes.reference("", "", code.deepcopy(), internal=True, refuri=link))
 

@@ -73,8 +73,8 @@ def card(path: Path) -> str:
     lines = f"<code>examples/{path.name}</code>, {code_lines(path)} lines of code"
     parts = [
         f"<h2>{escape(title.rstrip('.'))}</h2>",
-        f'<label class="picture"><input type="checkbox">{picture(path.stem, source)}</label>',
-        f"<p>{escape(reaches(text))}</p>",
+        f'<div class="picture">{picture(path.stem, source)}</div>',
+        re.sub("`(.+?)`", r"<code>\1</code>", f"<p>{escape(reaches(text))}</p>"),
         f"<details><summary>{lines}</summary>{code}</details>",
     ]
     return f"<section>{''.join(parts)}</section>"

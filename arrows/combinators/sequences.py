@@ -23,7 +23,8 @@ class Map(Block[Sequence[A], Sequence[B]]):
     """Applies a block to every element.
 
     The input is a Python container, a sequence, an endless sequence, or a tuple whose items have one type;
-    the result is a sequence (endless for an endless one).
+    the result is a sequence (endless for an endless one).  As in Python, a text is the sequence of its
+    characters: `Input(list) >> Map(...)` refuses a text where a list of words is meant.
 
     Args:
         element: what to do with one element.
@@ -39,6 +40,8 @@ class Map(Block[Sequence[A], Sequence[B]]):
         >>> import arrows as ar
         >>> ar.Map(ar.InputTransform(len)).eval(["a", "tree"])
         [1, 4]
+        >>> ar.Map(ar.InputTransform(str.upper)).eval("tree")
+        ['T', 'R', 'E', 'E']
     """
 
     def __init__(self, element: Callable[[Wire[A]], Wire[B]], *, name: str | None = None) -> None:

@@ -39,7 +39,7 @@ def read_csv(
             `{"name": str, "solubility": float}`. Or a function of the text, such as `json.loads`, or
             `lambda text: float(text) if text else None`, which raises a ValueError if it is wrong.
             None: all, as texts.
-        separator: the character between fields, no quote and no line end: "\\t" for tables with tabs.
+        separator: the character between fields, no quote and no line end: `"\\t"` for tables with tabs.
         errors: "stop" at the first error; or "skip": leave out the rows with errors, and list these in the
             reader's `skipped`.  Behind quotes that are wrong nobody knows where a row begins, so these are
             an error in either case.
