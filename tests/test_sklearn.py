@@ -175,7 +175,7 @@ def test_columns_are_known_by_place_and_documents_by_their_fields() -> None:
         model.predict(DOCUMENTS)
     for other in (array, numbered, named[["count"]]):
         with pytest.raises(
-            ValueError, match="X has none of 'n', 'tags', 'word', which .*, but '(x0|0|count)'"
+            ValueError, match=r"X has none of 'n', 'tags', 'word', which .*, but '(x0|0|count)'"
         ):
             classifier(epochs=0).fit(DOCUMENTS, KINDS).predict(other)
     assert np.array_equal(classifier().fit(DOCUMENTS, KINDS).predict(pd.DataFrame(DOCUMENTS)), KINDS)
