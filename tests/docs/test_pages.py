@@ -14,7 +14,7 @@ import pytest
 
 import arrows
 from arrows.cli import main
-from arrows.testing import verify_program
+from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

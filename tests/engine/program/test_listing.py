@@ -6,8 +6,8 @@ import pytest
 
 import arrows as ar
 from arrows.models import sentiment
-from arrows.testing import verify_program
 from arrows.typesys import ArrowTypeError, ArrowValueError
+from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
 
 TREES = [

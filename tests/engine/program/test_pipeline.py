@@ -13,7 +13,7 @@ from arrows.engine.planning import moving_slabs, receiving_slabs
 from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
 from arrows.engine.program.program import Program
 from arrows.models import sentiment, tagger
-from arrows.testing import verify_program
+from tests.engine.program.verify import verify_program
 from tests.profile import sampled
 
 

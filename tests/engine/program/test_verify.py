@@ -10,7 +10,7 @@ import pytest
 from arrows.engine.program.instructions import (
     SumRows,
 )
-from arrows.testing import ProgramError, verify_program
+from tests.engine.program.verify import ProgramError, verify_program
 from tests.engine.program.written import written
 
 CELL = """\
@@ -206,10 +206,6 @@ matmul(%20, %3) => matmul(%20, %0)
 %21 << %60: float32[4] = square(%1)
     %60 has no rows, and is made in step
 
-# Where instructions stand
-%30 << %60: float32[3] row = gather 0
-    Gather stands in early or step
-
 # Operands
 gather 1, 2 => gather 1, 3
     there is no operand 3
@@ -280,34 +276,12 @@ dropout(%2, %1, rate=0.5) => add(%2, %0)
 """
 
 MEMORY = """
-# Memory that is missing, not needed, or does not fit
 %21: float32[4] row in scratch 0 => %21: float32[4] row
     step: %21: float32[4] row = matmul(%20, %1): %21 has no memory
-
-%23: float32[2] row => %23: float32[2] row in scratch 1
-    %23 needs no memory
-
-in scratch 1 => in scratch 0
-    %26 does not fit scratch 0
-
-in scratch 1 => in scratch 2
-    there is no scratch 2
-
-in %28[..., 0:2] => in %28[..., 0:3]
-    %25 does not fit %28[..., 0:3]
-
-in %28[..., 0:2] => in %23[..., 0:2]
-    %23 has no memory, and others lie in it
 
 # Memory of other regions
 %10: float32[3] row in gathered 0 => %10: float32[3] row
     deferred: %50: float32[3, 4] = sum outer(%10, %33): %10 is not held for other regions than early
-
-in kept 0 => in gathered 1
-    %20 does not fit gathered 1
-
-in kept 1 => in gathered 1
-    %33 does not fit gathered 1
 
 in kept 1 => in scratch 0
     %33 is not held for other regions than step_back

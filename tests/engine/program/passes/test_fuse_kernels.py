@@ -11,11 +11,11 @@ from arrows import ops
 from arrows.engine.cuda import KERNELS
 from arrows.engine.program.instructions import RowMap
 from arrows.engine.program.passes.fuse import MOST_VALUES, fuse, values_of
-from arrows.engine.program.verify import verify_program
 from arrows.ops import Equation
 from arrows.typesys import types as T
 from tests.engine.program.emitters.traced import program_of
 from tests.engine.program.passes.renumber import renumbered
+from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
 
 HEAD = """\

@@ -16,7 +16,7 @@ from arrows.engine.program.passes.narrow import narrow
 from arrows.engine.program.passes.push_sums import push_sums
 from arrows.engine.program.passes.split import split
 from arrows.engine.program.program import REGIONS, Program
-from arrows.engine.program.verify import verify_program
+from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
 
 

@@ -8,11 +8,12 @@ import arrows as ar
 from arrows import ops
 from arrows.engine.program import pipeline
 from arrows.engine.program.passes.rewrite import Rewriter, rewrite
+from arrows.engine.program.pipeline import checked_passes
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, TensorLike, Tracer
-from arrows.testing import checked_passes, verify_program
 from arrows.testing.host_kernels import host_compiler
 from tests.agree import agrees, equation_names, programs
+from tests.engine.program.verify import verify_program
 
 WITH_COMPILER = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 

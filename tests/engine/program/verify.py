@@ -15,9 +15,7 @@ from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
     Instruction,
-    LoadConstant,
     LoadKeys,
-    LoadParameter,
     Pull,
     RowMap,
     Scatter,
@@ -28,23 +26,11 @@ from arrows.engine.program.instructions import (
     is_view,
     whole,
 )
-from arrows.engine.program.program import REGIONS, Place, Program, RangeOf
+from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, TraceRecorder, Var
 from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
-
-_REGIONS_OF: dict[type[Instruction], tuple[str, ...]] = {
-    LoadConstant: ("once",),
-    LoadParameter: ("once",),
-    LoadKeys: ("early", "step"),
-    Gather: ("early", "step"),
-    Store: ("step",),
-    Pull: ("step_back",),
-    Scatter: ("step_back", "late"),
-    SumRows: ("deferred",),
-    Accumulate: ("deferred",),
-}
 
 
 class ProgramError(AssertionError):
@@ -78,7 +64,7 @@ def verify_program(program: Program, after: str = "") -> None:
         >>> verify_program(program.with_regions(step=()), after="build")
         Traceback (most recent call last):
         ...
-        arrows.engine.program.verify.ProgramError: after build: result 0 is stored 0 times
+        tests.engine.program.verify.ProgramError: after build: result 0 is stored 0 times
     """
     checkers: list[_Structure | _Memory] = [_Structure(program)]
     if program.memory:
@@ -143,8 +129,6 @@ class _Structure:
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks the next instruction."""
         kind = instruction.__class__
-        regions = _REGIONS_OF.get(kind, REGIONS)
-        _demand(region in regions, f"{kind.__name__} stands in {' or '.join(regions)}")
         for var in instruction.reads:
             made = self.made.get(var.id, var)
             _demand(made == var, f"%{var.id} is read as {var}, and was made as {made}")
@@ -253,26 +237,22 @@ def _expect(var: Var, type: T.Tensor, level: int, what: str) -> None:
     _demand(same, f"%{var.id} is not of the type of {what}: {Var(var.id, type, level)}")
 
 
-_Root: TypeAlias = tuple[Place, str]
-"""A memory, with the region whose scratch it is."""
-_Lies: TypeAlias = tuple[_Root, HostArray]
-"""In which memory each number of a value lies, and where in a row of it."""
+_Lies: TypeAlias = tuple[tuple[Place, str], int, HostArray]
+"""The memory that a value lies in (with the region whose scratch it is), its size, and where in a row of it
+each number of the value lies."""
 
 
 class _Memory:
     """Plays a program that has memory through, for one row of each value.
 
     Each number of a value has a token.  Views and joins hand on the tokens of what they show, and what writes
-    a value puts its tokens where it lies: what is read is there still if its tokens are.
-
-    Args:
-        program: otherwise right.
+    a value puts its tokens where it lies: what is read is there still if its tokens are.  What does not fit
+    its memory fails when it runs.
 
     Attributes:
         tokens: of the numbers of each value.
-        lies: of each value that is in memory, in which it is, and at which places of a row.
+        lies: of each value that is in memory, where.
         held: by memory, the tokens that are there.
-        rooms: the type and the level of what lies in each memory.
         targets: what is handed over, where to, and what this is called.
     """
 
@@ -282,66 +262,46 @@ class _Memory:
         self.scatters = {id(each): number for number, (_, each) in enumerate(program.scatters)}
         self.tokens: dict[Var, HostArray] = {}
         self.lies: dict[Var, _Lies] = {}
-        self.held: dict[_Root, HostArray] = {}
-        self.rooms: dict[_Root, tuple[T.Tensor, int]] = {
-            (Place("scratch", number), region): (T.Tensor(slot.shape, slot.dtype), slot.level)
-            for region, slots in program.scratch.items()
-            for number, slot in enumerate(slots)
-        }
-        self.rooms |= {(Place("result", n), ""): result for n, result in enumerate(program.results)}
-        self.targets: list[tuple[Var, _Root, str]] = []
+        self.held: dict[tuple[Place, str], HostArray] = {}
+        self.targets: list[tuple[Var, _Lies, str]] = []
 
     def check(self, region: str, instruction: Instruction) -> None:
         """Checks the next instruction."""
         read = {var: self._read(region, var) for var in instruction.reads}
-        equations = instruction.equations if isinstance(instruction, RowMap) else [instruction]
-        for each in equations:
+        for each in instruction.equations if isinstance(instruction, RowMap) else [instruction]:
             self._make(each)
         computed = isinstance(instruction, (Equation, RowMap)) and not is_view(instruction)
         elementwise = isinstance(instruction, RowMap) or is_elementwise(instruction)
         for var in instruction.writes:
-            if var not in self.program.memory:
+            if var in self.program.memory:
+                self.lies[var] = self._place(var)
+                self._write(f"%{var.id}", var, self.lies[var], read, elementwise)
+            else:
                 _demand(not computed or var.rows == INVARIANT, f"%{var.id} has no memory")
-                continue
-            loaded = isinstance(instruction, (Gather, Pull))
-            _demand((computed and var.rows != INVARIANT) or loaded, f"%{var.id} needs no memory")
-            place = self._place(var)
-            # What is made of distinct rows is not there row by row.
-            spread = (place[0][0].kind, region) == ("result", "early") and self.program.distinct
-            _demand(not spread, f"%{var.id} is made of distinct rows, and lies in {place[0][0]}")
-            self._write(f"%{var.id}", var, place, read, elementwise=elementwise)
-            self.lies[var] = place
         if isinstance(instruction, (Store, Scatter)):
             if isinstance(instruction, Store):
-                root, name = (Place("result", instruction.number), ""), f"result {instruction.number}"
+                place, name = Place("result", instruction.number), f"result {instruction.number}"
             else:
-                root, name = (Place("scatter", self.scatters[id(instruction)]), ""), "what is scattered"
+                place, name = Place("scatter", self.scatters[id(instruction)]), "what is scattered"
             var = instruction.operand
-            self._write(name, var, (root, _row(var)), read)
-            self.targets.append((var, root, name))
+            lies = (place, ""), var.type.size, _row(var)
+            self._write(name, var, lies, read, elementwise=False)
+            self.targets.append((var, lies, name))
 
     def finish(self) -> None:
         """Checks that what is handed over is there in the end."""
-        for var, root, name in self.targets:
-            self._check_there(var, (root, _row(var)), f"{name} is overwritten by {{}}")
+        for var, lies, name in self.targets:
+            self._check_there(var, lies, f"{name} is overwritten by {{}}")
 
     def _place(self, var: Var) -> _Lies:
-        """Where a value lies that has memory, if it fits in there."""
+        """Where a value lies that has memory."""
         memory = self.program.memory[var]
         if isinstance(memory, RangeOf):
-            whole = memory.whole
-            _demand(whole in self.program.memory, f"%{whole.id} has no memory, and others lie in it")
-            root, places = self._place(whole)
-            after = (slice(None),) * (-1 - memory.axis)
-            part: Any = (..., slice(memory.start, memory.stop), *after)
-            places, room = places[part], (T.Tensor(places[part].shape, whole.type.dtype), whole.rows)
-        else:
-            scratch = memory.kind == "scratch"
-            root, places = (memory, self.made_by[var][0] if scratch else ""), _row(var)
-            _demand(not scratch or root in self.rooms, f"there is no {memory}")
-            room = self.rooms.setdefault(root, (var.type, var.rows))
-        _demand(room == (var.type, var.rows), f"%{var.id} does not fit {memory}")
-        return root, places
+            root, size, places = self._place(memory.whole)
+            part: Any = (..., slice(memory.start, memory.stop), *(slice(None),) * (-1 - memory.axis))
+            return root, size, places[part]
+        region = self.made_by[var][0] if memory.kind == "scratch" else ""
+        return (memory, region), var.type.size, _row(var)
 
     def _make(self, instruction: Instruction) -> None:
         """Gives the numbers that an instruction makes their tokens."""
@@ -349,42 +309,42 @@ class _Memory:
             attributes: dict[str, Any] = dict(instruction.attributes)
             show = instruction.primitive.kernel(np, **attributes)
             self.tokens[instruction.result] = show(*(self.tokens[var] for var in instruction.operands))
-            if is_view(instruction) and (place := self.lies.get(instruction.operands[0])) is not None:
-                self.lies[instruction.result] = place[0], show(place[1])
+            if is_view(instruction) and (lies := self.lies.get(instruction.operands[0])) is not None:
+                self.lies[instruction.result] = (*lies[:2], show(lies[2]))
         else:
             for var in instruction.writes:
                 self.tokens[var] = _row(var) + (var.id << 32)
 
     def _read(self, region: str, var: Var) -> _Lies | None:
         """Checks that a value that is read is there still; returns where it lies, if in memory."""
-        place = self.lies.get(var)
+        lies = self.lies.get(var)
         home, maker = self.made_by[var]
         if home not in ("once", region):
             ready = (Pull, LoadKeys, Gather) if self.program.kernels else (Pull, LoadKeys)
-            kept = place is not None and place[0][0].kind not in ("scratch", "scatter")
+            kept = lies is not None and lies[0][0].kind not in ("scratch", "scatter")
             _demand(kept or isinstance(maker, ready), f"%{var.id} is not held for other regions than {home}")
-        if place is not None:
-            self._check_there(var, place, f"%{var.id} is read, and {{}} has overwritten it")
-        return place
+        if lies is not None:
+            self._check_there(var, lies, f"%{var.id} is read, and {{}} has overwritten it")
+        return lies
 
-    def _check_there(self, var: Var, place: _Lies, rule: str) -> None:
-        there = self.held[place[0]][place[1]]
+    def _check_there(self, var: Var, lies: _Lies, rule: str) -> None:
+        there = self.held[lies[0]][lies[2]]
         lost = there[there != self.tokens[var]]
         if lost.size:
             raise ProgramError(rule.format(f"%{lost.flat[0] >> 32}"))
 
     def _write(
-        self, name: str, var: Var, place: _Lies, read: Mapping[Var, _Lies | None], elementwise: bool = False
+        self, name: str, var: Var, lies: _Lies, read: Mapping[Var, _Lies | None], elementwise: bool
     ) -> None:
         """Writes a value, and checks that it overwrites nothing that is read meanwhile, other than element
         by element."""
-        root, places = place
-        held = self.held.setdefault(root, np.full(self.rooms.get(root, (var.type, 0))[0].size, -1))
+        root, size, places = lies
+        held = self.held.setdefault(root, np.full(size, -1))
         changed = places[held[places] != self.tokens[var]]
         for operand, where in read.items():
             if where is not None and where[0] == root:
-                same = elementwise and np.array_equal(where[1], places)
-                harmless = same or not np.isin(changed, where[1]).any()
+                same = elementwise and np.array_equal(where[2], places)
+                harmless = same or not np.isin(changed, where[2]).any()
                 _demand(harmless, f"{name} overwrites its operand %{operand.id}")
         held[places] = self.tokens[var]
 
