@@ -191,7 +191,7 @@ class CallSites:
         try:
             typed = infer(block, input, float_type=self.float_type)
             assert typed.trace is not None
-            same = typed.trace.key(), block.label, str(typed.output), tuple(signature), key
+            same = typed.trace.key, block.label, str(typed.output), tuple(signature), key
             with self.params.lock.mutex:
                 site = self.calls.get(same)
                 if site is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -24,29 +24,24 @@ Key: TypeAlias = tuple[int | Span, ...]
 """A static index: for each leading axis an integer >= 0, or (start, stop, step), the arguments of `slice`."""
 
 
-def _entry(item: object, size: int, axis: int) -> int | Span:
-    """The entry of a `Key` for one axis; a stop of None includes the first element where the step is < 0."""
-    if isinstance(item, slice):
-        start, stop, step = item.indices(size)
-        return start, (None if stop < 0 else stop), step
+def _item(item: object) -> Any:
+    """What stands in a key of NumPy's: an integer, a slice, None or `...`; else a ShapeError."""
+    if item.__class__ is int or item is None or item is Ellipsis or isinstance(item, slice):
+        return item
     if isinstance(item, (bool, np.ndarray)) or not isinstance(item, SupportsIndex):
         raise ShapeError(
-            f"index: expected integers and slices, got {type(item).__name__} on axis {axis}",
+            f"index: expected integers and slices, got {type(item).__name__}",
             hint="rows at several places: arrows.ops.gather(x, numpy.array([1, 0]))",
         )
-    number = as_int(item)
-    if not -size <= number < size:
-        raise ShapeError(f"index: {number} is out of range for axis {axis} of size {size}")
-    return number % size
+    return as_int(item)
 
 
-def _index_rule(x: Tensor, key: Key) -> Tensor:
-    shape = [
-        len(range(size)[slice(*item)])
-        for item, size in zip(key, x.shape, strict=False)
-        if isinstance(item, tuple)
-    ]
-    return Tensor((*shape, *x.shape[len(key) :]), x.dtype)
+def _entry(item: int | slice, size: int) -> int | Span:
+    """The entry of a `Key` for one axis; a stop of None includes the first element where the step is < 0."""
+    if isinstance(item, int):
+        return item % size
+    start, stop, step = item.indices(size)
+    return start, (None if stop < 0 else stop), step
 
 
 def _slices(key: Key, rows: bool) -> tuple[int | slice, ...]:
@@ -61,7 +56,7 @@ def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
 
 
 @with_primitive(
-    _index_rule,
+    lambda x, key: Tensor(np.empty(x.shape, bool)[_slices(key, False)].shape, x.dtype),
     _index_kernel,
     lambda g, result, x, key: (bind(_pad_slice, g, key=key, shape=x.shape),),
     lift=lift_rows,
@@ -78,27 +73,20 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
     """
     if isinstance(key, TensorLike):
         return lookup(x, key)
-    items: list[object] = list(key) if isinstance(key, tuple) else [key]
-    if sum(item is Ellipsis for item in items) > 1:  # not `in`, which would compare arrays
-        raise ShapeError("index: `...` occurs twice")
-    used = sum(1 for item in items if item is not None and item is not Ellipsis)
-    if used > x.ndim:
-        raise ShapeError(
-            f"index: {used} indices for a tensor with {x.ndim} {'axis' if x.ndim == 1 else 'axes'}"
-        )
-    if any(item is Ellipsis for item in items):
-        place = next(place for place, item in enumerate(items) if item is Ellipsis)
-        items[place : place + 1] = [slice(None)] * (x.ndim - used)
-    used_items = [item for item in items if item is not None]
-    entries = [_entry(item, x.shape[axis], axis) for axis, item in enumerate(used_items)]
+    items = [_item(item) for item in (key if isinstance(key, tuple) else (key,))]
+    try:
+        shape = np.empty(x.shape, bool)[tuple(items)].shape
+    except IndexError as error:
+        raise ShapeError(str(error)) from None
+    used = [item for item in items if item is not None]
+    if Ellipsis in used:
+        place = used.index(Ellipsis)
+        used[place : place + 1] = [slice(None)] * (x.ndim - len(used) + 1)
+    entries = [_entry(item, size) for item, size in zip(used, x.shape, strict=False)]
     while entries and entries[-1] == (0, x.shape[len(entries) - 1], 1):
         entries.pop()
     part = bind(get("index"), x, key=tuple(entries)) if entries or not isinstance(x, TensorLike) else x
-    if len(used_items) == len(items):
-        return part
-    sizes = iter(part.shape)
-    new = [1 if item is None else next(sizes) for item in items if item is None or isinstance(item, slice)]
-    return reshape(part, (*new, *sizes))
+    return reshape(part, shape) if None in items else part
 
 
 def _pad_slice_kernel(xp: ArrayModule, key: Key, shape: tuple[int, ...], rows: bool = False) -> Run:

@@ -137,17 +137,6 @@ class RowSparse:
             raise TypeError("this row-sparse array lies on a device: np.asarray(ar.to_numpy(gradient))")
         return np.asarray(self.to_dense(), dtype)
 
-    def __dlpack__(self, *, copy: bool | None = None, **arguments: Any) -> Any:
-        if copy is False:
-            raise BufferError("a row-sparse array has no dense array to lend: leave out copy=False")
-        dense: Any = self.to_dense()
-        return dense.__dlpack__(**arguments)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        values: Any = self.values
-        place: tuple[int, int] = values.__dlpack_device__()
-        return place
-
     def __repr__(self) -> str:
         return f"RowSparse({self.rows.shape[0]} rows of {self.values.dtype}{list(self.shape)})"
 

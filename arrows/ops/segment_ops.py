@@ -16,7 +16,7 @@ from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Run, get, lift_each, lift_rows
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import arithmetic, checked, floating, integral, optional_number
+from arrows.ops.shape_rules import arithmetic, checked, floating, integral
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError
@@ -107,7 +107,7 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(get("segment_max"), x, default=optional_number("segment_max", "the default", default))
+    return bind(get("segment_max"), x, default=default)
 
 
 @_extreme
@@ -125,7 +125,7 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return bind(get("segment_min"), x, default=optional_number("segment_min", "the default", default))
+    return bind(get("segment_min"), x, default=default)
 
 
 @with_primitive(
@@ -300,7 +300,6 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
     ... )
     (3.0, 7.0)
     """
-    optional_number("segment_take", "the default", default)
     # A plain integer must not take the element type of the sequence beside it.
     return bind(
         get("segment_take"), x, place if isinstance(place, TensorLike) else constant(place), default=default
@@ -312,14 +311,9 @@ def check_places(place: HostArray, lengths: HostArray, rows: bool) -> None:
     inside = (place >= 0) & (place < lengths)
     if not inside.all():
         at = int(np.argmin(inside))
-        wrong = np.broadcast_to(place, inside.shape).flat[at]
-        raise no_element(int(wrong), int(lengths.flat[at]), at if rows else None)
-
-
-def no_element(place: int, length: int, row: int | None) -> IndexOutOfRange:
-    """The error for a place beyond the ends of a sequence of so many elements; ``row``: of the batch."""
-    words = (
-        f"place {place} is none of {length} elements, which are counted from 0; a default, as "
-        "in ar.At(default=0), stands for what is beyond the ends"
-    )
-    return IndexOutOfRange("segment_take", place, length, row, words)
+        wrong, length = int(np.broadcast_to(place, inside.shape).flat[at]), int(lengths.flat[at])
+        words = (
+            f"place {wrong} is none of {length} elements, which are counted from 0; a default, as "
+            "in ar.At(default=0), stands for what is beyond the ends"
+        )
+        raise IndexOutOfRange("segment_take", wrong, length, at if rows else None, words)

@@ -156,10 +156,3 @@ def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[in
         return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:
         raise ShapeError(f"{name}: a shape is made of integers, got {shape!r}") from None
-
-
-def optional_number(name: str, what: str, value: object) -> Any:
-    """A Python number or None; else a ShapeError that calls it `what`."""
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        return value
-    raise ShapeError(f"{name}: {what} is a Python number or None, got {type(value).__name__}")

@@ -10,24 +10,22 @@ from math import prod
 
 import numpy as np
 
-from arrows.ops.arrays import ArrayModule, put
+from arrows.ops.arrays import put
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import refuse_wire
-from arrows.ops.primitive import Run, get, lift_rows
+from arrows.ops.primitive import get, lift_rows
 from arrows.ops.shape_rules import Axis, arithmetic, element_type, negative_axes, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys.types import Tensor
 
 
-def _reshape_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    return lambda x, out=None: put(x.reshape((x.shape[0], *shape) if rows else shape), out)
-
-
 @with_primitive(
     lambda x, shape: Tensor(shape, x.dtype),
-    _reshape_kernel,
+    lambda xp, shape, rows=False: (
+        lambda x, out=None: put(x.reshape((x.shape[0], *shape) if rows else shape), out)
+    ),
     lambda g, result, x, shape: (g.reshape(x.shape),),
     lift=lift_rows,
     additive=True,
@@ -55,14 +53,9 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     return x if new == old and isinstance(x, TensorLike) else bind(get("reshape"), x, shape=new)
 
 
-def _transpose_kernel(xp: ArrayModule, axes: tuple[int, ...], rows: bool = False) -> Run:
-    order = (0, *axes) if rows else axes
-    return lambda x, out=None: put(x.transpose(order), out)
-
-
 @with_primitive(
     lambda x, axes: Tensor(tuple(x.shape[axis] for axis in axes), x.dtype),
-    _transpose_kernel,
+    lambda xp, axes, rows=False: lambda x, out=None: put(x.transpose((0, *axes) if rows else axes), out),
     lambda g, result, x, axes: (g.transpose(sorted(range(len(axes)), key=axes.__getitem__)),),
     lift=lift_rows,
     additive=True,
@@ -85,13 +78,11 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> TensorLike:
     return bind(get("transpose"), x, axes=counted)
 
 
-def _broadcast_kernel(xp: ArrayModule, shape: tuple[int, ...], rows: bool = False) -> Run:
-    return lambda x, out=None: put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape), out)
-
-
 @with_primitive(
     lambda x, shape: Tensor(shape, x.dtype),
-    _broadcast_kernel,
+    lambda xp, shape, rows=False: (
+        lambda x, out=None: put(xp.broadcast_to(x, (x.shape[0], *shape) if rows else shape), out)
+    ),
     lambda g, result, x, shape: (sum_to(g, x.shape),),
     lift=lift_rows,
     additive=True,

@@ -66,10 +66,7 @@ def _along(values: HostArray, axis: int) -> HostArray:
         return result
     while (n := values.shape[axis]) > _LAST:
         before, after = values.shape[:axis], values.shape[axis + 1 :]
-        # The inner loop runs over rows that lie side by side; the sixteen rows that become one lie far apart.
-        groups = max(1, n * prod(after) // (_BLOCK * _LOOP))
-        groups = min(groups, n // _BLOCK)
-        beside = n // (_BLOCK * groups)
+        groups, beside = _blocks(n, prod(after))
         used = groups * _BLOCK * beside
         cut = (slice(None),) * axis
         blocks = values[(*cut, slice(used))].reshape((*before, groups, _BLOCK, beside, *after))
@@ -80,13 +77,21 @@ def _along(values: HostArray, axis: int) -> HostArray:
     return np.asarray(np.add.reduce(values, axis=axis, dtype=np.float64)).astype(kind)
 
 
+def _blocks(n: int, width: int) -> tuple[int, int]:
+    """Into how many groups n rows of so many numbers are cut, and how many rows of each stay in a sum.
+
+    The inner loop runs over rows that lie side by side; the sixteen rows that become one lie far apart.
+    """
+    groups = min(max(1, n * width // (_BLOCK * _LOOP)), n // _BLOCK)
+    return groups, n // (_BLOCK * groups)
+
+
 def sum_products(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
     """The sum over rows of a * b, both [n, m] of one element type, without making the product."""
     n, m = a.shape
     if xp is not np or n <= _FEW or a.dtype.kind != "f":
         return put(xp.einsum("ij,ij->j", a, b), out)
-    groups = min(max(1, n * m // (_BLOCK * _LOOP)), n // _BLOCK)
-    beside = n // (_BLOCK * groups)
+    groups, beside = _blocks(n, m)
     used = groups * _BLOCK * beside
     blocks = [x[:used].reshape((groups, _BLOCK, beside, m)) for x in (a, b)]
     sums = xp.einsum("gkbm,gkbm->gbm", *blocks).reshape((groups * beside, m))

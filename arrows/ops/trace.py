@@ -95,6 +95,7 @@ class Trace:
     output: T.Type
     dropout_key: Var | None = None
 
+    @cached_property
     def key(self) -> Hashable:
         """Two traces have equal keys exactly if they are the same operation with the same parameters.
 
@@ -103,13 +104,9 @@ class Trace:
 
         >>> from arrows.ops import trace
         >>> a, b = (trace(f, T.Tensor((3,))) for f in (lambda x: x * 2, lambda y: y * 2.0))
-        >>> a.key() == b.key()
+        >>> a.key == b.key
         True
         """
-        return self._key
-
-    @cached_property
-    def _key(self) -> Hashable:
         numbers: dict[int, int] = {}
 
         def number(var: Var) -> int:

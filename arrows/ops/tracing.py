@@ -77,7 +77,7 @@ class TraceRecorder(FunctionContext):
         self.dropout_key: Var | None = None
         self._count = 0
         self._tracers: dict[Hashable, Tracer] = {}
-        self._parameter_uses: dict[Hashable, tuple[Parameter, SourceLine]] = {}
+        self._parameter_uses: dict[Hashable, tuple[Tracer, Parameter, SourceLine]] = {}
 
     def _new(self, kind: T.Tensor, rows: int) -> Tracer:
         var = Var(self._count, kind, rows)
@@ -112,19 +112,19 @@ class TraceRecorder(FunctionContext):
             ShapeError: the layer described it otherwise before, for an input of another type.
         """
         spec = replace(spec, dtype=self.float_or(spec.dtype))
-        key = ("parameter", id(owner), spec.name)
-        if key not in self._tracers:
-            tracer = self._tracers[key] = self._new(spec.type, INVARIANT)
-            self.parameters.append((owner, spec, tracer.var))  # keeps the owner alive, so its id is unique
-            self._parameter_uses[key] = spec, SourceLine.here()
-        first, line = self._parameter_uses[key]
+        key = id(owner), spec.name
+        if key not in self._parameter_uses:
+            self._parameter_uses[key] = self._new(spec.type, INVARIANT), spec, SourceLine.here()
+            # This keeps the owner alive, so its id is unique.
+            self.parameters.append((owner, spec, self._parameter_uses[key][0].var))
+        tracer, first, line = self._parameter_uses[key]
         if differs := first.difference(spec):
             raise ShapeError(
                 f"{getattr(owner, 'label', type(owner).__name__)} is called on two types for which its "
                 f"parameter {spec.name!r} comes out differently: {differs[0]} at {line}, {differs[1]} here",
                 hint="use another layer for the second call",
             )
-        return self._tracers[key]
+        return tracer
 
     def draw_key(self) -> Tracer:
         """The input with the key of dropout and random numbers, one for each node; the same each time."""
@@ -160,6 +160,7 @@ class TraceRecorder(FunctionContext):
     def forget(self) -> None:
         """Drops the tracers, which refer back to the recorder, so that reference counting frees them all."""
         self._tracers.clear()
+        self._parameter_uses.clear()
 
     def finish(self, results: tuple[Var, ...], output: T.Type) -> Trace:
         """The trace of what has been recorded, without equations and constants that no result needs."""

@@ -51,7 +51,7 @@ def test_equations_that_differ_by_the_sign_of_a_zero_are_two() -> None:
 
 def test_keys_are_equal_exactly_for_the_same_operation() -> None:
     def key(f: Any, kind: T.Type = V3) -> Any:
-        return trace(f, kind).key()
+        return trace(f, kind).key
 
     same = key(lambda x: ops.tanh(x) * 2)
     assert same == key(lambda x: ops.tanh(x.cast("float32").reshape(3)) * 2)
@@ -70,7 +70,7 @@ def test_keys_are_equal_exactly_for_the_same_operation() -> None:
 
 def test_keys_tell_owners_apart() -> None:
     def f(owner: object, name: str = "weight") -> Any:
-        return trace(lambda x: x * parameter(owner, weight((3,), name)), V3).key()
+        return trace(lambda x: x * parameter(owner, weight((3,), name)), V3).key
 
     other = object()
     assert f(OWNER) == f(OWNER)
@@ -83,8 +83,8 @@ def test_large_constants_count_by_all_their_bytes() -> None:
     c = a.copy()
     c[5_000] = 1
     kind = T.Tensor((10_000,))
-    assert trace(lambda x: x + a, kind).key() == trace(lambda x: x + a.copy(), kind).key()
-    assert trace(lambda x: x + a, kind).key() != trace(lambda x: x + c, kind).key()
+    assert trace(lambda x: x + a, kind).key == trace(lambda x: x + a.copy(), kind).key
+    assert trace(lambda x: x + a, kind).key != trace(lambda x: x + c, kind).key
 
 
 def test_constants_are_copies() -> None:
@@ -176,7 +176,7 @@ def test_numpy_functions_and_constants_work_on_tensors() -> None:
 
 def test_traces_pickle() -> None:
     t = trace(lambda x: ops.tanh(x) * 2, V3)
-    assert pickle.loads(pickle.dumps(t)).key() == t.key()
+    assert pickle.loads(pickle.dumps(t)).key == t.key
 
 
 def test_recorder_derives_backward_programs() -> None:
@@ -244,9 +244,9 @@ REFUSED = [
     (lambda x: [1, 2][x], I32, r"a tensor \(int32\) is not a Python integer"),
     (lambda x: np.asarray(x), V3, r"a tensor \(float32\[3\]\) of a Function is not a NumPy array"),
     (lambda x: np.concatenate([x, x]), V3, r"numpy.concatenate does not take a tensor"),
-    (lambda x: x[3], V3, r"index: 3 is out of range for axis 0 of size 3"),
-    (lambda x: x[0, 0], V3, r"index: 2 indices for a tensor with 1 axis"),
-    (lambda x: x["a"], V3, r"index: expected integers and slices, got str on axis 0"),
+    (lambda x: x[3], V3, r"index 3 is out of bounds for axis 0 with size 3"),
+    (lambda x: x[0, 0], V3, r"too many indices for array: array is 1-dim"),
+    (lambda x: x["a"], V3, r"index: expected integers and slices, got str"),
     (lambda x: x[x], V3, r"gather\(x, i\) or x\[i\] takes integers as an index, not float32\[3\]"),
     (lambda x: x.reshape(2, 2), V3, r"reshape: \[3\] has 3 elements and does not fit into \[2, 2\]"),
     (lambda x: x.sum(axis=(0, 0)), V3, r"sum: an axis occurs twice"),

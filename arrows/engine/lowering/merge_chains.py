@@ -39,13 +39,13 @@ class Compositions:
         following: Counter[tuple[Typed, Typed]] = Counter()
         for typed in root.walk():
             if isinstance(typed.form, Apply) and typed.trace is not None:
-                places[typed.trace.key()] += 1
+                places[typed.trace.key] += 1
             if isinstance(typed.form, Pipe):
                 following.update(pairwise(typed.parts))
         together: Counter[tuple[Hashable, Hashable]] = Counter()  # by traces
         for (first, second), count in following.items():
             if count == first.places and first.trace is not None and second.trace is not None:
-                together[first.trace.key(), second.trace.key()] += 1
+                together[first.trace.key, second.trace.key] += 1
         self._pairs = {
             (first, second)
             for (first, second), count in together.items()
@@ -87,7 +87,7 @@ class Compositions:
         assert first.trace is not None and second.trace is not None
         given_types = [var.type for var in first.trace.results]
         wanted_types = [var.type for var in second.trace.inputs]
-        return given_types == wanted_types and (first.trace.key(), second.trace.key()) in self._pairs
+        return given_types == wanted_types and (first.trace.key, second.trace.key) in self._pairs
 
 
 def _is_plain(typed: Typed) -> bool:

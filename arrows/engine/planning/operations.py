@@ -129,7 +129,7 @@ def _work(site: Site, operation: Sequence[int]) -> Hashable:
     """A key that is equal for sites that do the same thing."""
     match site.kind:
         case "apply":
-            return site.trace.key(), tuple((port.leaf, port.domain) for port in site.ports), site.constants
+            return site.trace.key, tuple((port.leaf, port.domain) for port in site.ports), site.constants
         case "element":
             return operation[site.parent], site.domain
         case _:
