@@ -71,8 +71,8 @@ def flow_scene(flow: Dataflow) -> Scene:
         repeats = any(a in members and b in members for a, b in wires)
         box = _box(calls[members[0]])
         if repeats or len(members) > 1:
-            inner = _stratum(calls, wires, members, repeats)
-            box = Box(inner.title, "block", scene=inner)
+            title = f"stratum {stratum}" + (", step by step" if repeats else "")
+            box = Box(title, "block", scene=_stratum(calls, wires, members, repeats))
         box_of.update(dict.fromkeys(members, scene.add(box, sources)))
     left = len(flow.calls) - len(calls)
     if left or not calls:
@@ -91,9 +91,7 @@ def _stratum(
     calls: tuple[ObservedCall, ...], wires: list[tuple[int, int]], members: list[int], repeats: bool
 ) -> Scene:
     """Builds the inside of a frame. A wire to the same or an earlier call goes back to the entrance."""
-    stratum = calls[members[0]].stratum
-    title = f"stratum {stratum}" + (", step by step" if repeats else "")
-    scene = Scene(knot=("stratum", stratum) if repeats else None, title=title)
+    scene = Scene(knot=("stratum", calls[members[0]].stratum) if repeats else None)
     entrance = scene.add(Box())
     box_of: dict[int, int] = {}
     for member in members:

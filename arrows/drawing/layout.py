@@ -94,17 +94,14 @@ class Drawing:
 
     Attributes:
         width, height: the size of the whole.
-        frames: the frames, from the outside in; `texts` holds their titles.
-        boxes: the boxes, each with its own text.
-        texts: the types below boxes, and the titles of frames.
+        placed: boxes, each with its own text, and the types below them; frames, each with its title before
+            what is inside.
         lines: the wires.
     """
 
     width: int
     height: int
-    frames: list[Placed] = field(default_factory=list)
-    boxes: list[Placed] = field(default_factory=list)
-    texts: list[Placed] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
     lines: list[Polyline] = field(default_factory=list)
 
 
@@ -115,10 +112,10 @@ def lay_out(scene: Scene, measures: Measures = PIXELS) -> Drawing:
         >>> import arrows as ar
         >>> from arrows.drawing.scene import scene_of
         >>> drawing = lay_out(scene_of(ar.Map(ar.Scalar()) >> ar.Sum()))
-        >>> [box.text for box in drawing.boxes if box.text]
+        >>> [box.text for box in drawing.placed if box.text]
         ["Map(Scalar('float32'))", 'Sum()']
     """
-    return _Frame(scene, measures, outermost=True).drawing
+    return _Frame(scene, measures).drawing
 
 
 @dataclass(eq=False, slots=True)
@@ -168,9 +165,9 @@ class _Frame:
         exits: for each recursion whose wire leaves on the right, the distance of that wire from the top.
     """
 
-    def __init__(self, scene: Scene, m: Measures, outermost: bool = False) -> None:
+    def __init__(self, scene: Scene, m: Measures, title: str | None = None) -> None:
         self.scene, self.m = scene, m
-        nodes = [_Node(box, None if box.scene is None else _Frame(box.scene, m)) for box in scene.boxes]
+        nodes = [_Node(box, _Frame(box.scene, m, box.text) if box.scene else None) for box in scene.boxes]
         self.rows = _rows(nodes, scene.wires)
         for node, box in zip(nodes, scene.boxes, strict=True):
             self._measure(node, box)
@@ -184,10 +181,10 @@ class _Frame:
         for node in every:
             node.x += left
         content = max(node.x + node.room // 2 + 1 for node in every)
-        heading = 0 if outermost else self._text(scene.title)[0] + 2 * m.inset[0]
+        heading = 0 if title is None else self._text(title)[0] + 2 * m.inset[0]
         width = max(content + (margin if knots else 0) + m.frame[0], heading)
         self.drawing = Drawing(_odd(width), 0)  # the height follows when the rows are placed
-        ways = self._down(knots, m.frame[1] + (0 if outermost else m.heading))
+        ways = self._down(knots, m.frame[1] + (0 if title is None else m.heading))
         self.exits: dict[object, int] = {
             knot: max(y for _, y in rows) for knot, rows in ways.items() if knot != scene.knot
         }
@@ -281,29 +278,18 @@ class _Frame:
         m, drawing = self.m, self.drawing
         x, top = node.x - node.width // 2, node.top
         rect = Rect(x, top, node.width, node.height)
+        drawing.placed.append(Placed(rect, box.text, "frame" if node.frame else box.style, box.hint))
         if node.frame is not None:
-            drawing.frames.append(Placed(rect, box.text, "frame", box.hint))
-            inner = node.frame.drawing
-            for placed, there in (
-                (drawing.frames, inner.frames),
-                (drawing.boxes, inner.boxes),
-                (drawing.texts, inner.texts),
-            ):
-                placed += [
-                    each._replace(rect=each.rect._replace(x=each.rect.x + x, y=each.rect.y + top))
-                    for each in there
-                ]
-            for line in inner.lines:
+            title = Rect(x + m.inset[0], top + (m.heading - m.line) // 2, *self._text(box.text))
+            drawing.placed.append(Placed(title, box.text, "title"))
+            for (a, b, *size), *more in node.frame.drawing.placed:
+                drawing.placed.append(Placed(Rect(a + x, b + top, *size), *more))
+            for line in node.frame.drawing.lines:
                 points = tuple((a + x, b + top) for a, b in line.points)
                 drawing.lines.append(line._replace(points=points))
-            size = self._text(box.text)
-            title = Rect(x + m.inset[0], top + (m.heading - size[1]) // 2, *size)
-            drawing.texts.append(Placed(title, box.text, "title"))
-        else:
-            drawing.boxes.append(Placed(rect, box.text, box.style, box.hint))
         if box.output:
             below = Rect(node.x - node.label[0] // 2, top + node.height + m.lead, *node.label)
-            drawing.texts.append(Placed(below, shorten(box.output), "type", box.output))
+            drawing.placed.append(Placed(below, shorten(box.output), "type", box.output))
 
     def _way(self, aside: int, content: int, knot: object, rows: list[tuple[list[_Node], int]]) -> None:
         """Draws the wires from references back to their recursive block, or out of the frame.

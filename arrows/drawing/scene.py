@@ -85,7 +85,6 @@ class Scene:
         boxes: the boxes.
         wires: pairs (source, target) of positions in `boxes`, in the order of the arguments.
         knot: identifies the recursive block whose frame this is; references inside carry the same knot.
-        title: the title of the frame.
 
     Example:
         >>> scene = Scene()
@@ -97,7 +96,6 @@ class Scene:
     boxes: list[Box] = field(default_factory=list)
     wires: list[tuple[int, int]] = field(default_factory=list)
     knot: object = None
-    title: str = ""
 
     def add(self, box: Box, sources: Sequence[int] = ()) -> int:
         """Adds a box that reads the results of others, and returns its position in `boxes`."""
@@ -270,7 +268,7 @@ class _Builder:
                 box.text += ": ... more inside"
                 box.style = "more"
             else:
-                box.scene = Scene(knot=knot, title=box.text)
+                box.scene = Scene(knot=knot)
                 knots = self.knots if knot is None else (*self.knots, knot)
                 self.frames.append((box.scene, typed, self.depth + 1, knots))
         return [self.scene.add(box, sources)]

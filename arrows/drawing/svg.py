@@ -56,17 +56,20 @@ def to_svg(drawing: Drawing, name: str = "") -> str:
         >>> to_svg(Drawing(10, 10)).startswith("<svg ")
         True
     """
-    out = [_rect(frame, "frame", 8) for frame in drawing.frames]
+    out = [_rect(frame, "frame", 8) for frame in drawing.placed if frame.style == "frame"]
     out += map(_line, drawing.lines)
-    for box in drawing.boxes:
-        x, y, w, h = box.rect
-        if not box.text:
-            out.append(f'<circle class="dot" cx="{x + w / 2:g}" cy="{y + h / 2:g}" r="{w / 2 - 0.5:g}"/>')
+    for each in drawing.placed:
+        x, y, w, h = each.rect
+        if each.style == "frame":
             continue
-        point = box.style in ("join", "case", "port")  # which a value passes
-        out.append(_rect(box, f"box {'point' if point else box.style}", h // 2 if point else 5))
-        out.append(_text(box, middle=True))
-    out += [_text(text, middle=text.style == "type", style=text.style) for text in drawing.texts]
+        if each.style in ("type", "title"):
+            out.append(_text(each, middle=each.style == "type", style=each.style))
+        elif not each.text:
+            out.append(f'<circle class="dot" cx="{x + w / 2:g}" cy="{y + h / 2:g}" r="{w / 2 - 0.5:g}"/>')
+        else:
+            point = each.style in ("join", "case", "port")  # which a value passes
+            out.append(_rect(each, f"box {'point' if point else each.style}", h // 2 if point else 5))
+            out.append(_text(each, middle=True))
     return document(out, drawing.width, drawing.height, name)
 
 

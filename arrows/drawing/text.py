@@ -36,20 +36,23 @@ def to_text(drawing: Drawing) -> str:
                   o
     """
     page = _Page()
-    for frame in drawing.frames:
-        page.border(frame.rect, rounded=True)
+    for frame in drawing.placed:
+        if frame.style == "frame":
+            page.border(frame.rect, rounded=True)
     for line in drawing.lines:
         page.line(line)
-    for box in drawing.boxes:
-        x, y, _, height = box.rect
-        if not box.text:
-            page.letters[x, y] = "●"
+    for each in drawing.placed:
+        x, y, _, height = each.rect
+        if each.style == "frame":
             continue
-        page.clear(box.rect)
-        page.border(box.rect, rounded=box.style in ("join", "case", "port"))
-        page.write(x + 2, y + height // 2, box.text)
-    for text in drawing.texts:
-        page.write(text.rect.x, text.rect.y, text.text)
+        if each.style in ("type", "title"):
+            page.write(x, y, each.text)
+        elif not each.text:
+            page.letters[x, y] = "●"
+        else:
+            page.clear(each.rect)
+            page.border(each.rect, rounded=each.style in ("join", "case", "port"))
+            page.write(x + 2, y + height // 2, each.text)
     return "\n".join(page.rows(drawing.height)).strip("\n") + "\n"
 
 

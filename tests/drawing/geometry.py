@@ -39,10 +39,10 @@ def segments(drawing: Drawing) -> list[tuple[Rect, bool]]:
 def check(drawing: Drawing) -> None:
     """Raises AssertionError where something overlaps or sticks out."""
     page = Rect(0, 0, drawing.width, drawing.height)
-    boxes = [(box.rect, box.text or "a port") for box in drawing.boxes]
-    texts = [(text.rect, text.text) for text in drawing.texts if text.style == "type"]
-    titles = [(text.rect, text.text) for text in drawing.texts if text.style == "title"]
-    frames = [(frame.rect, frame.text) for frame in drawing.frames]
+    by_style: dict[str, list[tuple[Rect, str]]] = {"type": [], "title": [], "frame": [], "box": []}
+    for rect, text, style, _ in drawing.placed:
+        by_style.get(style, by_style["box"]).append((rect, text or "a port"))
+    texts, titles, frames, boxes = by_style.values()
     for rect, word in [*boxes, *texts, *titles, *frames]:
         assert inside(rect, page), f"{word} sticks out"
     for (a, word), (b, other) in combinations([*boxes, *texts, *titles], 2):
