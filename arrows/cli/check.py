@@ -14,7 +14,7 @@ import numpy as np
 
 import arrows as ar
 from arrows.cli.option_types import block_type
-from arrows.cli.user_file import NamedBlock, Unreadable, block_named, blocks_of, load, split, user_lines
+from arrows.cli.user_file import Unreadable, block_named, blocks_of, load, split, user_lines
 from arrows.combinators import AnyBlock, Apply, InferredZeros
 from arrows.engine.planning import named_parameters
 from arrows.inference import Typed, typed_tree
@@ -41,26 +41,26 @@ def run(options: argparse.Namespace) -> int:
         lines = "".join(user_lines(error)).rstrip()
         _print(f"{path.name}: a block cannot be built\n{type(error).__name__}: {error}\n{lines}")
         return 1
-    named = blocks_of(module) if name is None else [block_named(module, name, path)]
-    if not named:
+    blocks = blocks_of(module) if name is None else {name: block_named(module, name, path)}
+    if not blocks:
         hint = "to check a block that a function returns, give it a name in the file"
         _print(f"{path.name}: no blocks among its public names; {hint}")
         return 0
-    found = [(each, _typed(each, options.input)) for each in named]
-    well = {each.name: typed for each, typed in found if isinstance(typed, Typed)}
+    found = {each: _typed(block, options.input) for each, block in blocks.items()}
+    well = [typed for typed in found.values() if isinstance(typed, Typed)]
     ill: list[str] = []
-    for each, typed in found:
-        block, hint = each.block, ""
-        head = f"{each.name}  {block.site}"
+    for each, typed in found.items():
+        block, hint = blocks[each], ""
+        head = f"{each}  {block.site}"
         if isinstance(typed, Typed):
             _print(f"{head}\n{_indented(typed_tree(typed))}\n{_sizes(typed)}\n")
             continue
         if options.input is None and _is_open(block):
-            if name is None and (isinstance(block, Apply) or _is_used(block, well.values())):
+            if name is None and (isinstance(block, Apply) or _is_used(block, well)):
                 _print(f"{head}\n  note: its types depend on its use; assume an input with --input TYPE\n")
                 continue
             hint = "\n  note: it may be well-typed with another input; try one with --input TYPE"
-        ill.append(each.name)
+        ill.append(each)
         _print(f"{head}  ill-typed\n{_indented(f'{type(typed).__name__}: {typed}')}{hint}\n")
     notes = len(found) - len(well) - len(ill)
     words = [
@@ -77,10 +77,10 @@ def _print(text: str) -> None:
     print(printable_lines(text))
 
 
-def _typed(named: NamedBlock, input: T.Type | None) -> Typed | ArrowTypeError | ArrowValueError:
+def _typed(block: AnyBlock, input: T.Type | None) -> Typed | ArrowTypeError | ArrowValueError:
     """The typed expression of a block, or its error."""
     try:
-        typed = ar.infer(named.block, input)
+        typed = ar.infer(block, input)
         named_parameters(typed)  # refuses two layers of one name
         return typed
     except (ArrowTypeError, ArrowValueError) as error:

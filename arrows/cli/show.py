@@ -12,7 +12,6 @@ import arrows as ar
 from arrows.cli.option_types import block_type
 from arrows.cli.outputs import require_output
 from arrows.cli.user_file import (
-    NamedBlock,
     Unreadable,
     attribute,
     block_named,
@@ -21,6 +20,7 @@ from arrows.cli.user_file import (
     split,
     user_lines,
 )
+from arrows.combinators import AnyBlock
 from arrows.data import read_json_lines
 from arrows.drawing import draw, draw_timeline, to_ascii, to_page
 from arrows.engine.planning import SCHEDULES
@@ -62,17 +62,18 @@ def run(options: argparse.Namespace) -> int:
         module = load(path)
     except ArrowTypeError as error:
         raise Unreadable(f"cannot import {path.name}: {error}\n{''.join(user_lines(error))}") from error
-    named = block_named(module, name, path) if name is not None else _only_block(module, path)
+    name, block = _only_block(module, path) if name is None else (name, block_named(module, name, path))
     ill, text = "", ""
     try:
         if options.schedule:
-            text = _schedule(named, _examples(options.schedule, module, path)[:MOST], options.how, format)
+            examples = _examples(options.schedule, module, path)[:MOST]
+            text = _schedule(name, block, examples, options.how, format)
         else:
-            text = _drawn(named, ar.infer(named.block, options.input), "", format)
+            text = _drawn(name, ar.infer(block, options.input), "", format)
     except ArrowTypeError as error:
         ill = f"{type(error).__name__}: {error}"
-        text = "" if options.schedule else _drawn(named, None, ill, format)
-        print(f"arrows show: {named.name} is ill-typed\n{printable_lines(ill)}", file=sys.stderr)
+        text = "" if options.schedule else _drawn(name, block, ill, format)
+        print(f"arrows show: {name} is ill-typed\n{printable_lines(ill)}", file=sys.stderr)
     if options.output is None:
         print(text, end="")
     elif text:
@@ -91,11 +92,11 @@ def _format_of(output: Path | None) -> str:
     raise ArrowValueError(f"--output {output}: no format has the ending {suffix}; use {listed}, or --format")
 
 
-def _only_block(module: ModuleType, path: Path) -> NamedBlock:
-    blocks = blocks_of(module)
+def _only_block(module: ModuleType, path: Path) -> tuple[str, AnyBlock]:
+    blocks = [*blocks_of(module).items()]
     if len(blocks) == 1:
         return blocks[0]
-    names = ", ".join(named.name for named in blocks[:10]) or "none"
+    names = ", ".join(name for name, _ in blocks[:10]) or "none"
     raise ArrowValueError(f"say which block of {path.name} to show, as {path}:NAME; there are {names}")
 
 
@@ -108,15 +109,15 @@ def _examples(source: str, module: ModuleType, path: Path) -> list[Any]:
     return list(examples)
 
 
-def _schedule(named: NamedBlock, examples: list[Any], how: str, format: str) -> str:
+def _schedule(name: str, block: AnyBlock, examples: list[Any], how: str, format: str) -> str:
     if format == "mermaid":
         raise ArrowValueError("a schedule is drawn as text, svg or html, not as mermaid")
-    timeline = ar.compile(named.block, jit=False, schedule=how).timeline(examples)
+    timeline = ar.compile(block, jit=False, schedule=how).timeline(examples)
     drawn = draw_timeline(timeline, "text" if format == "text" else "svg")
-    return drawn if format != "html" else to_page(f"{named.name}, a batch's schedule", drawn, 600)
+    return drawn if format != "html" else to_page(f"{name}, a batch's schedule", drawn, 600)
 
 
-def _drawn(named: NamedBlock, typed: Typed | None, error: str, format: Any) -> str:
-    text = draw(typed or named.block, format, name=named.name, error=error)
+def _drawn(name: str, block: AnyBlock | Typed, error: str, format: Any) -> str:
+    text = draw(block, format, name=name, error=error)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return to_ascii(text) if format == "text" and not encoding.lower().startswith("utf") else text

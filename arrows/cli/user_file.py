@@ -7,7 +7,6 @@ import difflib
 import importlib.util
 import sys
 import traceback
-from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -23,14 +22,6 @@ HOUSE = str(Path(ar.__file__).parent)
 
 class Unreadable(ArrowValueError):
     """The user's file cannot be imported; the text ends with those lines of the traceback that are in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedBlock:
-    """A block and its name in a module, which may have dots."""
-
-    name: str
-    block: AnyBlock
 
 
 def split(text: str) -> tuple[Path, str | None]:
@@ -86,18 +77,18 @@ def user_lines(error: BaseException) -> list[str]:
     return traceback.format_list([f for f in frames if not f.filename.startswith((HOUSE, "<frozen "))])
 
 
-def blocks_of(module: ModuleType) -> list[NamedBlock]:
+def blocks_of(module: ModuleType) -> dict[str, AnyBlock]:
     """The blocks among a module's public names, and in its public dataclasses, dicts, lists and tuples.
 
-    A compiled model stands for its block. Of several names of one block the first is given.
+    A compiled model stands for its block. Of several names of one block the first is given; it may have dots.
     """
-    found: dict[int, NamedBlock] = {}
+    found: dict[AnyBlock, str] = {}
     for name, value in vars(module).items():
         for part, item in [] if name.startswith("_") else parts_of(value):
             block = _block(item)
             if block is not None:
-                found.setdefault(id(block), NamedBlock(name if part is None else f"{name}.{part}", block))
-    return [*found.values()]
+                found.setdefault(block, name if part is None else f"{name}.{part}")
+    return {name: block for block, name in found.items()}
 
 
 def _block(value: object) -> AnyBlock | None:
@@ -105,15 +96,15 @@ def _block(value: object) -> AnyBlock | None:
     return value if isinstance(value, ar.Block) else None
 
 
-def block_named(module: ModuleType, name: str, file: Path) -> NamedBlock:
+def block_named(module: ModuleType, name: str, file: Path) -> AnyBlock:
     """The block of a name, which may have dots; refuses a name that is not a block's."""
-    for named in blocks_of(module):  # first, as a key of a dict may itself contain a dot
-        if named.name == name:
-            return named
+    blocks = blocks_of(module)
+    if name in blocks:  # first, as a key of a dict may itself contain a dot
+        return blocks[name]
     value = attribute(module, name, file)
     block = _block(value)
     if block is not None:
-        return NamedBlock(name, block)
+        return block
     kind = "a function" if isinstance(value, FunctionType) else f"of the type {type(value).__name__}"
     if isinstance(value, (FunctionType, type)):
         kind += "; arrows does not call it: give its result a name"
@@ -138,7 +129,7 @@ def attribute(module: ModuleType, name: str, file: Path) -> Any:
 
 
 def _others(module: ModuleType, name: str) -> str:
-    names = [named.name for named in blocks_of(module)]
+    names = [*blocks_of(module)]
     if near := difflib.get_close_matches(name, names, 3):
         return f"; did you mean {' or '.join(near)}?"
     return f"; its blocks are {', '.join(names[:10])}" if names else ", and no blocks at all"

@@ -64,7 +64,7 @@ def test_the_ending_of_the_output_says_the_format(path, capsys, tmp_path, name, 
     assert text.startswith(begin)
     if name == "a.svg":
         texts = [text for text, _ in parse_svg(text).texts]
-        assert texts == ["Vector(3)", "FC(2)", "Input", "float32[3]", "float32[2]"]
+        assert texts == ["Input", "Vector(3)", "float32[3]", "FC(2)", "float32[2]"]
 
 
 def test_the_page_holds_drawing_and_tree_and_nothing_from_outside(path, capsys):
