@@ -107,9 +107,9 @@ class LazyBatch(Context):
         self.instance = self.instances = 0
         self.open = self._entered = False
         self.recording = Recording()
-        self.types, self.calls = net.call_sites.types, net.calls
-        self._nodes, self._lock, self._inside = self.recording.nodes, net.lock, net.inside
-        self._updates = -1  # of the parameters, when `_made` was begun; -1: nothing is kept there
+        self.calls = net.calls
+        self._nodes, self._inside = self.recording.nodes, net.inside
+        self._shares = net.schedule != "none"  # where one node at a time is wanted, equal ones stay apart
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
         self.numbers: dict[int, LazyTensor] = {}  # the integers that have come in
         self._zeros_of: dict[T.Type, Any] = {}
@@ -126,9 +126,7 @@ class LazyBatch(Context):
     def __enter__(self) -> Self:
         if self._entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")
-        self.net.refresh(always=True)
         self._entered = True
-        self._updates = self._lock.updates if self.net.shares else -1
         try:
             pause_collector(self)
             enter(self)
@@ -141,8 +139,8 @@ class LazyBatch(Context):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             leave(self)
-            self._updates = -1  # so that `visit` refuses
-            self._forget()
+            self._made.clear()
+            self.numbers.clear()
             self._zeros_of.clear()
             self._made_in_place.clear()
             self._runs.release()
@@ -184,7 +182,7 @@ class LazyBatch(Context):
                 number = self.numbers.get(value)
                 if number is None:
                     number = self._read(self.net.int_kind, value)
-                if self.net.shares:
+                if self._shares:
                     self.numbers[value] = number
                 return number
             if value.__class__ is float:
@@ -235,20 +233,14 @@ class LazyBatch(Context):
             raise ArrowTypeError(f"there are no zeros of {type}: only of tensors, and of tuples of such")
         return self.constant(np.zeros(type.shape, type.dtype))
 
-    def value_id(self, x: LazyTensor) -> int:
-        """The id of a tensor; reads a constant as data when it is first needed as a value."""
-        if x.context is not self:
-            raise foreign(x)
-        if x.id < 0:
-            x.id = self.read_as(x.type, self.net.call_sites.constants[-1 - x.kind]).id
-        return x.id
-
-    def whole(self, x: object) -> Any:
-        """The tensor of a plain value, or of the value of a constant."""
+    def whole(self, x: object) -> LazyTensor:
+        """The tensor of a plain value, or of the value of a constant, which is read as data once."""
         tensor = self.tensor(x)
-        if isinstance(tensor, LazyConstant):
-            return LazyTensor(self, self.value_id(tensor), self.net.call_sites.kind(tensor.type))
-        return tensor
+        if not isinstance(tensor, LazyConstant):
+            return tensor
+        if tensor.data is None:
+            tensor.data = self.read_as(tensor.type, self.net.call_sites.constants[-1 - tensor.kind])
+        return tensor.data
 
     def origin(self, value: int) -> str:
         """Describes what computed a value, for messages."""
@@ -359,11 +351,8 @@ class LazyBatch(Context):
             site: the call site.
             node: its number and the ids of the operands.
         """
-        if self._updates != self._lock.updates:
+        if not self.open:
             self.check_open(f"compute at {site.line}")
-            self._forget()
-            if self.net.shares:
-                self._updates = self._lock.updates
         result = self._made.get(node)
         if result is None:
             nodes = self._nodes
@@ -376,15 +365,10 @@ class LazyBatch(Context):
                 if flat == 2:  # as the state of an LSTM
                     result = result, LazyTensor(self, first + 1, site.kinds[1])
             else:
-                leaves = [LazyTensor(self, first + n, kind) for n, kind in enumerate(site.kinds)]
-                result = assemble(site.output, iter(leaves))
-            self._made[node] = result
+                result = self._results(site, first, {})
+            if self._shares:
+                self._made[node] = result
         return result
-
-    def _forget(self) -> None:
-        """Forgets the results of calls, since new parameters give other results."""
-        self._made.clear()
-        self.numbers.clear()
 
     def _make(self, site: CallSite, ids: list[int], sequences: Sequences) -> Any:
         """Makes a node of a call with sequences or random numbers, and returns its results."""
@@ -408,10 +392,14 @@ class LazyBatch(Context):
             domain: recording.add_rows(node, number, sequences[domain][1])
             for domain, number in site.element_sites.items()
         }
+        return self._results(site, node << OUTPUT_BITS, rows)
+
+    def _results(self, site: CallSite, first: int, rows: dict[int, range]) -> Any:
+        """The results of a call: its `first` value and the others, and `rows` for elements of sequences."""
         leaves = [
             [LazyTensor(self, (row << OUTPUT_BITS) + place, kind) for row in rows[domain]]
             if domain >= 0
-            else LazyTensor(self, (node << OUTPUT_BITS) + place, kind)
+            else LazyTensor(self, first + place, kind)
             for domain, place, kind in site.results
         ]
         return assemble(site.output, iter(leaves))
@@ -557,7 +545,7 @@ class LazyBatch(Context):
             if isinstance(x, LazyTensor):
                 if x.context is not self:
                     raise foreign(x, line())
-                ids.append(self.value_id(x))
+                ids.append(self.whole(x).id)
             else:
                 attempt, hint = f"cannot compute {x!r:.100}", ""
                 if isinstance(x, Generator):
@@ -578,11 +566,11 @@ class LazyBatch(Context):
 
         Raises:
             ArrowTypeError: the loss is not a floating scalar.
-            ArrowValueError: the batch was made with `gradients=False`, or the loss depends on values
-                computed before a step changed the parameters.
+            ArrowValueError: the batch was made with `gradients=False`, or a step has changed the parameters
+                since its first run.
         """
         id = self._loss_id(loss)
-        with self._lock.mutex:
+        with self.net.lock.mutex:
             value, gradients = differentiate(self.net, self._runs, id)
             return value, {name: own(gradient) for name, gradient in gradients.items()}
 
@@ -595,7 +583,7 @@ class LazyBatch(Context):
             Exception: as of `value_and_grad`, and whatever ``check`` or the optimizer raises.
         """
         id = self._loss_id(loss)
-        with self._lock.mutex:
+        with self.net.lock.mutex:
             return take_step(self.net, *differentiate(self.net, self._runs, id), optimizer, check)
 
     def run_all(self, instances: Iterable[Generator[Any, Any, Any]]) -> list[Any]:
@@ -651,4 +639,4 @@ class LazyBatch(Context):
                     hint="put the losses of a batch together: g.mean(losses)",
                 )
             )
-        return self.value_id(loss)
+        return self.whole(loss).id

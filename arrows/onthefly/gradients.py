@@ -6,7 +6,7 @@ runs that they were copied from, and so on back to the first run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.running import Gradient, ParameterKey, Run, add_gradients, only_reads, own
-from arrows.onthefly.runs import Runs, outdated
-from arrows.ops.arrays import Array, HostArray
+from arrows.onthefly.runs import Runs
+from arrows.ops.arrays import Array
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import message
 
@@ -27,8 +27,7 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
     """The value of a loss and its gradients, which lie in memory that later runs write to.
 
     Raises:
-        ArrowValueError: the batch keeps nothing for gradients, or the loss depends on values computed before
-            a step changed the parameters.
+        ArrowValueError: the batch keeps nothing for gradients, or a step has changed the parameters.
     """
     if not runs.gradients:
         raise ArrowValueError(
@@ -39,24 +38,23 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
             )
         )
     runs.compute([loss])
+    runs.check_parameters("differentiate")
     places = runs.locate(np.array([loss]))
     ((last, slab, _, _),) = places.pieces
-    involved = _involved(runs, last)
-    if runs.updates[involved[0]] != net.lock.updates:
-        raise outdated("differentiate", "the loss")
     run = runs.finished[last]
     value = run.gather(slab, places.rows).reshape(())
     sums: dict[ParameterKey, Gradient] = {}
-    for number in involved:
-        net.device.write(runs.finished[number].first_gradients())
+    net.device.write(run.first_gradients())
     seed = run.gradients[slab]
     if seed is not None:
         seed[int(places.rows[0])] = 1
-        for number in reversed(involved):
+        involved = {last}
+        for number in range(last, -1, -1):
             earlier = runs.finished[number]
-            if earlier.executor.receiving:
-                add_gradients(net.device, sums, earlier.flow(), lend=number == involved[0])
+            if number in involved and earlier.executor.receiving:
+                flowing = earlier.flow()
                 _hand_back(net.device, runs, earlier, involved)
+                add_gradients(net.device, sums, flowing, lend=number == min(involved))
     gradients: dict[str, Gradient] = {}
     for name in net.params:
         owner, spec = net.params.owner(name)
@@ -66,34 +64,26 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
     return value, gradients
 
 
-def _involved(runs: Runs, last: int) -> list[int]:
-    """The numbers of the runs that a run depends on, itself included, ascending.
-
-    A run that only supplied data does not count: a later change of parameters did not change the data.
-    """
-    involved = {last}
-    for number in range(last, -1, -1):
-        if number in involved:
-            for ids in _carried(runs.finished[number]).values():
-                involved |= runs.computed_in(ids)
-    return sorted(involved)
-
-
-def _hand_back(device: Device, runs: Runs, run: Run, involved: Sequence[int]) -> None:
-    """Adds the gradients of carried rows to those of the rows in `involved` runs that they come from."""
-    for o, ids in _carried(run).items():
-        first = run.merged.operations[o].first_rows[0]
-        gradients = run.gradients[run.executor.plan.operations[o].slabs[0]]
-        if gradients is None:
+def _hand_back(device: Device, runs: Runs, run: Run, involved: set[int]) -> None:
+    """Adds the gradients of carried rows to the rows that they come from: those runs are involved."""
+    for operation in run.executor.plan.operations:
+        if operation.kind != "carried":
             continue
-        places = runs.locate(ids)
+        rows_here, gradients = run.merged.operations[operation.index], run.gradients[operation.slabs[0]]
+        if not rows_here.count or gradients is None:
+            continue
+        places = runs.locate(run.merged.raw[operation.stream])
         rows, order = (
             device.to_device(numbers.astype(device.index_dtype))
-            for numbers in (places.rows, first + places.order)
+            for numbers in (places.rows, rows_here.first_rows[0] + places.order)
         )
         values = device.take(gradients, order)
         for number, slab, a, z in places.pieces:
-            target = runs.finished[number].gradients[slab] if number in involved else None
+            earlier = runs.finished[number]
+            if number not in involved:
+                involved.add(number)
+                device.write(earlier.first_gradients())
+            target = earlier.gradients[slab]
             if target is not None:
                 device.scatter_add_unique(target, rows[a:z], values[a:z])
 
@@ -119,12 +109,3 @@ def take_step(
             net.step += 1
         net.tick("update")
         return loss
-
-
-def _carried(run: Run) -> dict[int, HostArray]:
-    """Operation that carries values of earlier runs -> their ids, in the order of its rows."""
-    return {
-        operation.index: run.merged.raw[operation.stream]
-        for operation in run.executor.plan.operations
-        if operation.kind == "carried" and run.merged.operations[operation.index].count
-    }

@@ -102,7 +102,6 @@ class OnTheFly:
         self.float_type, self.schedule = float_type, schedule
         self.params = GrowingParams(self.device, self.seed, params)
         self.lock = self.params.lock
-        self.shares = schedule != "none"  # where one node at a time is wanted, equal nodes stay apart
         self.call_sites = CallSites(self.params, float_type)
         self.int_kind = self.call_sites.kind(T.Tensor((), "int32"))
         self.float_kind = self.call_sites.kind(T.Tensor((), float_type or "float32"))
@@ -116,7 +115,6 @@ class OnTheFly:
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[int, T.Type | None], Typed] = {}
         self._planned: tuple[object, dict[Hashable, Any]] = None, {}
-        self._updates = 0
         self._programs: dict[tuple[bool, bool], dict[Hashable, OperationCode]] = {}
         self._arenas: list[Arena] = []
         self._clock: Clock | None = None
@@ -261,19 +259,11 @@ class OnTheFly:
         number = isinstance(value, (bool, int, float))
         return number and self._numbers.setdefault(place, repr(value)) == repr(value)
 
-    def refresh(self, *, always: bool = False) -> None:
-        """Forgets the values that depend on parameters alone, if an optimizer has changed these since.
-
-        Args:
-            always: forget them in any case, since the user may have written to the parameters' arrays.
-        """
-        if always or self._updates != self.lock.updates:
-            with self.lock.mutex:
-                updates = self.lock.updates
-                for executor in self._planned[1].values():
-                    if isinstance(executor, Executor):
-                        executor.refresh()
-                self._updates = updates
+    def refresh(self) -> None:
+        """Forgets the values that depend on parameters alone, since these may have been changed."""
+        for executor in self._planned[1].values():
+            if isinstance(executor, Executor):
+                executor.refresh()
 
     def take_arena(self) -> Arena:
         """Memory for a run."""

@@ -79,7 +79,7 @@ def _unlike(types: list[T.Type]) -> ArrowTypeError:
     )
 
 
-def read(batch: LazyBatch, x: object, *, in_sequence: bool = False) -> Any:
+def read(batch: LazyBatch, x: Any, *, in_sequence: bool = False) -> Any:
     """Nested tuples and lists of tensors: reads the plain values among them, and the constants in lists."""
     if x.__class__ is LazyTensor and x.context is batch:
         return x

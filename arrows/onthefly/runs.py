@@ -56,13 +56,12 @@ class Runs:
 
     Attributes:
         finished: the runs so far.
-        updates: for each, how often the parameters had been changed before.
         gradients: whether gradients may be asked for.
     """
 
     def __init__(self, net: OnTheFly, recording: Recording, *, training: bool, gradients: bool) -> None:
         self.finished: list[Run] = []
-        self.updates: list[int] = []
+        self._updates = 0  # how often the parameters had been changed before the first run
         self.gradients = gradients
         self._net, self._recording, self._training = net, recording, training
         self._row = np.zeros(0, np.int64)  # of a node's first output
@@ -81,12 +80,13 @@ class Runs:
         """
         net = self._net
         with net.lock.mutex:
-            net.refresh()
             wired = self._wire(ids)
             if wired is None:
                 return
-            if net.lock.updates and self._are_outdated(wired.carried):
-                raise outdated("compute a value", "it")
+            self.check_parameters("compute a value")
+            if not self.finished:
+                net.refresh()
+                self._updates = net.lock.updates
             self._check_indices(wired)
             net.tick("prepare")
             merged = merge(net.plan(), WiredBatch.all(wired.wirings), share=False)
@@ -147,7 +147,6 @@ class Runs:
         self._slab, self._further = grown(self._slab, self._outputs), grown(self._further, self._outputs)
         self._slab[start : self._outputs] = plan.slab_of.ravel()
         self._further[start : self._outputs] = (first_rows - first_rows[:, :1]).ravel()
-        self.updates[len(self.finished) :] = [self._net.lock.updates]  # also after an interrupt
         self.finished.append(run)
         recording.run_of[nodes] = len(self.finished)
         if recording.all_before is not None:
@@ -168,18 +167,16 @@ class Runs:
 
     # ------------------------------------------------------------------------------------------------------
 
-    def _are_outdated(self, ids: HostArray) -> bool:
-        """Whether a step has changed the parameters since any of these values, data aside, was computed."""
-        now = self._net.lock.updates
-        if not len(ids) or self.updates[0] == now:  # no step since the first run
-            return False
-        return any(self.updates[number] != now for number in self.computed_in(ids))
-
-    def computed_in(self, ids: HostArray) -> set[int]:
-        """The runs that computed some values; not those that they came in with as data."""
-        nodes = ids >> OUTPUT_BITS
-        is_read = self._net.call_sites.table.is_read[self._recording.sites(nodes)]
-        return set((self._recording.run_of[nodes[~is_read]] - 1).tolist())
+    def check_parameters(self, attempt: str) -> None:
+        """Refuses to mix values computed with two sets of parameters: no model has such a result."""
+        if self.finished and self._updates != self._net.lock.updates:
+            raise ArrowValueError(
+                message(
+                    f"cannot {attempt}",
+                    reason="a step has changed the parameters since the batch computed its first values",
+                    hint="begin another batch after a step",
+                )
+            )
 
     def locate(self, ids: HostArray) -> ValuePlaces:
         """Where values lie that have been computed."""
@@ -264,14 +261,3 @@ def _nodes_of(wired: WiredNodes, merged: Merged, operation: int) -> HostArray:
     _, numbers = merged.nodes(operation)
     nodes: HostArray = wired.nodes[numbers - len(wired.carried)]
     return nodes
-
-
-def outdated(attempt: str, dependent: str) -> ArrowValueError:
-    """The error for mixing values computed with two sets of parameters: no model has such a result."""
-    return ArrowValueError(
-        message(
-            f"cannot {attempt}",
-            reason=f"{dependent} depends on values computed before a step changed the parameters",
-            hint="begin another batch after a step",
-        )
-    )

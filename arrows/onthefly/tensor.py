@@ -80,7 +80,7 @@ class LazyTensor(TensorLike):
     @property
     def type(self) -> T.Tensor:
         """Its shape and element type."""
-        return self.context.types[self.kind]
+        return self.context.net.call_sites.type_of(self.kind)
 
     __add__ = _operator("add", TensorLike.__add__)
     __sub__ = _operator("subtract", TensorLike.__sub__)
@@ -156,21 +156,14 @@ class LazyTensor(TensorLike):
 class LazyConstant(LazyTensor):
     """A constant of the program, such as `g.zeros(...)`: operations are specialised to it.
 
-    Its `kind` is ``-1 - number`` where `number` is the constant's; its `id` is -1 until it is read as data.
+    Its `id` is -1 and its `kind` ``-1 - number``, where `number` is the constant's.
+
+    Attributes:
+        data: its value as data, once that has been asked for.
     """
 
-    __slots__ = ()
+    __slots__ = ("data",)
 
     def __init__(self, batch: LazyBatch, number: int) -> None:
         super().__init__(batch, -1, -1 - number)
-
-    # Not those of a `LazyTensor`, which record the ids of both operands.
-    __add__, __sub__, __mul__ = TensorLike.__add__, TensorLike.__sub__, TensorLike.__mul__
-    __truediv__, __matmul__ = TensorLike.__truediv__, TensorLike.__matmul__
-
-    @property
-    def type(self) -> T.Tensor:
-        return self.context.net.call_sites.type_of(self.kind)
-
-    def __repr__(self) -> str:
-        return f"LazyConstant({self.type})"
+        self.data: LazyTensor | None = None

@@ -43,7 +43,11 @@ def test_tensors_of_another_batch_are_refused(ask: Any, kind: str) -> None:
         x = g.tensor(1.0) if kind == "tensor" else g.zeros([])
         with pytest.raises(ar.ArrowTypeError) as error:
             ask(h, x)
-    of = "LazyTensor(float32 of a value that came in)" if kind == "tensor" else "LazyConstant(float32)"
+    of = (
+        "LazyTensor(float32 of a value that came in)"
+        if kind == "tensor"
+        else "LazyTensor(float32 of a constant)"
+    )
     assert said(error) == (
         f"cannot compute at LINE\n  {of} belongs to another batch\n"
         "  hint  bring its value over as numbers: g.tensor(x.numpy())"
