@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from arrows.combinators import Choice, Graph, Source
 from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine, Walk
 from arrows.engine.lowering.symbols import ObjectSymbol, Symbol, TupleSymbol, link, template
 from arrows.engine.values import Recursion, each
 from arrows.inference import Typed
+from arrows.typesys import types as T
 
 
 def emit_pipe(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
@@ -76,43 +79,43 @@ def emit_choice(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     return merged
 
 
-def emit_recursion(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
-    """Writes the call of a recursive block's function, and the function where it is met first."""
-    knot = typed.knot
-    assert knot is not None
-    if id(knot) not in writer.recursions:
-        name = writer.fresh("knot")
-        argument, result = template(knot.input, writer.flow), template(knot.output, writer.flow)
-        writer.recursions[id(knot)] = name, argument, result
+def _function(
+    writer: ExpressionWriter, key: Hashable, body: Typed, input: T.Type, output: T.Type
+) -> Recursion[tuple[str, Symbol, Symbol]]:
+    """A function of a block that may be called in several places, written where it is met first: its name,
+    and the patterns of what it takes and gives."""
+    if key not in writer.functions:
+        name = writer.fresh("block")
+        argument, result = template(input, writer.flow), template(output, writer.flow)
+        writer.functions[key] = name, argument, result
         with writer.function(name):
-            value = yield writer.walk(knot.body, writer.unpacked("x", argument))
-            value = writer.coerced(value, knot.output)
+            value = yield writer.walk(body, writer.unpacked("x", argument))
+            value = writer.coerced(value, output)
             link(result, value, writer.flow)
             writer.put(f"return {writer.pack(value)}")
-    name, argument, result = writer.recursions[id(knot)]
+    return writer.functions[key]
+
+
+def emit_recursion(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
+    knot = typed.knot
+    assert knot is not None
+    name, argument, result = yield _function(writer, id(knot), knot.body, knot.input, knot.output)
     symbol = writer.coerced(symbol, knot.input)
     link(argument, symbol, writer.flow)
     return writer.call(f"{name}({writer.pack(symbol)})", result)
 
 
 def emit_shared(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
-    """Remembers results by the identity of the object, in a function of its own: the block may stand in
-    several places.
+    """Remembers results by the identity of the object, in all places where the block stands.
 
     The object is kept with its result, so that no other object gets its ``id`` during the example.
     """
-    key = (id(typed.form), typed.output)
-    if key not in writer.memos:
-        name, memo = writer.fresh("shared"), writer.refer("MEMO", {})
-        result = template(typed.output, writer.flow)
-        writer.memos[key] = name, result
-        with writer.function(name):
-            writer.put(f"f = {memo}.get(id(x))")
-            with writer.block("if f is None:"):
-                value = yield writer.walk(typed.parts[0], ObjectSymbol("x"))
-                value = writer.coerced(value, typed.output)
-                link(result, value, writer.flow)
-                writer.put(f"f = {memo}[id(x)] = (x, {writer.pack(value)})")
-            writer.put("return f[1]")
-    name, result = writer.memos[key]
-    return writer.call(f"{name}({writer.pack(symbol)})", result)
+    key = id(typed.form), typed.output
+    name, _, result = yield _function(writer, key, typed.parts[0], typed.input, typed.output)
+    memo, given = f"MEMO_{name}", writer.assign("o", writer.pack(symbol))
+    writer.names.setdefault(memo, {})
+    known = writer.assign("r", f"{memo}.get(id({given}))")
+    with writer.block(f"if {known} is None:"):
+        value = writer.pack(writer.call(f"{name}({given})", ObjectSymbol("")))
+        writer.put(f"{known} = {memo}[id({given})] = ({given}, {value})")
+    return writer.unpacked(f"{known}[1]", result)

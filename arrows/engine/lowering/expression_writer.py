@@ -7,7 +7,7 @@ written by a function in the file of its family; `arrows.engine.lowering.lower` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -88,8 +88,7 @@ class ExpressionWriter:
         flow: the flow graph, in which values that meet are joined.
         streams: the streams that the code appends to.
         compositions: which functions of the expression become one operation.
-        recursions: by recursion, its function, and the patterns of what it takes and gives.
-        memos: by shared block and type, its function and the pattern of what it gives.
+        functions: of recursions and of shared blocks, with the patterns of what they take and give.
         names: what the code refers to (users' functions, tables of cases, memos).
         finished: the lines of the functions that are done.
         body: the function that is being written.
@@ -105,8 +104,7 @@ class ExpressionWriter:
         self.flow = self.sites.flow
         self.streams = Streams(self.flow, root.output, labelled)
         self.compositions = Compositions(root)
-        self.recursions: dict[int, tuple[str, Symbol, Symbol]] = {}
-        self.memos: dict[tuple[int, T.Type], tuple[str, Symbol]] = {}
+        self.functions: dict[Hashable, tuple[str, Symbol, Symbol]] = {}
         self.names: dict[str, object] = {}
         self.finished: list[str | KeyLine] = []
         self.body = Body()
@@ -251,7 +249,9 @@ class ExpressionWriter:
 
     def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
         """Returns a value as ``wanted``: a tuple or list of objects is one object where one is wanted."""
-        return trampoline(self._coerced(symbol, wanted)) if self._wants_input(wanted) else symbol
+        if not self._wants_input(wanted):
+            return symbol
+        return viewed(symbol, wanted, lambda part: self.assign_object(self.pack(part)))
 
     def _wants_input(self, type: T.Type) -> bool:
         """Whether there is an ``Input`` in a type; remembered, types of deep expressions hold one another."""
@@ -265,17 +265,6 @@ class ExpressionWriter:
                 inside = any(self._holds_input[child] for child in part.children)
                 self._holds_input[pending.pop()] = inside or isinstance(part, T.Input)
         return self._holds_input[type]
-
-    def _coerced(self, symbol: Symbol, wanted: T.Type) -> Recursion[Symbol]:
-        match wanted, symbol:
-            case T.Input(), TupleSymbol() | ListSymbol():
-                return self.assign_object(self.pack(symbol))
-            case T.Tuple(items=items), TupleSymbol(items=symbols):
-                return TupleSymbol(tuple((yield each(map(self._coerced, symbols, items)))))
-            case T.Sequence(element=element), ListSymbol(code=code, element=inner):
-                return ListSymbol(code, viewed(inner, element))
-            case _:
-                return symbol
 
     def merged(self, branches: Sequence[Symbol]) -> Symbol:
         """Returns the symbol, with fresh names, of whichever of ``branches`` is taken."""

@@ -11,8 +11,9 @@ its own or is `recursive`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from arrows.engine.lowering.sites import FlowGraph
 from arrows.engine.values import Recursion, each, recursive
@@ -102,51 +103,41 @@ def bare(symbol: Symbol) -> Recursion[Symbol]:
 
 
 @recursive
-def viewed(pattern: Symbol, wanted: T.Type) -> Recursion[Symbol]:
-    """Returns a pattern as ``wanted``: in the written code a tuple of objects already is one object."""
-    match wanted, pattern:
-        case T.Input(), _:
-            return ObjectSymbol("")
+def viewed(
+    symbol: Symbol, wanted: T.Type, whole: Callable[[Symbol], Symbol] = lambda _: ObjectSymbol("")
+) -> Recursion[Symbol]:
+    """Returns a symbol as ``wanted``: where one object is, ``whole`` makes it of a tuple or list of objects.
+
+    By default the symbol is a pattern: in the written code a tuple of objects already is one object.
+    """
+    match wanted, symbol:
+        case T.Input(), TupleSymbol() | ListSymbol():
+            return whole(symbol)
         case T.Tuple(items=items), TupleSymbol(items=symbols):
-            return TupleSymbol(tuple((yield each(map(viewed.call, symbols, items)))))
-        case T.Sequence(element=element), ListSymbol(element=inner):
-            return ListSymbol("", (yield viewed.call(inner, element)))
+            return TupleSymbol(tuple((yield each(map(viewed.call, symbols, items, repeat(whole))))))
+        case T.Sequence(element=element), ListSymbol(code=code, element=inner):
+            return ListSymbol(code, (yield viewed.call(inner, element)))
         case _:
-            return pattern
+            return symbol
 
 
 def link(target: Symbol, source: Symbol, flow: FlowGraph) -> None:
     """Lets what reaches ``source`` reach ``target``, leaf by leaf (both have the same structure)."""
-    for target_place, source_place in zip(_places(target), _places(source), strict=True):
+    for (_, target_place), (_, source_place) in zip(columns(target), columns(source), strict=True):
         flow.link(target_place, source_place)
 
 
-def _places(symbol: Symbol) -> Iterator[int]:
-    """Yields the places of the tensor leaves, depth first."""
-    pending = [symbol]
+def columns(symbol: Symbol) -> Iterator[tuple[str, int]]:
+    """Yields the tensor leaves, depth first: the subscripts that lead there, and the leaf's place."""
+    pending = [(symbol, "")]
     while pending:
         match pending.pop():
-            case TensorSymbol(place=place):
-                yield place
-            case TupleSymbol(items=items):
-                pending.extend(reversed(items))
-            case ListSymbol(element=element) | EndlessSymbol(element=element):
-                pending.append(element)
-
-
-def columns(element: Symbol) -> list[tuple[str, int]]:
-    """The tensor leaves of a sequence's element: the subscripts that lead there, and the leaf's place."""
-    leaves = []
-    pending: list[tuple[Symbol, str]] = [(element, "")]
-    while pending:
-        symbol, path = pending.pop()
-        if isinstance(symbol, TensorSymbol):
-            leaves.append((path, symbol.place))
-        elif isinstance(symbol, TupleSymbol):
-            pending.extend((item, f"{path}[{i}]") for i, item in reversed(list(enumerate(symbol.items))))
-        else:
-            raise AssertionError("an operation takes tensors")
-    return leaves
+            case TensorSymbol(place=place), path:
+                yield path, place
+            case TupleSymbol(items=items), path:
+                pending.extend((item, f"{path}[{i}]") for i, item in reversed(list(enumerate(items))))
+            case ((ListSymbol(element=element) | EndlessSymbol(element=element)), path):
+                pending.append((element, path))
 
 
 def assignments(target: Symbol, value: Symbol) -> list[tuple[str, Symbol]]:
