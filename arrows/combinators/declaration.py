@@ -9,7 +9,7 @@ from arrows.combinators.base.arguments import require_name, value_refusal
 from arrows.combinators.base.block import A, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.recursion import DECLARATION, DeclaredReference, Token
+from arrows.combinators.recursion import DECLARATION, Reference, Token
 from arrows.typesys import types as T
 
 
@@ -56,7 +56,7 @@ class ForwardDeclaration(Generic[A, B]):
         input = None if input_type is None else T.as_type(input_type)
         output = None if output_type is None else T.as_type(output_type)
         token = Token(DECLARATION if name is None else name, input, output, declared=True)
-        self._reference: DeclaredReference[A, B] = DeclaredReference(token)
+        self._reference: Reference[A, B] = Reference(token)
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class ForwardDeclaration(Generic[A, B]):
 
     def __call__(self) -> Block[A, B]:
         """The block that stands for the definition."""
-        return DeclaredReference(self._reference.token)
+        return Reference(self._reference.token)
 
     def resolve_to(self, block: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:
         """Says what the declaration stands for, once and for all.

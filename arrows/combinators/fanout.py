@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVarTuple, overload
 from arrows.combinators.base.arguments import places_of, set_name, wrong_argument
 from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
-from arrows.combinators.base.printing import Pieces, Spelling, by_key
+from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, chain
 from arrows.combinators.constant import Constant
@@ -24,6 +24,7 @@ class Fan(Block[A, B]):
         labels: the label of each item of the result, or None.
     """
 
+    kind = "&"
     labels: tuple[Hashable, ...] | None
 
     def __init__(
@@ -32,10 +33,6 @@ class Fan(Block[A, B]):
         set_name(self, name)
         self._parts = tuple(as_block(p, f"a part of {self.kind}") for p in parts)
         self.labels = labels
-
-    @property
-    def spelling(self) -> Spelling:
-        return self.__dict__.get("_spelling") or Spelling("&", self.parts)
 
 
 def blocks_in_words(blocks: Sequence[AnyBlock]) -> str:
@@ -54,6 +51,8 @@ def _behind_item(part: AnyBlock, key: object) -> AnyBlock:
 
 class AndFan(Fan[A, tuple[*Bs]], Generic[A, *Bs]):
     """A fan-out made by `&`: the only one that a further `&` extends."""
+
+    kind = "&"
 
     def __and__(self: AndFan[A, *Bs], other: Callable[[Wire[A]], Wire[C]]) -> AndFan[A, *Bs, C]:  # type: ignore[override]
         return fan_out(self, other)
@@ -105,10 +104,6 @@ class AllOf(Fan[A, B]):
     def __init__(self: AllOf[Any, Any], *blocks: object, name: str | None = None) -> None: ...
     def __init__(self, *blocks: object, name: str | None = None) -> None:
         super().__init__(blocks, name=name)
-
-    @property
-    def spelling(self) -> Spelling:
-        return Spelling("AllOf", self.parts)
 
     def summary(self) -> Spelling:
         return Spelling("AllOf", (blocks_in_words(self.parts),))
@@ -168,12 +163,10 @@ class Record(Fan[Any, Any]):
             parts.append(child if ignores_input(child) else chain(Item(key), child))
         super().__init__(parts, labels, name=name)
 
-    @property
-    def spelling(self) -> Spelling:
+    def arguments(self) -> Sequence[Argument]:
         if self.labels is None:
-            return Spelling("Record", self.parts)
-        fields: list[Pieces] = [[field] for field in map(_behind_item, self.parts, self.labels)]
-        return Spelling("Record", (by_key(self.labels, fields),))
+            return self.parts
+        return [by_key(self.labels, ([field] for field in map(_behind_item, self.parts, self.labels)))]
 
     def summary(self) -> Spelling:
         words = map(repr, self.labels) if self.labels is not None else [blocks_in_words(self.parts)]
@@ -211,9 +204,10 @@ def _label(key: object) -> Hashable:
 class Parallel(Fan[Any, Any]):
     """The fan-out that `f * g` makes: each side reads its item of the pair."""
 
-    @property
-    def spelling(self) -> Spelling:
-        return Spelling("*", tuple(map(_behind_item, self.parts, (0, 1))))
+    kind = "*"
+
+    def arguments(self) -> list[AnyBlock]:
+        return list(map(_behind_item, self.parts, (0, 1)))
 
 
 def side_by_side(left: object, right: object) -> Parallel:

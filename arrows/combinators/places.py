@@ -10,7 +10,6 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.base.arguments import (
-    number_word,
     require_integer,
     set_name,
     wrong_argument,
@@ -193,7 +192,7 @@ def window_steps(
             raise wrong_value(
                 block,
                 f"the padding is at least 0 and at most half of what a window spans, {span // 2}, "
-                f"not {number_word(padding)}",
+                f"not {padding}",
             )
         first, last = before - padding, span - before - padding
     else:

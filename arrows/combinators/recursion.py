@@ -74,18 +74,14 @@ class Reference(Block[A, B]):
     def __init__(self, token: Token, *, name: str | None = None) -> None:
         set_name(self, name)
         self.token = token
+        if token.declared:
+            self.kind = "ForwardDeclaration"
 
     def arguments(self) -> list[str]:
         return [self.token.name]
 
     def brief(self, depth: int) -> str:
         return self.token.name
-
-
-class DeclaredReference(Reference[A, B]):
-    """A reference that stands for the definition of a declaration."""
-
-    kind = "ForwardDeclaration"
 
 
 class MakesFix(Protocol):

@@ -60,19 +60,10 @@ def require_integer(
     if isinstance(value, bool) or not isinstance(value, int):
         raise wrong_argument(block, f"{what} must be an integer, not {value!r}", hint=hint)
     if least is not None and value < least:
-        raise wrong_value(block, f"{what} must be at least {least}, not {number_word(value)}", hint=hint)
+        raise wrong_value(block, f"{what} must be at least {least}, not {value}", hint=hint)
     if most is not None and value > most:
-        raise wrong_value(block, f"{what} must be at most {most:,}, not {number_word(value)}", hint=hint)
+        raise wrong_value(block, f"{what} must be at most {most:,}, not {value}", hint=hint)
     return value
-
-
-def number_word(n: int) -> str:
-    """Writes an integer, which may be too long to write out.
-
-    >>> number_word(12), number_word(10**99)
-    ('12', 'an integer of 329 bits')
-    """
-    return str(n) if abs(n) < 10**20 else f"an integer of {n.bit_length()} bits"
 
 
 def places_of(block: str, what: str, keys: Iterable[Any], hint: str) -> dict[Hashable, int]:
