@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def apply(inference: Inference, occurrence: Occurrence) -> Rule | None:
-    form = occurrence.form
-    assert isinstance(form, Apply)
+def apply(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule | None:
     if isinstance(form, Layer):
         # Most layers stand on one type, which what surrounds one place may say for all. So all places share
         # one type, until that turns out not to hold (`infer`).
@@ -39,13 +37,11 @@ def apply(inference: Inference, occurrence: Occurrence) -> Rule | None:
             inference.gives(occurrence, inference.floats(source), reads=True)
         if result is not None:
             inference.gives(occurrence, inference.floats(result))
-    return _traced(inference, occurrence)
+    return _traced(inference, occurrence, form)
 
 
-def _traced(inference: Inference, occurrence: Occurrence) -> Rule:
+def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
-    form = occurrence.form
-    assert isinstance(form, Apply)
     while (part := inference.solver.open_part(occurrence.input)) is not None:
         if isinstance(form, Reduction):  # it is asked last: what an item is by itself says more
             inference.solver.undecided.appendleft((find(part), _items_alike(inference, occurrence)))
@@ -76,9 +72,7 @@ def _items_alike(inference: Inference, occurrence: Occurrence) -> Default:
     return decide
 
 
-def constant(inference: Inference, occurrence: Occurrence) -> None:
-    form = occurrence.form
-    assert isinstance(form, Constant)
+def constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) -> None:
     if form.type is not None:
         inference.gives(occurrence, inference.floats(form.type))
     if form.trainable:
@@ -143,10 +137,8 @@ def check_parameters(occurrences: Sequence[Occurrence]) -> None:
                 raise _parameters_differ(place.form, before, place, "its parameters", (lists[0], lists[1]))
 
 
-def check_constant(inference: Inference, occurrence: Occurrence) -> None:
+def check_constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) -> None:
     """Refuses a default of zeros where the inferred type has no zero."""
-    form = occurrence.form
-    assert isinstance(form, Constant)
     if form.type is not None or isinstance(form, NoDefault):
         return
     t = inference.solver.ground(occurrence.output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import (
     Choice,
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 # Choice
 
 
-def choice(inference: Inference, choice: Occurrence) -> None:
-    form = choice.form
-    assert isinstance(form, Choice)
+def choice(inference: Inference, choice: Occurrence, form: Choice[Any, Any]) -> None:
     first_case, value = 0, choice.input
     if form.key_block is None:
         inference.takes_object(choice)
@@ -94,9 +92,8 @@ def _case_words(case: Occurrence, index: int) -> str:
 # Recursion
 
 
-def reference(inference: Inference, reference: Occurrence) -> None:
-    assert isinstance(reference.form, Reference)
-    token, solver = reference.form.token, inference.solver
+def reference(inference: Inference, reference: Occurrence, form: Reference[Any, Any]) -> None:
+    token, solver = form.token, inference.solver
     knot = inference.open_knot(token)
     if knot is not None:
         reference.knot = knot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from arrows.combinators import SideOutput
+from arrows.combinators import AnyBlock, SideOutput
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, no_object, problem
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def side_output(inference: Inference, occurrence: Occurrence) -> Rule | None:
-    assert isinstance(occurrence.form, SideOutput)
-    if occurrence.form.passes:
+def side_output(inference: Inference, occurrence: Occurrence, form: SideOutput) -> Rule | None:
+    if form.passes:
         inference.gives(occurrence, occurrence.input)
         return None
     inference.gives(occurrence, VOID)
@@ -44,10 +43,10 @@ def _labelled(inference: Inference, metric: Occurrence) -> Rule:
     inference.reads_object(items[1], metric, Edge(metric, 0, _explain_label))
 
 
-def shared(inference: Inference, shared: Occurrence) -> None:
+def shared(inference: Inference, shared: Occurrence, form: AnyBlock) -> None:
     inference.takes_object(shared)
     value = Var(INPUT, cause=Cause(shared, reads=True))
-    inference.enter(shared, shared.form.parts[0], value, None, "shared", shared.output)
+    inference.enter(shared, form.parts[0], value, None, "shared", shared.output)
 
 
 _explain_label = no_object(
@@ -57,10 +56,10 @@ _explain_label = no_object(
 )
 
 
-def check_side_output(inference: Inference, occurrence: Occurrence) -> None:
+def check_side_output(inference: Inference, occurrence: Occurrence, form: SideOutput) -> None:
     """Refuses an input that cannot be kept, or whose type differs from an earlier one under its key."""
-    form, t = occurrence.form, inference.solver.ground(occurrence.input)
-    assert isinstance(form, SideOutput) and t is not None
+    t = inference.solver.ground(occurrence.input)
+    assert t is not None
     if not form.passes:
         t = t.children[0] if isinstance(t, T.Tuple) else t
         if not isinstance(t, T.Tensor):

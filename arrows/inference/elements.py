@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import Item, NoItem, Nth, Read
+from arrows.combinators import AnyBlock, Item, NoItem, Nth, Read
 from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import no_object
@@ -40,14 +40,12 @@ if TYPE_CHECKING:
 # Items by key
 
 
-def item(inference: Inference, occurrence: Occurrence) -> Rule:
-    form = occurrence.form
-    assert isinstance(form, Item)
+def item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Rule:
     if form.of_objects:
         inference.reads_object(occurrence.input, occurrence, Edge(occurrence, 0, _explain_places))
     if form.arity is None:
         inference.containers.append((occurrence.input, occurrence.output))
-    yield occurrence.input, _container_of_item(inference, occurrence)
+    yield occurrence.input, _container_of_item(inference, occurrence, form)
     v = find(occurrence.input)
     if v.con is INPUT:
         inference.gives(occurrence, INPUT)
@@ -61,7 +59,7 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
             "leave default out: the type says which items there are",
         )
     if kind_of(v) == "tuple":
-        _item_of_tuple(inference, occurrence, v)
+        _item_of_tuple(inference, occurrence, form, v)
     elif isinstance(v.con, T.Type):
         hint = "take items before the object is read into a tensor; to read two of them, use f & g"
         if isinstance(form.key, (int, slice)):
@@ -86,9 +84,8 @@ def item(inference: Inference, occurrence: Occurrence) -> Rule:
             )
 
 
-def _item_of_tuple(inference: Inference, occurrence: Occurrence, v: Var) -> None:
-    form, count = occurrence.form, len(v.args)
-    assert isinstance(form, Item)
+def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any, Any], v: Var) -> None:
+    count = len(v.args)
     if form.arity is not None and form.arity != count:
         raise Misfit(
             f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
@@ -97,7 +94,7 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, v: Var) -> None
         known = _keyed(v)
         place = form.place(known)
         if place is None:
-            raise _no_item(occurrence, known)
+            raise _no_item(form, known)
         inference.gives(occurrence, v.args[place])
         return
     key, solver = form.key, inference.solver
@@ -111,10 +108,8 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, v: Var) -> None
     v.relabelled = [*v.relabelled, lambda: solver.relabel(occurrence.output, *sliced())]
 
 
-def _container_of_item(inference: Inference, occurrence: Occurrence) -> Default:
+def _container_of_item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Default:
     """Decides what an item is taken from, if that is clear."""
-    form = occurrence.form
-    assert isinstance(form, Item)
 
     def decide() -> bool:
         out = find(occurrence.output)
@@ -145,7 +140,7 @@ def check_keys(inference: Inference) -> None:
             continue
         t = _keyed(v)
         if form.place(t) is None and any(form.key in labels for labels in t.lost):
-            raise refused(occurrence, _no_item(occurrence, t))
+            raise refused(occurrence, _no_item(form, t))
 
 
 def _keyed(v: Var) -> T.Tuple:
@@ -153,10 +148,8 @@ def _keyed(v: Var) -> T.Tuple:
     return T.Tuple((T.Void(),) * len(v.args), labels_of(v), v.lost)
 
 
-def _no_item(occurrence: Occurrence, t: T.Tuple) -> Misfit:
+def _no_item(form: Item[Any, Any], t: T.Tuple) -> Misfit:
     """Says that a tuple has no such item, or not one for sure."""
-    form = occurrence.form
-    assert isinstance(form, Item)
     key, count = form.key, len(t.items)
     if any(key in labels for labels in t.lost):
         sides = [f"({', '.join(map(repr, labels))})" for labels in sorted(t.lost, key=repr)[:3]]
@@ -189,7 +182,7 @@ def _is_endless_slice(key: object) -> bool:
 # Elements by number
 
 
-def nth(inference: Inference, occurrence: Occurrence) -> Rule:
+def nth(inference: Inference, occurrence: Occurrence, form: Nth) -> Rule:
     """`Nth`: waits until the structure of the sequence is known."""
     yield occurrence.input
     v = find(occurrence.input)
@@ -204,8 +197,6 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
         "for an index that never changes use ar.GetItem(2)",
     )
     inference.reads_object(pair[1], occurrence, Edge(occurrence, 1, _explain_index))
-    form = occurrence.form
-    assert isinstance(form, Nth)
     hint = "drop the Broadcast" + (" and the Nth" if form.from_end else "")
     yield from until_end(
         inference,
@@ -220,10 +211,10 @@ def nth(inference: Inference, occurrence: Occurrence) -> Rule:
     )
 
 
-def group_by(inference: Inference, occurrence: Occurrence) -> Rule:
+def group_by(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
     """`GroupBy`: takes elements and groups that end, and gives a sequence of sequences."""
     yield occurrence.input
-    kind = occurrence.form.kind
+    kind = form.kind
     takes = f"{kind} takes elements, their places and the groups"
     hint = "put them side by side first: (f & ar.GetItem('places') & groups) >> ar.GroupBy()"
     elements, places, groups = items(occurrence.input, 3, takes, hint)
@@ -255,9 +246,7 @@ _explain_places = no_object(
 # What reads an object, or counts elements
 
 
-def read(inference: Inference, occurrence: Occurrence) -> Rule | None:
-    form = occurrence.form
-    assert isinstance(form, Read)
+def read(inference: Inference, occurrence: Occurrence, form: Read[Any, Any]) -> Rule | None:
     if not form.counts:
         inference.takes_object(occurrence)
     inference.gives(occurrence, inference.floats(form.type))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import InferredZeros, Layer, Loop
+from arrows.combinators import AnyBlock, InferredZeros, Layer, Loop
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
 from arrows.inference.rules import Misfit, explain_element, items, until_end
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def reduce(inference: Inference, reduce: Occurrence) -> None:
-    combine, default = reduce.form.parts
+def reduce(inference: Inference, reduce: Occurrence, form: AnyBlock) -> None:
+    combine, default = form.parts
     inference.solver.run(_elements(inference, reduce, reduce.input, reduce.output), reduce)
     neighbours = tuple_of([reduce.output, reduce.output])
     combined = inference.enter(reduce, combine, neighbours, Edge(reduce, 0, _explain_neighbours), "combine")
@@ -40,9 +40,7 @@ def reduce(inference: Inference, reduce: Occurrence) -> None:
     inference.solver.join(defaulted.output, reduce.output, Edge(reduce, 1, _explain_reduced))
 
 
-def loop(inference: Inference, loop: Occurrence) -> None:
-    form = loop.form
-    assert isinstance(form, Loop)
+def loop(inference: Inference, loop: Occurrence, form: Loop[Any, Any]) -> None:
     solver = inference.solver
     element, state, output = Var(), loop.output if form.folds else Var(), Var()
     if not form.folds:
@@ -105,10 +103,9 @@ def _output(inference: Inference, state: Var, output: Var) -> Rule:
     inference.solver.unify(output, items[0])
 
 
-def check_loop(inference: Inference, fold: Occurrence) -> None:
+def check_loop(inference: Inference, fold: Occurrence, form: Loop[Any, Any]) -> None:
     """Warns of a recurrent cell as the step, if types cannot tell that it gets element and state swapped."""
-    assert isinstance(fold.form, Loop)
-    if not fold.form.folds:
+    if not form.folds:
         return
     cell = first_of(fold.parts[0])
     pair, state = inference.solver.ground(cell.input), getattr(cell.form, "state", None)
@@ -116,7 +113,7 @@ def check_loop(inference: Inference, fold: Occurrence) -> None:
         return
     if len(pair.items) != 2 or pair.items[0] != pair.items[1]:
         return
-    site, name = fold.form.site, name_of(cell)
+    site, name = form.site, name_of(cell)
     warnings.warn_explicit(
         f"a Fold gives (state, element) to {name}, which takes (element, state), and both are "
         f"{pair.items[0]}: use ar.RNN({name}), or swap them, (ar.GetItem(1) & ar.GetItem(0)) >> {name}; "

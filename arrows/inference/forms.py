@@ -6,7 +6,7 @@ A new core form adds its functions to the file of its family, and its rows to th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows import combinators as core
 from arrows.combinators import AnyBlock
@@ -17,8 +17,8 @@ from arrows.typesys.unify import Rule
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
-FormRule: TypeAlias = Callable[["Inference", Occurrence], "Rule | None"]
-FormCheck: TypeAlias = Callable[["Inference", Occurrence], None]
+FormRule: TypeAlias = Callable[["Inference", Occurrence, Any], "Rule | None"]
+FormCheck: TypeAlias = Callable[["Inference", Occurrence, Any], None]
 
 RULES: dict[type[AnyBlock], FormRule] = {
     core.Pipe: wiring.pipe,

@@ -175,7 +175,7 @@ class Inference:
                 raise explain.too_large(occurrence, _MOST_OCCURRENCES)
             mark = len(todo)
             try:
-                rule = RULES[core_form(occurrence.form)](self, occurrence)
+                rule = RULES[core_form(occurrence.form)](self, occurrence, occurrence.form)
             except (ArrowTypeError, ArrowValueError) as error:
                 self.solver.failures.append((occurrence, error))
             else:
@@ -222,16 +222,12 @@ class Inference:
 
     def gives(self, occurrence: Occurrence, own: T.Type | Var, reads: bool = False) -> None:
         """Says of which type the result of an occurrence is, or what it `reads`."""
-        solver, v = self.solver, occurrence.input if reads else occurrence.output
+        if isinstance(own, T.Type):
+            own = of_type(own, Cause(occurrence, reads, own))
         try:
-            if isinstance(own, Var):
-                solver.unify(v, own)
-            else:
-                solver.assign(v, own, Cause(occurrence, reads, own))
+            self.solver.unify(occurrence.input if reads else occurrence.output, own)
         except Clash as clash:
-            if isinstance(own, T.Type):
-                own = of_type(own, Cause(occurrence, reads, own))
-            solver.failures.append(explain.contradiction(occurrence, own, reads, clash))
+            self.solver.failures.append(explain.contradiction(occurrence, own, reads, clash))
 
     def takes_object(self, occurrence: Occurrence) -> None:
         """Says that an occurrence reads its input as a Python object."""
@@ -385,6 +381,6 @@ class Inference:
         check_keys(self)
         for occurrence in self.occurrences:
             if (check := CHECKS.get(core_form(occurrence.form))) is not None:
-                check(self, occurrence)
+                check(self, occurrence, occurrence.form)
         check_parameters(self.occurrences)
         return build_typed(self.occurrences, types, self.inner)

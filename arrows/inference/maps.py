@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from arrows.combinators import AnyBlock
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of
 from arrows.inference.rules import (
@@ -32,25 +33,25 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def map_(inference: Inference, occurrence: Occurrence) -> Rule:
+def map_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
     element, end = Var(), Var()
     edge = Edge(occurrence, 0, explain_element)
-    part = inference.enter(occurrence, occurrence.form.parts[0], element, edge, "element")
+    part = inference.enter(occurrence, form.parts[0], element, edge, "element")
     inference.gives(occurrence, sequence_of(part.output, end, Cause(occurrence)))
     yield occurrence.input, as_sequence(inference, occurrence, occurrence.input, element)
     inference.solver.unify(end, spread(inference, occurrence.input, element, edge))
 
 
-def zip_(inference: Inference, occurrence: Occurrence) -> Rule:
+def zip_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
     yield occurrence.input
     v = find(occurrence.input)
     if v.con is INPUT:
         inference.gives(occurrence, sequence_of(Var(INPUT, cause=v.cause), cause=Cause(occurrence)))
         return
     if kind_of(v) != "tuple":
-        zipped = name_of(occurrence) if occurrence.form.name else f"ar.{name_of(occurrence)}"
+        zipped = name_of(occurrence) if form.name else f"ar.{name_of(occurrence)}"
         raise Misfit(
-            f"{occurrence.form.kind} takes a tuple of sequences, and it gets {notation(v)}",
+            f"{form.kind} takes a tuple of sequences, and it gets {notation(v)}",
             f"put the sequences side by side first: (f & g) >> {zipped}",
         )
     columns = v.args
@@ -75,5 +76,5 @@ def zip_(inference: Inference, occurrence: Occurrence) -> Rule:
     inference.gives(occurrence, rows)
 
 
-def broadcast(inference: Inference, occurrence: Occurrence) -> None:
+def broadcast(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> None:
     inference.gives(occurrence, sequence_of(occurrence.input, Var(ENDLESS), Cause(occurrence)))

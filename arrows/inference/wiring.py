@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import Fan, Graph, Source, Tap
+from arrows.combinators import AnyBlock, Fan, Graph, Source, Tap
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import explain_input, first_of, last_of, meet, name_of, problem, step_of
 from arrows.typesys import ArrowTypeError
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def pipe(inference: Inference, pipe: Occurrence) -> None:
-    steps = pipe.form.parts
+def pipe(inference: Inference, pipe: Occurrence, form: AnyBlock) -> None:
+    steps = form.parts
     if not steps:
         inference.gives(pipe, pipe.input)
         return
@@ -30,20 +30,16 @@ def pipe(inference: Inference, pipe: Occurrence) -> None:
         edge = Edge(pipe, i + 1, _explain_step)
 
 
-def fan(inference: Inference, fan: Occurrence) -> None:
-    assert isinstance(fan.form, Fan)
-    labels = fan.form.labels
-    count = len(fan.form.parts)
+def fan(inference: Inference, fan: Occurrence, form: Fan[Any, Any]) -> None:
+    labels, count = form.labels, len(form.parts)
     results = []
-    for i, block in enumerate(fan.form.parts):
+    for i, block in enumerate(form.parts):
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
         results.append(inference.enter(fan, block, fan.input, Edge(fan, i, _explain_part), word).output)
     inference.gives(fan, tuple_of(results, labels, Cause(fan)))
 
 
-def graph(inference: Inference, graph: Occurrence) -> None:
-    form = graph.form
-    assert isinstance(form, Graph)
+def graph(inference: Inference, graph: Occurrence, form: Graph[Any, Any]) -> None:
     wires = [graph.input]
     for j, (call, block) in enumerate(zip(form.nodes, form.parts, strict=True)):
         word = block.kind if block.name is None or block.parts else block.name
@@ -100,14 +96,12 @@ def _explain_call(edge: Edge, clash: Clash) -> ArrowTypeError:
 # Wires that nobody reads
 
 
-def check_graph(inference: Inference, graph: Occurrence) -> None:
+def check_graph(inference: Inference, graph: Occurrence, form: Graph[Any, Any]) -> None:
     """Refuses a wire that nobody reads, unless it carries nothing or its value is tapped."""
-    form = graph.form
-    assert isinstance(form, Graph)
     read = _wires_read(form.result, *(call.source for call in form.nodes))
     for j, part in enumerate(graph.parts):
         if j + 1 not in read and not _carries_nothing(part.output) and not isinstance(part.form, Tap):
-            raise _unread(graph, j)
+            raise _unread(graph, form, j)
 
 
 def _carries_nothing(output: Var) -> bool:
@@ -122,9 +116,7 @@ def _wires_read(*sources: Source) -> set[int]:
     return set().union(*inner)
 
 
-def _unread(graph: Occurrence, j: int) -> ArrowTypeError:
-    form = graph.form
-    assert isinstance(form, Graph)
+def _unread(graph: Occurrence, form: Graph[Any, Any], j: int) -> ArrowTypeError:
     block, call = form.parts[j], form.nodes[j]
     parameter = form.parameter(j)
     words = f"the parameter {parameter}" if parameter else f"the result of {block.label}"

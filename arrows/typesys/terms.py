@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from arrows.typesys import types as T
 
 if TYPE_CHECKING:
-    from arrows.typesys.unify import Join, Running
+    from arrows.typesys.unify import Running
 
 MAX_PARTS = 100_000  # leaves of a type, each counted wherever it occurs: n nested pairs may have 2**n leaves
 SHOWN = 200  # the most parts of a type that a message shows
@@ -70,7 +70,7 @@ class Var:
     lost: frozenset[T.Labels] = frozenset()
     link: Var | None = None
     shape: Var | None = None
-    waiting: list[Running | Join] | tuple[()] = ()
+    waiting: list[Running] | tuple[()] = ()
     relabelled: Sequence[Callable[[], None]] = ()
     type: T.Type | None = None
 

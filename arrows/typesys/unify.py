@@ -34,7 +34,6 @@ from arrows.typesys.terms import (
     may_be_equal,
     moved_key,
     occurs,
-    of_type,
     parts_of,
     settled,
     shape_of,
@@ -43,8 +42,8 @@ from arrows.typesys.terms import (
 Default: TypeAlias = Callable[[], bool]
 """Decides what a rule waits for, if that is clear; returns whether it did."""
 
-Wait: TypeAlias = "Var | tuple[Var, Default]"
-"""What a rule waits for: a variable to become known, perhaps with what may decide it."""
+Wait: TypeAlias = "Var | tuple[Var, Default | Var]"
+"""What a rule waits for: a variable to become known, perhaps with what may decide it, or one of two."""
 
 Rule: TypeAlias = "Generator[Wait, None, None]"
 
@@ -65,37 +64,6 @@ class Running:
     rule: Rule
     context: object
 
-    def go_on(self, solver: Solver) -> None:
-        """Runs the rule until it waits for a variable that is open, or ends."""
-        for wanted in self.rule:
-            v, default = wanted if isinstance(wanted, tuple) else (wanted, None)
-            v = find(v)
-            if v.con is None:
-                solver.wait(v, self)
-                if default is not None:
-                    solver.undecided.append((v, default))
-                return
-
-
-@dataclass(slots=True, eq=False)
-class Join:
-    """Values of the type `source` become values of the type `target`, which others may become as well.
-
-    Attributes:
-        source, target: the variables.
-        context: the edge of the expression, for messages; nothing here looks inside.
-        whole: the join that this one is for a part of, if any.
-    """
-
-    source: Var
-    target: Var
-    context: object
-    whole: Join | None = None
-
-    def go_on(self, solver: Solver) -> None:
-        """Passes on what is known of one side to the other."""
-        solver.meet(self)
-
 
 class Solver:
     """One run of inference: its variables, its rules, its failures.
@@ -110,9 +78,9 @@ class Solver:
         self.undecided: deque[tuple[Var, Default]] = deque()
         self.passed_over: list[tuple[Var, Default]] = []  # they could not decide when they were last asked
         self.progress = False  # whether something was decided since
-        self.ready: deque[Running | Join] = deque()
+        self.ready: deque[Running] = deque()
         self.open_objects: deque[tuple[Var, Cause]] = deque()  # with who reads it
-        self.backward: deque[Join] = deque()  # joins of which the target alone is known
+        self.backward: deque[tuple[Var, Var, object]] = deque()  # joins of which the target alone is known
         self.typed: list[Var] = []  # they keep their type until some label is lost
         self.joins = 0
         self.copied = 0  # parts that joins made
@@ -121,27 +89,30 @@ class Solver:
 
     def run(self, rule: Rule, context: object) -> None:
         """Starts a rule."""
-        self.attempt(Running(rule, context))
+        self.go_on(Running(rule, context))
 
-    def wait(self, v: Var, waiting: Running | Join) -> None:
-        """Goes on with a rule or a join when `v`, which is open, becomes known."""
-        if not v.waiting:
-            v.waiting = []
-        v.waiting.append(waiting)
-
-    def attempt(self, waiting: Running | Join) -> None:
-        """Goes on with a rule or a join; notes what it cannot do."""
+    def go_on(self, running: Running) -> None:
+        """Runs a rule until it waits for what is open, or ends; notes what it cannot do."""
         try:
-            waiting.go_on(self)
+            for wanted in running.rule:
+                v, other = wanted if isinstance(wanted, tuple) else (wanted, None)
+                v = find(v)
+                if v.con is None:
+                    for open_one in (v, find(other)) if isinstance(other, Var) else (v,):
+                        open_one.waiting = open_one.waiting or []
+                        open_one.waiting.append(running)
+                    if callable(other):
+                        self.undecided.append((v, other))
+                    return
         except (Clash, ArrowTypeError, ArrowValueError) as error:
-            self.failures.append((waiting.context, error))
+            self.failures.append((running.context, error))
             if isinstance(error, TooWide):
                 self.ready.clear()  # each part of the type would fail by itself
 
     def drain(self) -> None:
         """Goes on with all that can go on."""
         while self.ready:
-            self.attempt(self.ready.popleft())
+            self.go_on(self.ready.popleft())
 
     def decide(self) -> bool:
         """Lets one rule decide what it waits for; returns whether one did.
@@ -179,8 +150,8 @@ class Solver:
         Types flow forward first, so that a contradiction is found where two of them come together.
         """
         while self.backward:
-            join = self.backward.popleft()
-            a, b = find(join.source), find(join.target)
+            source, target, context = self.backward.popleft()
+            a, b = find(source), find(target)
             if a.con is not None:
                 continue
             try:
@@ -189,27 +160,11 @@ class Solver:
                 else:
                     self.unify(a, b)
             except Clash as clash:
-                self.failures.append((join.context, clash))
+                self.failures.append((context, clash))
             return True
         return False
 
     # Equality
-
-    def assign(self, v: Var, t: T.Type, cause: Cause) -> None:
-        """Sets `v` to the type `t`.
-
-        Raises:
-            Clash: `v` has another type.
-        """
-        v = find(v)
-        if v.con == t:
-            return
-        if v.con is not None or t.children or isinstance(t, T.Tuple):
-            self.unify(v, of_type(t, cause))
-            return
-        v.con, v.cause = t, cause  # as `unify` would, without a variable that only becomes a link
-        self.ready.extend(v.waiting)
-        v.waiting = ()
 
     def unify(self, a: Var, b: Var) -> None:
         """Makes `a` and `b` equal.
@@ -244,8 +199,7 @@ class Solver:
     def _bind(self, a: Var, b: Var) -> None:
         """Makes the open variable `b` a link to `a`."""
         if a.con is None:
-            if b.waiting:
-                a.waiting = [*a.waiting, *b.waiting]
+            a.waiting = [*a.waiting, *b.waiting] if b.waiting else a.waiting
             self._link(a, b)
             return
         if a.args and occurs(b, a):
@@ -294,25 +248,24 @@ class Solver:
     def join(self, source: Var, target: Var, context: object) -> None:
         """Lets values of the type `source` become values of the type `target`."""
         self.joins += 1
-        self.attempt(Join(source, target, context))
+        self.run(self._meet(source, target, context, (source, target)), context)
 
-    def meet(self, join: Join) -> None:
-        """Passes on what is known of one side of a join to the other.
+    def _meet(self, source: Var, target: Var, context: object, whole: tuple[Var, Var]) -> Rule:
+        """Passes on what is known of one side of a join to the other; both are parts of the types `whole`.
 
         Raises:
             Clash: the types differ; it has the whole types of both sides.
             TooWide: a type has too many parts.
         """
-        a, b = find(join.source), find(join.target)
-        if a is b:
-            return
-        if a.con is None:
+        while (a := find(source)).con is None and a is not (b := find(target)):
             if b.con is None:
                 self.same_shape(a, b)
-                self.wait(b, join)
+                yield a, b
             else:
-                self.backward.append(join)
-            self.wait(a, join)
+                self.backward.append((a, b, context))
+                yield a
+        b = find(target)
+        if a is b:
             return
         try:
             if not a.args:
@@ -324,14 +277,13 @@ class Solver:
             elif a.con != b.con or not may_be_equal(a, b):
                 raise Clash(a, b)
         except Clash as clash:
-            whole = join.whole or join
-            raise Clash(find(whole.source), find(whole.target), infinite=clash.infinite) from None
+            raise Clash(find(whole[0]), find(whole[1]), infinite=clash.infinite) from None
         self.same_shape(a, b)
         self._follow(a, b)
         if a.con == SEQUENCE:
             self.unify(a.args[1], b.args[1])
         for x, y in zip(parts_of(a), parts_of(b), strict=True):
-            self.ready.append(Join(x, y, join.context, join.whole or join))
+            self.ready.append(Running(self._meet(x, y, context, whole), context))
 
     def _copy(self, known: Var, other: Var) -> None:
         """Gives an open variable the constructor of another, with parts of its own."""

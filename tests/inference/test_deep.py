@@ -140,16 +140,16 @@ def test_inference_is_linear(kind: str) -> None:
     counts = []
     for n in (250, 1000):
         runs = 0
-        attempt = Solver.attempt
+        go_on = Solver.go_on
 
-        def counted(self: Any, waiting: Any, attempt: Any = attempt) -> None:
+        def counted(self: Any, waiting: Any, go_on: Any = go_on) -> None:
             nonlocal runs
             runs += 1
-            attempt(self, waiting)
+            go_on(self, waiting)
 
         block = deep(kind, n)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Solver, "attempt", counted)
+            patch.setattr(Solver, "go_on", counted)
             ar.infer(block)
         counts.append(runs / n)
     assert counts[1] <= 1.2 * counts[0]
