@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arrows.combinators import AnyBlock, SideOutput
 from arrows.inference.explain import refused
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def side_output(inference: Inference, occurrence: Occurrence, form: SideOutput) -> Rule | None:
+def side_output(inference: Inference, occurrence: Occurrence, form: SideOutput[Any, Any]) -> Rule | None:
     if form.passes:
         inference.gives(occurrence, occurrence.input)
         return None
@@ -56,7 +56,7 @@ _explain_label = no_object(
 )
 
 
-def check_side_output(inference: Inference, occurrence: Occurrence, form: SideOutput) -> None:
+def check_side_output(inference: Inference, occurrence: Occurrence, form: SideOutput[Any, Any]) -> None:
     """Refuses an input that cannot be kept, or whose type differs from an earlier one under its key."""
     t = inference.solver.ground(occurrence.input)
     assert t is not None
