@@ -177,3 +177,14 @@ def test_who_has_said_a_number_is_obeyed(free: Free, how: str, monkeypatch: pyte
         )
         model.predict(EXAMPLES)
         assert seen == [2] and not clock.seen
+
+
+@pytest.mark.parametrize("optimizer", [None, SGD(0.01)])
+def test_a_profile_is_of_the_threads_that_training_takes(free: Free, optimizer: Any) -> None:
+    clock, seen = free({1: 1.0, 2: 9.0}), list[int]()
+    note = ar.InputTransform(lambda x: seen.append(machine.threads()) or x)
+    model = ar.compile(note >> ar.Vector(2) >> ar.FC(1) >> ar.Function(lambda y: y[0] ** 2))
+    model.profile(EXAMPLES, optimizer, runs=1)
+    assert seen[-1] == 1 and len(clock.seen) == 10 and model.step == (2 if optimizer else 0)
+    train(model, EXAMPLES, SGD(0.01), progress=False)
+    assert len(clock.seen) == 10
