@@ -102,7 +102,7 @@ def exit_status(program: str, work: Callable[[], int]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = " ".join(__doc__.partition("\n\n")[0].split())
+    description = "Neural networks on data of uneven shape: trees, JSON, molecules, sequences."
     parser = argparse.ArgumentParser(prog="arrows", description=description)
     parser.add_argument("--version", action="version", version=f"arrows {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

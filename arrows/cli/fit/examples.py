@@ -201,7 +201,7 @@ def _label(document: object, keys: Sequence[str], place: str) -> Label:
             where = f" at {'.'.join(keys[:number])}" if number else "; each line is a document of its own"
             raise InputError(f"{place}: expected an object with fields, got {json_type(value)}{where}")
         if key not in value:
-            there = shortened(", ".join(map(quoted, value)) or "none", 200)
+            there = shortened(", ".join(map(quoted, value)) or "none", 800)
             raise InputError(f"{place}: the label {field} is missing; there are {there}")
         value = value[key]
     if not isinstance(value, (str, int, float, bool)):
