@@ -17,16 +17,14 @@ from arrows.data import generate
 from arrows.engine.device import Device
 from arrows.models import sentiment, tagger, tagger_vocabularies
 from arrows.testing.fake import FakeKernelsDevice
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from benchmarks.datasets import numbered_sentences
 from benchmarks.networks import bilstm_tagger
+from tests.marks import CUDA, KERNELS, needs_compiler
 from tests.profile import at_night
 
-compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
-HERE = pytest.param("fake-kernels", marks=compiler)
-BACKWARDS = pytest.param(FakeKernelsDevice(backwards=True), marks=compiler, id="backwards")
-CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+HERE = KERNELS
+BACKWARDS = pytest.param(FakeKernelsDevice(backwards=True), marks=needs_compiler, id="backwards")
 devices = pytest.mark.parametrize("device", [HERE, at_night(BACKWARDS), CUDA])
 
 

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import types
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
+from tests.agree import agree
+from tests.generation.parts import RECORDS
+
+
+@dataclass(slots=True)
+class Fields:
+    """Fields in slots, and one that is a property."""
+
+    of: Any
+
+    @property
+    def a(self) -> Any:
+        return self.of["a"]
+
+    @property
+    def b(self) -> Any:
+        return self.of["b"]
+
 
 everywhere = pytest.mark.parametrize("schedule", SCHEDULES)
+
+
+@pytest.mark.parametrize("kind", [dict, Fields, *RECORDS])
+def test_every_kind_of_record_is_read_alike(kind: Any) -> None:
+    total = ar.Record({"b": ar.Scalar(), "a": ar.Scalar()}) >> ar.Function(lambda b, a: b * 10.0 + a)
+    assert agree(total, [kind({"a": 1, "b": 2}), kind({"b": 4, "a": 3})]) == [21, 43]
 
 
 @everywhere

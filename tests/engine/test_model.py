@@ -13,6 +13,7 @@ import arrows as ar
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import Batch
 from arrows.ops import RowSparse
+from tests.agree import agree
 from tests.profile import sampled
 
 SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
@@ -149,6 +150,19 @@ def test_a_block_without_a_loss() -> None:
 
 
 # ------------------------------------------------------------------------------------------ metrics
+
+
+def test_labels_stand_beside_the_values_of_a_metric() -> None:
+    """In the order of visits, by example; a metric without labels has none."""
+
+    @ar.arrow
+    def element(x: Any) -> Any:
+        number = ar.Scalar()(x["x"])
+        ar.Metric("m")(number, x["name"])
+        return number
+
+    examples = [[{"x": 1, "name": "a"}, {"x": 2, "name": "b"}], [], [{"x": 3, "name": "c"}]]
+    agree(ar.Map(element) >> ar.Sum() >> ar.Metric("sum"), examples, loss="sum")
 
 
 # ------------------------------------------------------------------------------------------ prepared

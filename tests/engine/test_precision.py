@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.testing.host_kernels import host_compiler, rounded
+from arrows.testing.host_kernels import rounded
+from tests.marks import needs_compiler
 
 BITS = {"tf32": 11, "bfloat16": 8, "float16": 11}
 
@@ -27,7 +28,7 @@ def test_rounding_is_to_the_nearest(precision: str) -> None:
     np.testing.assert_array_equal(rounded(odd, precision), odd)
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("precision", BITS)
 def test_products_round_their_factors(precision: str) -> None:
     examples = list(np.random.default_rng(0).normal(size=(5, 40)).astype("float32"))

@@ -16,8 +16,8 @@ from arrows.engine.reading import structural_hash
 from arrows.engine.running import distinct, executor
 from arrows.engine.scheduling import node_table
 from arrows.ops import sums
-from arrows.testing.host_kernels import host_compiler
 from tests.engine.test_batching import SETTINGS, compare
+from tests.marks import needs_compiler
 from tests.profile import sampled
 
 Patch = pytest.MonkeyPatch
@@ -41,7 +41,6 @@ def no_sharing_of_memory(patch: Patch) -> None:
 
 PASSES = (*OPTIONAL, "reuse")
 KERNEL_PASSES = [each for each in PASSES if each != "deduplicate"]
-WITH_COMPILER = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "sharing": no_sharing,
     "order of rows": no_order,
@@ -56,14 +55,14 @@ def test_without_one_pass(name: str, record_property: Any) -> None:
         compare(record_property, f"without {name}", (4, 300), SETTINGS)
 
 
-@WITH_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("name", sampled(KERNEL_PASSES, 3))
 def test_kernels_without_one_pass(name: str, record_property: Any) -> None:
     with without_passes(name):
         compare(record_property, f"kernels without {name}", (3, 100), [("fake-kernels", "strata")])
 
 
-@WITH_COMPILER
+@needs_compiler
 def test_kernels_without_all_passes(record_property: Any) -> None:
     with without_passes(*PASSES):
         compare(record_property, "kernels without all", (6, 300), [("fake-kernels", "strata")])

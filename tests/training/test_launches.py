@@ -11,10 +11,10 @@ import arrows as ar
 from arrows.engine.program.pipeline import without_passes
 from arrows.models import sentiment
 from arrows.testing.fake import Counts, FakeKernelsDevice
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adagrad, Adam
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+pytestmark = needs_compiler
 
 WORDS = ar.Vocabulary(list("abcdefg"))
 LAUNCHES_OF_A_CELL_STEP = 5

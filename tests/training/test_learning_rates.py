@@ -10,6 +10,7 @@ import pytest
 import arrows as ar
 from arrows.training import SGD, Adam, train
 from arrows.typesys.errors import ArrowValueError
+from tests.marks import CUDA
 from tests.training.optimizers.test_optimizers import Model
 
 
@@ -25,7 +26,7 @@ def values(model: Any) -> dict[str, list[float]]:
     return {name: model.device.to_numpy(array).tolist() for name, array in model.params.items()}
 
 
-@pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("device", ["cpu", "fake", CUDA])
 def test_patterns_give_rates_and_the_first_that_matches_counts(device):
     model = model_of(device, embed__w=[0.0], classify__w=[0.0], classify__b=[0.0], fc__w=[0.0])
     optimizer = SGD(1.0, rates={"embed/*": 0.125, "*/b": 0.5, "classify/*": 0})

@@ -11,12 +11,11 @@ import pytest
 import arrows as ar
 from arrows.engine.device import ProductLayout, get_device, host_array, kernel_source
 from arrows.engine.device.devices import shared_device
-from arrows.testing.host_kernels import host_compiler, rounded
+from arrows.testing.host_kernels import rounded
 from arrows.training import Adam
 from tests.engine.device import pretend_cupy
+from tests.marks import needs_compiler
 from tests.networks import networks
-
-compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_calls_run_on_the_gpu_of_the_device() -> None:
     np.testing.assert_array_equal(host_array(there), np.arange(3))
 
 
-@compiler
+@needs_compiler
 @pytest.mark.usefixtures("cupy")
 def test_launches() -> None:
     device = get_device("cuda:1")
@@ -156,7 +155,7 @@ def test_products(dtype: str, a_transposed: bool, b_transposed: bool, accumulate
 
 
 @pytest.mark.nightly
-@compiler
+@needs_compiler
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("network", ["treelstm", "bilstm"])
 def test_training_on_the_second_gpu(network: str) -> None:

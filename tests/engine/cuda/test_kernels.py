@@ -35,12 +35,13 @@ from arrows.engine.program.instructions import (
 from arrows.ops import Equation
 from arrows.ops.extend import Primitive, bind, register, unregister
 from arrows.testing import host_kernels
-from arrows.testing.host_kernels import HostLibrary, host_compiler
+from arrows.testing.host_kernels import HostLibrary
 from arrows.typesys import types as T
+from tests.marks import needs_compiler
 from tests.ops.table import CASES
 from tests.profile import at_night
 
-pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+pytestmark = needs_compiler
 
 Entry = tuple[Any, Sequence[T.Type]]
 """A function of tensors, and the types that it is called on."""

@@ -10,7 +10,7 @@ import pytest
 
 from arrows.engine.device import ProductLayout, get_device, kernel_source
 from arrows.testing.fake import Counts
-from arrows.testing.host_kernels import host_compiler
+from tests.marks import needs_compiler
 
 FAKE = get_device("fake")
 XP: Any = FAKE.xp
@@ -72,7 +72,7 @@ def test_transfers_and_waiting() -> None:
     assert counted(FAKE, lambda: XP.flatnonzero(INDEX)) == Counts(launches=1, synchronizations=1)
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+@needs_compiler
 def test_kernels_and_products() -> None:
     device = get_device("fake-kernels")
     source = kernel_source("  ITEMS(i, WORD(0)) ((float*)WORD(1))[i] = 3;", words=2, columns=1)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine.device import get_device
 from arrows.testing.fake import FakeArray, xp
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from tests.agree import check
 from tests.engine.device.cupy_signatures import (
@@ -31,8 +30,8 @@ from tests.engine.device.cupy_signatures import (
     record,
 )
 from tests.engine.test_batching import cases, order_of
+from tests.marks import KERNELS
 
-compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 PACKAGE = Path(ar.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
@@ -113,7 +112,7 @@ def test_calls_of_random_models_fit(checked_fake: dict[str, int]) -> None:
     assert sum(checked_fake.values()) > 1000
 
 
-@pytest.mark.parametrize("name", ["fake", pytest.param("fake-kernels", marks=compiler)])
+@pytest.mark.parametrize("name", ["fake", KERNELS])
 def test_calls_of_training_fit(name: str, checked_fake: dict[str, int]) -> None:
     word = ar.Scalar("int32") >> ar.Embedding(5, 3)
     words = ar.Map(word >> ar.Dropout(0.5) >> ar.FC(3, activation=ar.ops.tanh)) >> ar.Sum()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from arrows.engine.device import Device, get_device, host_array
 from arrows.testing.fake import FakeArray
+from tests.marks import CUDA
 
-DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+DEVICES = ["cpu", "fake", CUDA]
 
 
 @pytest.fixture(params=DEVICES)

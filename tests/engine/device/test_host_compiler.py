@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from arrows.testing import host_kernels
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(host_kernels.host_compiler() is None, reason="the host has no C compiler")
+pytestmark = needs_compiler
 SOURCE = "void count(long long* a) { for (int i = 0; i < 4; ++i) a[i] = i * FACTOR; }"
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from arrows.engine.device import KernelSource, get_device, kernel_source
 from arrows.testing.fake import FakeKernelsDevice
-from arrows.testing.host_kernels import host_compiler
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+pytestmark = needs_compiler
 
 
 def scale(factor: int) -> KernelSource:

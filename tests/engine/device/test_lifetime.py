@@ -14,9 +14,10 @@ import pytest
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
 from arrows.testing.fake import FakeKernelsDevice
-from arrows.testing.host_kernels import HostKernel, host_compiler
+from arrows.testing.host_kernels import HostKernel
 from arrows.training import Adam, train
 from benchmarks.networks import bilstm_tagger
+from tests.marks import needs_compiler
 
 EXAMPLES = ["a", ["a", "b"], ["b", ["a", "a"]], [], [["b"], "a"]]
 
@@ -103,7 +104,7 @@ def twin_taps(twin: Any, batch: Any) -> Any:
     return twin.taps["words"].values
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+@needs_compiler
 def test_memory_that_is_replaced_lives_as_long_as_launches_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An operation asks for more scratch than the one before, and takes its place in the arena."""
     made: list[tuple[int, int, Any]] = []

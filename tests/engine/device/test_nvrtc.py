@@ -12,19 +12,19 @@ import arrows as ar
 from arrows.engine.cuda import WRITE_RANGES, segment_sum_kernel
 from arrows.engine.device import PRELUDE, Kernel, KernelSource
 from arrows.testing.fake import FakeKernelsDevice
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
 from arrows.training.optimizers.kernel_steps import ADD_SQUARES, count_source, merge_source
 from benchmarks.networks import attention_tagger
 from tests.engine.cuda.test_kernels import of_layers, of_primitives
 from tests.engine.device import nvrtc
 from tests.layers.test_tied import language_model
+from tests.marks import needs_compiler
 from tests.networks import networks
 from tests.training.optimizers.test_kernels import OPTIMIZERS, mixed, trained
 
 pytestmark = [
     pytest.mark.skipif(not nvrtc.is_there(), reason="NVRTC is not installed: make test-cuda"),
-    pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
+    needs_compiler,
 ]
 ARCHITECTURES = ("sm_80", "sm_90")
 

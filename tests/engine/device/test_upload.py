@@ -12,6 +12,7 @@ from arrows.engine.device import Device, Upload, get_device
 from arrows.engine.device.devices import shared_device
 from arrows.testing.fake import Counts
 from tests.engine.device import pretend_cupy
+from tests.marks import CUDA
 
 ARRAYS: list[Any] = [
     np.arange(3, dtype="uint64") + (1 << 63),  # dropout keys
@@ -23,7 +24,7 @@ ARRAYS: list[Any] = [
 ]
 
 
-@pytest.fixture(params=["cpu", "fake", "pretended cuda", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["cpu", "fake", "pretended cuda", CUDA])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     pretended = request.param == "pretended cuda"
     if pretended:

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 import arrows as ar
 from arrows.engine.device import ArrayWrite, get_device
-from arrows.testing.host_kernels import host_compiler
+from tests.marks import KERNELS, needs_compiler
 
-KERNELS = pytest.param(
-    "fake-kernels",
-    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
-)
 devices = pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
 TYPES = ["float32", "float64", "bool", "int8", "int16", "int64"]
 
@@ -43,7 +39,7 @@ def test_what_is_written_and_what_is_not(device: str, data: Any) -> None:
         np.testing.assert_array_equal(ar.to_numpy(whole), after)
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+@needs_compiler
 @pytest.mark.parametrize(("ranges", "launches"), [(0, 0), (1, 1), (16, 1), (17, 2)])
 def test_a_launch_writes_16_ranges(ranges: int, launches: int) -> None:
     device = get_device("fake-kernels")

@@ -2,79 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 import arrows as ar
-from arrows.engine.cuda import KERNELS
-from arrows.engine.planning import moving_slabs, receiving_slabs
-from arrows.engine.program.pipeline import OPTIONAL, checked_passes, make_program, without_passes
+from arrows.engine.program.pipeline import checked_passes, without_passes
 from arrows.engine.program.program import Program
-from arrows.models import sentiment, tagger
-from tests.engine.program.verify import verify_program
-from tests.profile import sampled
 
-
-def attention() -> Any:
-    """The words of a sequence, weighed by their products with a learned vector, with dropout."""
-    query = ar.FC(1, name="query")
-
-    def attend(words: Any) -> Any:
-        return ar.ops.segment_sum(words * ar.ops.segment_softmax(query(words))) / 2.0
-
-    words = ar.Map(ar.Scalar("int32") >> ar.Embedding(7, 4, name="words") >> ar.Dropout(0.3))
-    return words >> ar.Function(attend) >> ar.FC(1, name="answer")
-
-
-MODELS = {
-    "a Tree-LSTM": lambda: sentiment(ar.Vocabulary(["not", "good"]), size=4, embedding=3, dropout=0.5).learn,
-    "a tagger": lambda: tagger(ar.Vocabulary(["good"]), ar.Vocabulary(["g"]), size=3, embedding=2).learn,
-    "attention": attention,
-}
-
-
-KINDS: dict[str, dict[str, Any]] = {
-    "numpy": {},
-    "numba": {"jit": True},
-    "kernels": {"kernels": KERNELS},
-}
 """What programs are made for."""
-
-kinds = pytest.mark.parametrize("kind", KINDS)
-
-
-def programs(block: Any, kind: str, *, gradients: bool = True) -> Iterator[Program]:
-    """The programs of a model's operations."""
-    plan = ar.compile(block).plan
-    moving = moving_slabs(plan, set())
-    receiving = receiving_slabs(plan, {*plan.metrics, *plan.results}, moving) if gradients else set()
-    for operation in plan.operations:
-        if operation.computes:
-            wanted = [port.slab in moving and port.slab in receiving for port in operation.ports]
-            places = plan.result_places[operation.index]
-            seeded = [plan.operations[owner].slabs[output] in receiving for owner, output in places]
-            yield make_program(operation, wanted, seeded, training=gradients, **KINDS[kind])
-
-
-@pytest.mark.parametrize("model", MODELS)
-@kinds
-@pytest.mark.parametrize("gradients", [False, True])
-def test_each_pass_keeps_the_rules(model, gradients, kind):
-    with checked_passes(verify_program):
-        assert list(programs(MODELS[model](), kind, gradients=gradients))
-
-
-ALONE = [pytest.param((name,)) for name in (*OPTIONAL, "reuse")]
-
-
-@pytest.mark.parametrize("left_out", [*sampled(ALONE, 3), (*OPTIONAL, "reuse")])
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("kind", ["numba", "kernels"])
-def test_each_pass_can_be_left_out(model, kind, left_out):
-    with checked_passes(verify_program), without_passes(*left_out):
-        assert list(programs(MODELS[model](), kind))
 
 
 @pytest.mark.parametrize("name", ["differentiate", "allocate", "fusion", ""])

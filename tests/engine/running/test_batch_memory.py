@@ -17,16 +17,12 @@ from arrows.engine.running.batch_runner import BatchRunner
 from arrows.engine.running.memory import bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
-from arrows.testing.host_kernels import host_compiler
 from tests.agree import plain
 from tests.compare import close
 from tests.generate import cases
+from tests.marks import KERNELS
 from tests.profile import draws
 
-KERNELS = pytest.param(
-    "fake-kernels",
-    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
-)
 devices = pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
 
 

@@ -16,8 +16,8 @@ from arrows import ops
 from arrows.data import generate
 from arrows.models import sentiment
 from arrows.testing.fake import FakeArray
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
+from tests.marks import needs_compiler
 from tests.profile import sampled
 
 SMALL = 600_000
@@ -180,7 +180,7 @@ class DeviceMemory:
         return self.most - before, False
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="kernels need a C compiler")
+@needs_compiler
 @pytest.mark.parametrize("name", sampled(MODELS, 2))
 def test_a_device_takes_no_more_memory_than_the_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = DeviceMemory(monkeypatch)

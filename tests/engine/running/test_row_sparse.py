@@ -10,10 +10,10 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.ops import RowSparse
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import Adam
+from tests.marks import needs_compiler
 
-pytestmark = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+pytestmark = needs_compiler
 
 SENTENCES = [[3, 1, 3], [], [8, 1, 0, 3]]
 

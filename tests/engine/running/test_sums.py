@@ -11,7 +11,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
-from arrows.testing.host_kernels import host_compiler
+from tests.marks import needs_compiler
 
 MANY = 100_000
 
@@ -102,7 +102,7 @@ def test_the_loss_of_many_examples(device: str) -> None:
     np.testing.assert_allclose(ar.to_numpy(grads["fc/weight"]), np.full((2, 2), 0.01), rtol=1e-6)
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+@needs_compiler
 def test_a_loss_of_vectors_on_a_device_with_kernels() -> None:
     block = ar.Map(ar.Vector(2) >> ar.FC(2) >> ar.Metric("error")) >> ar.Length()
     here, there = (ar.compile(block, loss="error", device=name) for name in ("cpu", "fake-kernels"))

@@ -10,11 +10,10 @@ import pytest
 from arrows.engine.device import Device, get_device
 from arrows.ops import RowSparse
 from arrows.testing.fake import FakeKernelsDevice
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
+from tests.marks import needs_compiler
 from tests.training.optimizers.test_optimizers import Model
 
-needs_compiler = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
 OPTIMIZERS: list[Any] = [
     lambda **more: SGD(0.1, momentum=0.9, weight_decay=0.01, **more),
     lambda **more: Adam(0.01, weight_decay=0.01, **more),

@@ -14,18 +14,13 @@ import arrows as ar
 from arrows.engine.device import Device, get_device
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from arrows.training import parameters as blocks
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from tests.marks import CUDA, KERNELS
 from tests.profile import draws
 from tests.training.optimizers.papers import CASES
 
-KERNELS = pytest.param(
-    "fake-kernels",
-    marks=pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler"),
-)
-CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
 DEVICES = ["cpu", "fake", KERNELS, CUDA]
 SHAPES = {"scalar": (), "bias": (5,), "empty": (0, 3), "deep": (2, 3, 2), "table": (6, 3), "scalars": (4,)}
 TABLES = ("table", "scalars", "deep")

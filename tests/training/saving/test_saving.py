@@ -35,8 +35,9 @@ from arrows.training import (
 )
 from arrows.training.saving import RUN
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
+from tests.marks import CUDA
 
-DEVICES = ["cpu", "fake", pytest.param("cuda", marks=pytest.mark.gpu)]
+DEVICES = ["cpu", "fake", CUDA]
 
 
 def model_of(device: str = "cpu", **arrays: Any) -> Any:

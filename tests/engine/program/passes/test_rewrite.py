@@ -11,11 +11,9 @@ from arrows.engine.program.passes.rewrite import Rewriter, rewrite
 from arrows.engine.program.pipeline import checked_passes
 from arrows.engine.program.program import Program
 from arrows.ops import Equation, TensorLike, Tracer
-from arrows.testing.host_kernels import host_compiler
 from tests.agree import agrees, equation_names, programs
 from tests.engine.program.verify import verify_program
-
-WITH_COMPILER = pytest.mark.skipif(host_compiler() is None, reason="the host has no C compiler")
+from tests.marks import KERNELS
 
 
 def multiplied(program: Program) -> Program:
@@ -31,7 +29,7 @@ def multiplied(program: Program) -> Program:
     return rewrite(program, rule)
 
 
-@pytest.mark.parametrize("device", ["cpu", "fake", pytest.param("fake-kernels", marks=WITH_COMPILER)])
+@pytest.mark.parametrize("device", ["cpu", "fake", KERNELS])
 def test_a_rule(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's squares and those of derivatives."""
     block = ar.Vector(3) >> ar.FC(3) >> ar.Function(lambda x: ops.tanh(ops.square(x)).sum(), name="f")
