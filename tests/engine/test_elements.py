@@ -36,6 +36,16 @@ def test_a_length_is_a_number_and_a_named_one_no_input() -> None:
         ar.compile(looked_up)([[1], [1, 2, 3]])
 
 
+def test_the_element_at_a_place() -> None:
+    """The engine and the reference take it by one function."""
+    examples = [{"of": [1, 2, 3], "at": 1}, {"of": [4, 5], "at": -1}]
+    assert agree((ar.GetItem("of") >> NUMBERS & ar.GetItem("at")) >> ar.Nth(), examples, inputs=["x"]) == [
+        2,
+        5,
+    ]
+    assert ar.Nth().eval(("tree", True)) == "r"
+
+
 def test_they_print_as_they_are_written_and_pickle() -> None:
     texts = {
         "Broadcast() >> NGrams(2)": ar.Broadcast() >> ar.NGrams(2),

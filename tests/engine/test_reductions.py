@@ -29,6 +29,13 @@ def steps(block: Any, examples: Any, schedule: str = "strata") -> list[str]:
 # ------------------------------------------------------------------------------------------ Reduce
 
 
+def test_a_reduce_visits_its_pairs_in_order() -> None:
+    combine = ar.Function(lambda x, y: x + y) >> (ar.Identity() & ar.Metric("sums")) >> ar.GetItem(0)
+    model = ar.compile(NUMBERS >> ar.Reduce(combine))
+    model([[1, 2, 3, 4, 5]])
+    assert model.metrics["sums"].tolist() == [[3, 7, 10, 15]]
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 100])
 def test_a_reduce_takes_about_log_n_steps(n: int) -> None:
     combine = ar.Function(lambda x, y: x * y)
@@ -36,6 +43,12 @@ def test_a_reduce_takes_about_log_n_steps(n: int) -> None:
 
 
 # ------------------------------------------------------------------------------------------ Min, Max, Mean
+
+
+@pytest.mark.parametrize("reduction", [ar.Max, ar.Min, ar.Mean])
+def test_nothing_is_the_default(reduction: Any) -> None:
+    found = ar.compile(ar.Map(ar.Vector(2)) >> reduction(default=-7))([[[1, 2]], []])
+    assert found.tolist() == [[1, 2], [-7, -7]]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64", "float16", "float64"])
