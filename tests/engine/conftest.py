@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from arrows.engine.device import Arena
@@ -39,7 +40,16 @@ def poisoned() -> Iterator[None]:
             gradient[...] = float("nan")
         return plain_begin(self, operations)
 
+    plain_empty = np.empty
+
+    def empty(*arguments: Any, **options: Any) -> Any:
+        made = plain_empty(*arguments, **options)
+        if made.dtype.kind == "f" and made.size < 10_000:
+            made.fill(7.5)
+        return made
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "empty", empty)
         patch.setattr(Executor, "forward", forward)
         patch.setattr(GradientMemory, "begin", begin)
         yield

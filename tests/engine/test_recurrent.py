@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import merge
 from arrows.typesys import types as T
 from tests.combinators.kit import Embedding
@@ -71,12 +70,3 @@ def test_one_cell_in_both_directions_takes_the_steps_of_one() -> None:
     # ... and joining both directions is one step for the batch, behind them
     joined = ar.compile(read >> ar.Bidirectional(cell, cell) >> ar.GetItem(0), schedule="strata")
     assert steps(joined, rows()) == max(LENGTHS) + 1
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_long_sequence(schedule: str) -> None:
-    cell = ar.RNN(ar.Function(lambda x, h: 0.5 * h + x), ar.Zeros([]), reverse=True)
-    model = ar.compile(NUMBERS >> cell >> ar.GetItem(1), schedule=schedule)
-    count = 2000 if schedule == "none" else 20_000
-    value, _ = model.value_and_grad([[1.0] * count, []])
-    assert float(value) == pytest.approx(1.0)

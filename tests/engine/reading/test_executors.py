@@ -59,11 +59,6 @@ def test_processes_that_share_nothing(tmp_path: Path) -> None:
         check(executor, tmp_path)
 
 
-def test_threads(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(2) as executor:
-        check(executor, tmp_path)
-
-
 class Inline(Executor):
     """Runs at once, and remembers what was sent."""
 

@@ -95,6 +95,13 @@ REDUCTIONS = {"Max": ar.Max(), "Min": ar.Min(), "Mean": ar.Mean(), "Attention": 
 UNEVEN = "the sequences have different lengths: item {} has {}, and item {} more"
 
 
+SHARED = ar.fix(output_type=[])(lambda me: ar.shared(ar.Map(me) >> ar.Sum()))
+RING: list[Any] = []
+RING.append([RING])
+LOOP: dict[str, Any] = {"right": {"word": 1}}
+LOOP["left"] = {"left": LOOP, "right": {"word": 2}}
+
+
 def choice(*keys: Any) -> Any:
     return ar.OneOf(lambda x: x, dict.fromkeys(keys, NONE))
 
@@ -156,6 +163,8 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (tree, {"left": {"word": 1}, "right": {"word": None}}, "tree > right > word: expected int, got None"),
     (statement, {"do": [{"to": {"plus": [{"n": 1}, {"of": {"do": [{"to": {"n": "x"}}]}}]}}]},
      "statement > do > [0] > to > plus > [1] > of > do > [0] > to > n: expected a number, got 'x'"),
+    (tree, LOOP, "the data is cyclic: this is the object at tree"),
+    (SHARED, RING, "cyclic: this object contains itself"),
     (NOWHERE, [1], "endless: the recursion came back to the same object without going into a part of it"),
     # Sequences.
     (GET("a") >> ar.Map(READ), {"a": 3}, "a: expected a sequence, got 3"),
@@ -203,6 +212,11 @@ REFUSED: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
+def without_hint(error: ar.InputError) -> str:
+    """A hint may be about the batch, which the reference does not see."""
+    return str(error).partition("\n  hint")[0]
+
+
 @pytest.mark.parametrize(("block", "example", "text"), REFUSED, ids=[text[:50] for _, _, text in REFUSED])
 def test_what_does_not_fit_is_told_with_its_place_however_it_is_read(
     block: Any, example: Any, text: str
@@ -215,4 +229,4 @@ def test_what_does_not_fit_is_told_with_its_place_however_it_is_read(
         for call in (model, model.prepare):
             with pytest.raises(ar.InputError) as told:
                 call([example])
-            assert str(told.value).startswith(f"example 0: {alone.value}")  # and a hint, perhaps
+            assert without_hint(told.value) == f"example 0: {without_hint(alone.value)}"

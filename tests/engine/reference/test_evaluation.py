@@ -12,26 +12,11 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows.engine import reference
 from arrows.engine.reference import evaluate, interpret
-from arrows.engine.values import collate
 from arrows.typesys.errors import InputError
-from tests.agree import fits
 from tests.compare import close, meets_kink, random_parameters
 from tests.generate import Case, cases
 from tests.profile import NIGHTLY
 from tests.reference_gradients import loss_terms, value_and_grad
-
-
-@given(cases())
-def test_every_random_block_runs(case: Case) -> None:
-    lookup = random_parameters()
-    for float_type in (None, "float64"):
-        typed = ar.infer(case.block, float_type=float_type)
-        values = []
-        for example in case.examples:
-            outcome = evaluate(typed, example, lookup, float_type=float_type)
-            assert fits(outcome.value, typed.output, False)
-            values.append(outcome.value)
-        collate(typed.output, values)
 
 
 @given(cases())

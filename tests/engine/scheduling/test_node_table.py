@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 import arrows as ar
 from arrows import ops
 from arrows.engine.planning import SCHEDULES
-from arrows.engine.reading import classify, structural_hash
+from arrows.engine.reading import structural_hash
 from arrows.engine.scheduling import WiredBatch, merge
-from arrows.engine.scheduling.node_table import node_table
 from tests.engine.scheduling.specification import verify
 from tests.generate import Case, cases
 
@@ -26,28 +25,6 @@ def _always() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structural_hash, "_FEWEST_A_LEVEL", 0)
         yield
-
-
-@settings(max_examples=40)
-@given(case=cases(), schedule=st.sampled_from(["strata", "depth", "none"]), share=st.booleans())
-def test_numbers_ascend_by_operation_component_and_depth(case: Case, schedule: str, share: bool) -> None:
-    model = ar.compile(case.block, schedule=schedule)
-    wirings, plan = model.prepare(case.examples).wirings, model.plan
-    table = node_table(plan, wirings, share)
-    pair = plan.sites.pair[wirings.site.values]
-    depth = wirings.depth.values
-    by_node = table.numbers.values
-    # What the table knows of a number is so of every node that has it.
-    assert np.array_equal(table.keys.pair[table.keys.key[by_node]], pair)
-    assert np.array_equal(table.keys.depth[table.keys.key[by_node]], depth)
-    order = np.lexsort((depth, pair))
-    assert np.all(np.diff(table.keys.key[by_node[order]]) >= 0) and np.all(np.diff(table.keys.key) >= 0)
-    # As many numbers as there are unlike nodes, and all of them used.
-    hashes = wirings.hashes if share else None
-    alike = np.arange(len(pair)) if hashes is None else classify(hashes.values)
-    assert len(np.unique(by_node)) == len(table.place) == len(np.unique(alike))
-    assert len(set(zip(by_node.tolist(), alike.tolist(), strict=True))) == len(table.place)
-    assert np.array_equal(by_node[table.place], np.arange(len(table.place)))
 
 
 @settings(max_examples=40)
