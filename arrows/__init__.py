@@ -81,7 +81,7 @@ from arrows.ops import RowSparse as RowSparse
 from arrows.typesys import ArrowTypeError as ArrowTypeError
 from arrows.typesys import ArrowValueError as ArrowValueError
 from arrows.typesys import InputError as InputError
-from arrows.typesys import did_you_mean
+from arrows.typesys import did_you_mean, exports
 from arrows.typesys import types as types
 from arrows.version import __version__ as __version__
 
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from arrows import testing as testing
     from arrows import training as training
     from arrows.data import Vocabulary as Vocabulary
-    from arrows.documents import infer_block as infer_block
+    from arrows.documents.infer import infer_block as infer_block
     from arrows.engine import BatchMemoryError as BatchMemoryError
     from arrows.engine import Bucketed as Bucketed
     from arrows.engine import ByNodes as ByNodes
@@ -129,7 +129,7 @@ else:
         "builder": "model_file",
         "compile": "engine",
         "infer": "inference",
-        "infer_block": "documents",
+        "infer_block": "documents.infer",
         "load_model": "model_file",
         "read_model_file": "model_file",
         "save_model": "model_file",
@@ -158,9 +158,9 @@ else:
         return did_you_mean.did_you_mean(name, names, "package")
 
     # Public is what is imported above from the package.
-    _HERE = {name for name, x in globals().items() if getattr(x, "__module__", "").startswith("arrows.")}
-    _PUBLIC = sorted({"__version__", "initializers", "ops", "types", *_HERE, *_LATER, *_ELSEWHERE})
-    __all__ = list(_PUBLIC)
+    __all__ = list(
+        exports.exported(globals(), "__version__", "initializers", "ops", "types", *_LATER, *_ELSEWHERE)
+    )
 
     def __dir__() -> list[str]:
         return __all__

@@ -22,8 +22,9 @@ import numpy as np
 
 import arrows as ar
 from arrows.combinators import AnyBlock
-from arrows.documents import build_block, infer_block
+from arrows.documents import build_block
 from arrows.documents.importance import field_losses
+from arrows.documents.infer import infer_block
 from arrows.engine.scheduling import as_stream
 from arrows.models.documents import average_of
 from arrows.ops.arrays import HostArray

@@ -202,10 +202,7 @@ def test_optimizer() -> None:
         if inspect.isclass(thing) and issubclass(thing, training.Optimizer) and name != "Optimizer"
     }
     tested = {type(make()).__name__ for make, _ in OPTIMIZERS}
-    told(
-        f"add {name} to the import and to __all__ of arrows/training/__init__.py"
-        for name in rules.keys() - set(training.__all__)
-    )
+    told(f"import {name} in arrows/training/__init__.py" for name in rules.keys() - set(training.__all__))
     told(
         f"add the paper's update of {name} and a row of CASES to tests/training/optimizers/papers.py"
         for name in rules.keys() - tested

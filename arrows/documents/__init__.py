@@ -5,38 +5,24 @@ path is read (`decide.py`); and of the decisions, a table of plain JSON, a block
 (`build.py`), by the functions of `blocks.py`.
 """
 
-from arrows.documents.blocks import (
-    array,
-    boolean,
-    category,
-    category_name,
-    date,
-    mapping,
-    mixed,
-    number,
-    record,
-    sized,
-    text,
-    vector,
-)
-from arrows.documents.importance import field_losses
-from arrows.documents.infer import Proposal, build_block
-from arrows.documents.infer import infer_block as infer_block
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Proposal",
-    "array",
-    "boolean",
-    "build_block",
-    "category",
-    "category_name",
-    "date",
-    "field_losses",
-    "mapping",
-    "mixed",
-    "number",
-    "record",
-    "sized",
-    "text",
-    "vector",
-]
+from arrows.documents.blocks import array as array
+from arrows.documents.blocks import boolean as boolean
+from arrows.documents.blocks import category as category
+from arrows.documents.blocks import category_name as category_name
+from arrows.documents.blocks import date as date
+from arrows.documents.blocks import mapping as mapping
+from arrows.documents.blocks import mixed as mixed
+from arrows.documents.blocks import number as number
+from arrows.documents.blocks import record as record
+from arrows.documents.blocks import sized as sized
+from arrows.documents.blocks import text as text
+from arrows.documents.blocks import vector as vector
+from arrows.documents.importance import field_losses as field_losses
+from arrows.documents.infer import Proposal as Proposal
+from arrows.documents.infer import build_block as build_block
+from arrows.typesys import exports
+
+if not TYPE_CHECKING:  # a type checker goes by the imports
+    __all__ = list(exports.exported(globals()))

@@ -19,6 +19,8 @@ from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Tensor
 
+_UNIFORM = initializers.uniform(0.1)
+
 
 class _Options(TypedDict, total=False):
     trainable: bool
@@ -65,7 +67,7 @@ class Embedding(DeclaredLayer[A, B]):
 
     buckets: int
     size: int
-    initializer: Initializer = initializers.small_uniform
+    initializer: Initializer = _UNIFORM
     _: KW_ONLY
     dtype: str = "float32"
     trainable: bool = True

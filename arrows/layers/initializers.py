@@ -146,8 +146,6 @@ class constant:
         return np.full(shape, self.value, dtype)
 
 
-small_uniform = uniform(0.1)
-"""Uniform between -0.1 and 0.1, the default of embeddings."""
 zeros = constant(0.0)
 """Zeros everywhere."""
 ones = constant(1.0)
@@ -165,19 +163,5 @@ lecun_uniform = Scaled(1.0, "in", "uniform")
 lecun_normal = Scaled(1.0, "in", "normal")
 """LeCun, Bottou, Orr, Müller, "Efficient BackProp", 1998, (16)."""
 
-__all__ = [
-    "Scaled",
-    "constant",
-    "given",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "orthogonal",
-    "uniform",
-    "zeros",
-]
+_OWN = [name for name, thing in globals().items() if getattr(thing, "__module__", "") == __name__]
+__all__ = list(_OWN)

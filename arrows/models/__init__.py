@@ -3,20 +3,20 @@
 >>> from arrows.models import sentiment
 """
 
-from arrows.models.documents import DocumentModel, document_classifier, document_regressor
-from arrows.models.sentiment import Examination, Sentiment, accuracies, node_labels, sentiment
-from arrows.models.tagger import Tagger, tagger, tagger_vocabularies
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DocumentModel",
-    "Examination",
-    "Sentiment",
-    "Tagger",
-    "accuracies",
-    "document_classifier",
-    "document_regressor",
-    "node_labels",
-    "sentiment",
-    "tagger",
-    "tagger_vocabularies",
-]
+from arrows.models.documents import DocumentModel as DocumentModel
+from arrows.models.documents import document_classifier as document_classifier
+from arrows.models.documents import document_regressor as document_regressor
+from arrows.models.sentiment import Examination as Examination
+from arrows.models.sentiment import Sentiment as Sentiment
+from arrows.models.sentiment import accuracies as accuracies
+from arrows.models.sentiment import node_labels as node_labels
+from arrows.models.sentiment import sentiment as sentiment
+from arrows.models.tagger import Tagger as Tagger
+from arrows.models.tagger import tagger as tagger
+from arrows.models.tagger import tagger_vocabularies as tagger_vocabularies
+from arrows.typesys import exports
+
+if not TYPE_CHECKING:  # a type checker goes by the imports
+    __all__ = list(exports.exported(globals()))

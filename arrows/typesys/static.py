@@ -9,22 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-__all__ = [
-    "F16",
-    "F32",
-    "F64",
-    "I32",
-    "I64",
-    "Axis",
-    "Bool",
-    "DType",
-    "Index32",
-    "Index64",
-    "Scalar32",
-    "Scalar64",
-    "Tensor",
-]
-
 
 class DType:
     """Base of the phantom element types."""

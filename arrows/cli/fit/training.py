@@ -17,7 +17,8 @@ import numpy as np
 import arrows as ar
 from arrows.cli.fit.examples import Example, Parts, documents_of, folds_of
 from arrows.cli.fit.task import Result, Task, figures_text, task_of
-from arrows.documents import Proposal, field_losses, infer_block
+from arrows.documents import Proposal, field_losses
+from arrows.documents.infer import infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.model_file import save_model
 from arrows.models.documents import average_of

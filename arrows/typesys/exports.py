@@ -1,0 +1,18 @@
+"""What a door of the package exports: what it imports from the package, named once, by the import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def exported(names: Mapping[str, object], *more: str) -> list[str]:
+    """The public names in a module's `globals()` that the package defines, and more.
+
+    Of modules, numbers and texts nothing says where they come from: a door adds their names itself.
+
+    >>> from arrows import layers
+    >>> "FC" in exported(vars(layers)), "annotations" in exported(vars(layers))
+    (True, False)
+    """
+    own = (name for name, thing in names.items() if getattr(thing, "__module__", "").startswith("arrows."))
+    return sorted([*more, *(name for name in own if not name.startswith("_"))])
