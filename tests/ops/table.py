@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,223 +38,107 @@ def d(*shape: int) -> np.ndarray[Any, Any]:
     return np.asarray(_rng.permutation(count) * 0.25 - 1.1).reshape(shape)
 
 
-Case = tuple[str, tuple[np.ndarray[Any, Any], ...], dict[str, Any]]
+Arrays = tuple[np.ndarray[Any, Any], ...]
 
-_UNARY = (
-    *("floor", "round", "negative", "abs", "sign", "square", "exp"),
-    *("tanh", "sigmoid", "relu", "softplus"),
-)
-_SMOOTH = ("expm1", "sin", "cos", "erf")
-_BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "greater_equal", "equal")
+CASES: list[tuple[str, Arrays, dict[str, Any]]] = []
 
+
+def rows(names: str, operands: Iterable[Arrays], **attributes: Sequence[Any]) -> None:
+    """Adds rows for each primitive with each of these operands, and each of the values of each attribute."""
+    for name, arrays, values in product(names.split(), list(operands), product(*attributes.values())):
+        CASES.append((name, arrays, dict(zip(attributes, values, strict=True))))
+
+
+SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (0,))
 BROADCAST = (((), ()), ((3,), (3,)), ((1,), (3,)), ((2, 1), (1, 3)), ((2, 3), (1, 3)), ((0,), (1,)))
-AXES = (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,)))
-CASES: list[Case] = []
-for _name in _UNARY + _SMOOTH:
-    CASES += [(_name, (n(*shape),), {}) for shape in ((), (3,), (2, 3), (0,), (2, 0))]
-for _name in ("log", "sqrt", "log1p"):
-    CASES += [(_name, (p(*shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
-CASES += [(name, (n(*one), n(*two)), {}) for name in _BINARY for one, two in BROADCAST]
-CASES += [("power", (p(3),), {"exponent": e}) for e in (3, -1, 1.5, -0.5, 0)]
-CASES += [("power", (i(3),), {"exponent": 3})]
-CASES += [
-    (name, (n(*one), p(*two) * sign), {})
-    for name in ("mod", "floor_divide")
-    for one, two in BROADCAST
-    for sign in (1, -1)
-]
-_WHOLE = (
-    (i(7, high=9) - 4, np.array([1, 2, 3, -1, -2, -3, 5], "int32")),
-    (i(4, high=9).astype("uint8"), np.array([1, 2, 5, 3], "uint8")),
+
+_UNARY = "floor round negative abs sign square exp tanh sigmoid relu softplus expm1 sin cos erf stop_gradient"
+rows(_UNARY, [(n(*shape),) for shape in (*SHAPES, (2, 0))])
+rows("log sqrt log1p", [(p(*shape),) for shape in SHAPES])
+rows("erf", [(np.linspace(-7.0, 7.0, 41),)])
+rows("power", [(p(3),)], exponent=(3, -1, 1.5, -0.5, 0))
+rows("power", [(i(3),)], exponent=(3,))
+rows("logical_not", [(b(*shape),) for shape in SHAPES])
+rows("cast", [(n(3),), (i(3),), (b(3),), (n(),)], dtype=("float64", "int32", "bool"))
+
+rows(
+    "add subtract multiply divide maximum minimum greater greater_equal equal",
+    [(n(*one), n(*two)) for one, two in BROADCAST],
 )
-CASES += [(name, both, {}) for name in ("mod", "floor_divide") for both in _WHOLE]
-CASES += [("erf", (np.linspace(-7.0, 7.0, 41),), {})]
-CASES += [(name, (b(*x), b(*y)), {}) for name in ("logical_and", "logical_or") for x, y in BROADCAST]
-CASES += [("logical_not", (b(*shape),), {}) for shape in ((), (3,), (0,))]
-CASES += [
-    ("where", (b(*c), n(*x), n(*y)), {})
-    for c, x, y in (
-        ((), (), ()),
-        ((3,), (3,), (3,)),
-        ((1,), (3,), (1,)),
-        ((2, 1), (1, 3), (2, 3)),
-        ((0,), (0,), (0,)),
-    )
-]
+rows("mod floor_divide", [(n(*one), p(*two) * sign) for one, two in BROADCAST for sign in (1, -1)])
+rows("mod floor_divide", [(i(7, high=9) - 4, np.array([1, 2, 3, -1, -2, -3, 5], "int32"))])
+rows("mod floor_divide", [(i(4, high=9).astype("uint8"), np.array([1, 2, 5, 3], "uint8"))])
+rows("logical_and logical_or", [(b(*one), b(*two)) for one, two in BROADCAST])
+_CHOICES = (((), (), ()), ((3,), (3,), (3,)), ((1,), (3,), (1,)), ((2, 1), (1, 3), (2, 3)), ((0,),) * 3)
+rows("where", [(b(*c), n(*x), n(*y)) for c, x, y in _CHOICES])
 
-CASES += [
-    ("matmul", (n(*x), n(*y)), {})
-    for x, y in (
-        ((3,), (3, 4)), ((3, 4), (4,)), ((2, 3), (3, 4)), ((3,), (3,)), ((1,), (1, 1)),
-        ((0,), (0, 4)), ((3,), (3, 0)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0,), (0,)),
-        ((2, 0), (0,)), ((0, 3), (3,)),
-    )
-]  # fmt: skip
-CASES += [
-    ("matmul_each", (n(*x), n(*y)), {})
-    for x, y in (
-        ((2, 3, 4), (2, 4, 5)), ((1, 1, 1), (1, 1, 1)), ((0, 3, 4), (0, 4, 5)), ((2, 0, 4), (2, 4, 5)),
-        ((2, 3, 0), (2, 0, 5)), ((2, 3, 4), (2, 4, 0)),
-    )
-]  # fmt: skip
-CASES += [("matmul", (i(2, 3), i(3, 2)), {})]
-CASES += [("outer", (n(*x), n(*y)), {}) for x, y in (((3,), (2,)), ((1,), (1,)), ((0,), (2,)), ((3,), (0,)))]
+_PRODUCTS = (
+    ((3,), (3, 4)), ((3, 4), (4,)), ((2, 3), (3, 4)), ((3,), (3,)), ((1,), (1, 1)), ((0,), (0, 4)),
+    ((3,), (3, 0)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0,), (0,)), ((2, 0), (0,)),
+    ((0, 3), (3,)),
+)  # fmt: skip
+_OF_EACH = (
+    ((2, 3, 4), (2, 4, 5)), ((1, 1, 1), (1, 1, 1)), ((0, 3, 4), (0, 4, 5)), ((2, 0, 4), (2, 4, 5)),
+    ((2, 3, 0), (2, 0, 5)), ((2, 3, 4), (2, 4, 0)),
+)  # fmt: skip
+rows("matmul", [*((n(*x), n(*y)) for x, y in _PRODUCTS), (i(2, 3), i(3, 2))])
+rows("matmul_each", [(n(*x), n(*y)) for x, y in _OF_EACH])
+rows("outer", [(n(*x), n(*y)) for x, y in (((3,), (2,)), ((1,), (1,)), ((0,), (2,)), ((3,), (0,)))])
 
-CASES += [
-    (name, (d(*shape) if name in ("max", "min") else n(*shape),), {"axes": axes, "keepdims": keep})
-    for name in ("sum", "max", "min", "norm")
-    for shape, axes in AXES
-    for keep in (False, True)
-]
-CASES += [
-    (name, (n(),), {"axes": (), "keepdims": keep}) for name in ("sum", "norm") for keep in (False, True)
-]
-CASES += [("sum", (n(2, 0),), {"axes": (-1,), "keepdims": False})]
-CASES += [("sum", (i(3),), {"axes": (-1,), "keepdims": False})]
-CASES += [
-    ("cumsum", (n(*shape),), {"axis": axis, "reverse": reverse})
-    for shape, axis in (((3,), -1), ((2, 3), -2), ((2, 3), -1), ((0,), -1), ((2, 0), -2))
-    for reverse in (False, True)
-]
-for _name in ("softmax", "log_softmax"):
-    CASES += [
-        (_name, (n(*shape),), {"axis": axis})
-        for shape, axis in (((3,), -1), ((2, 3), -1), ((2, 3), -2), ((0, 3), -1), ((1,), -1))
-    ]
-CASES += [
-    (name, (d(*shape),), {"axis": axis})
-    for name in ("argmax", "argmin")
-    for shape, axis in (((3,), -1), ((2, 3), -2), ((0, 3), -1))
-]
+for _shape, _axes in (((3,), (-1,)), ((2, 3), (-1,)), ((2, 3), (-2,)), ((2, 3), (-2, -1)), ((0, 3), (-1,))):
+    rows("sum norm", [(n(*_shape),)], axes=[_axes], keepdims=(False, True))
+    rows("max min", [(d(*_shape),)], axes=[_axes], keepdims=(False, True))
+rows("sum norm", [(n(),)], axes=[()], keepdims=(False, True))
+rows("sum", [(n(2, 0),), (i(3),)], axes=[(-1,)], keepdims=[False])
+for _shape, _axis in (((3,), -1), ((2, 3), -1), ((2, 3), -2), ((0, 3), -1), ((1,), -1)):
+    rows("softmax log_softmax", [(n(*_shape),)], axis=[_axis])
+    rows("argmax argmin", [(d(*_shape),)], axis=[_axis])
+    rows("cumsum", [(n(*_shape),)], axis=[_axis], reverse=(False, True))
+rows("cumsum", [(n(0),), (n(2, 0),)], axis=[-1], reverse=(False, True))
+_ODD = np.array([1.0, np.nan, 2.0, np.nan, np.inf, 3.0])
+_SORTED = (d(3), d(2, 3), d(0), d(2, 0), i(9), i(2, 2, 5).astype("uint8"), b(5), _ODD)
+rows("argsort", [(x,) for x in _SORTED], descending=(False, True))
 
-CASES += [
-    ("argsort", (x,), {"descending": descending})
-    for x in (
-        d(3), d(2, 3), d(0), d(2, 0), i(9), i(2, 2, 5).astype("uint8"), b(5),
-        np.array([1.0, np.nan, 2.0, np.nan, np.inf, 3.0]),
-    )
-    for descending in (False, True)
-]  # fmt: skip
-CASES += [("stop_gradient", (n(*shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
-
-CASES += [
-    ("reshape", (n(*old),), {"shape": new})
-    for old, new in (((6,), (2, 3)), ((2, 3), (6,)), ((), (1, 1)), ((1,), ()), ((0, 3), (0,)))
-]
-CASES += [
-    ("transpose", (n(*shape),), {"axes": axes})
-    for shape, axes in (((2, 3), (-1, -2)), ((2, 3, 4), (-1, -3, -2)), ((0, 3), (-1, -2)), ((), ()))
-]
-CASES += [
-    ("broadcast_to", (n(*old),), {"shape": new})
-    for old, new in (((1,), (3,)), ((2, 1), (2, 3)), ((1, 1), (2, 3)), ((1,), (0,)), ((2,), (2,)))
-]
-CASES += [
-    ("concat", tuple(n(*shape) for shape in shapes), {"axis": axis})
-    for shapes, axis in (
-        (((2,), (3,)), -1), (((2,), (0,), (3,)), -1), (((2, 3), (1, 3)), -2), (((2, 3), (2, 1)), -1),
-        (((2,),), -1), (((0, 3), (0, 2)), -1),
-    )
-]  # fmt: skip
-CASES += [
-    ("cast", (n(3),), {"dtype": "float64"}),
-    ("cast", (n(3),), {"dtype": "int32"}),
-    ("cast", (i(3),), {"dtype": "float64"}),
-    ("cast", (b(3),), {"dtype": "float64"}),
-    ("cast", (n(),), {"dtype": "bool"}),
-]
-
+for _old, _new in (((6,), (2, 3)), ((2, 3), (6,)), ((), (1, 1)), ((1,), ()), ((0, 3), (0,))):
+    rows("reshape", [(n(*_old),)], shape=[_new])
+for _shape, _axes in (((2, 3), (-1, -2)), ((2, 3, 4), (-1, -3, -2)), ((0, 3), (-1, -2)), ((), ())):
+    rows("transpose", [(n(*_shape),)], axes=[_axes])
+for _old, _new in (((1,), (3,)), ((2, 1), (2, 3)), ((1, 1), (2, 3)), ((1,), (0,)), ((2,), (2,))):
+    rows("broadcast_to", [(n(*_old),)], shape=[_new])
+rows("concat", [(n(2), n(3)), (n(2), n(0), n(3)), (n(2, 3), n(2, 1)), (n(2),), (n(0, 3), n(0, 2))], axis=[-1])
+rows("concat", [(n(2, 3), n(1, 3))], axis=[-2])
 _KEYS: list[tuple[tuple[int, ...], tuple[Any, ...]]] = [
-    ((4,), (1,)),
-    ((4,), ((1, 3, 1),)),
-    ((4,), ((0, 4, 2),)),
-    ((4,), ((3, None, -1),)),
-    ((4,), ((2, 2, 1),)),
-    ((3, 4), (2,)),
-    ((3, 4), ((0, 2, 1), 1)),
-    ((3, 4), (1, (1, 4, 1))),
+    *(((4,), (key,)) for key in (1, (1, 3, 1), (0, 4, 2), (3, None, -1), (2, 2, 1))),
+    *(((3, 4), key) for key in ((2,), ((0, 2, 1), 1), (1, (1, 4, 1)))),
     ((0, 4), ((0, 0, 1), 2)),
 ]
-CASES += [("index", (n(*shape),), {"key": key}) for shape, key in _KEYS]
 for _shape, _key in _KEYS:
+    rows("index", [(n(*_shape),)], key=[_key])
     _part = np.zeros(_shape)[tuple(slice(*k) if isinstance(k, tuple) else k for k in _key)]
-    CASES += [("pad_slice", (n(*_part.shape),), {"key": _key, "shape": _shape})]
-CASES += [
-    ("lookup", (n(*table), i(*index)), {})
-    for table, index in (
-        ((4, 2), ()),
-        ((4,), ()),
-        ((4, 2), (3,)),
-        ((4, 2, 3), (2,)),
-        ((4, 2), (0,)),
-        ((4, 0), (2,)),
-    )
-]
-CASES += [
-    ("scatter_row", (n(*x), i(*index)), {"size": 4})
-    for x, index in (((2,), ()), ((), ()), ((3, 2), (3,)), ((2, 2, 3), (2,)), ((0, 2), (0,)), ((2, 0), (2,)))
-]
-CASES += [
-    ("one_hot", (i(*shape),), {"size": 4, "dtype": dtype})
-    for shape in ((), (3,), (2, 3), (0,))
-    for dtype in ("float64", "int32", "bool")
-]
+    rows("pad_slice", [(n(*_part.shape),)], key=[_key], shape=[_shape])
+_TABLES = (((4, 2), ()), ((4,), ()), ((4, 2), (3,)), ((4, 2, 3), (2,)), ((4, 2), (0,)), ((4, 0), (2,)))
+_READ = (((2,), ()), ((), ()), ((3, 2), (3,)), ((2, 2, 3), (2,)), ((0, 2), (0,)), ((2, 0), (2,)))
+rows("lookup", [(n(*table), i(*index)) for table, index in _TABLES])
+rows("scatter_row", [(n(*x), i(*index)) for x, index in _READ], size=[4])
+rows("one_hot", [(i(*shape),) for shape in SHAPES], size=[4], dtype=("float64", "int32", "bool"))
 
-CASES += [
-    ("dropout", (n(*shape), np.asarray(key, "uint64")), {"rate": rate})
-    for shape in ((), (3,), (2, 3), (0,), (2, 0))
-    for key, rate in ((5, 0.5), (2**64 - 1, 0.25), (0, 0.0))
-]
+for _key, _rate, _number in ((5, 0.5, 0), (2**64 - 1, 0.25, 3), (0, 0.0, 1)):
+    rows("dropout", [(n(*shape), np.asarray(_key, "uint64")) for shape in SHAPES], rate=[_rate])
+    rows("uniform", [(np.asarray(_key, "uint64"),)], shape=SHAPES, dtype=["float64"], number=[_number])
 
-CASES += [
-    ("uniform", (np.asarray(key, "uint64"),), {"shape": shape, "dtype": "float64", "number": number})
-    for shape in ((), (3,), (2, 3), (0,))
-    for key, number in ((5, 0), (2**64 - 1, 3))
-]
-
-for _name in ("segment_sum", "segment_softmax"):
-    CASES += [(_name, (n(5, *shape),), {}) for shape in ((), (3,), (2, 3), (0,))]
-CASES += [
-    (name, (d(5, *shape),), {"default": default})
-    for name in ("segment_max", "segment_min")
-    for shape in ((), (3,), (2, 3), (0,))
-    for default in (None, 0.0, -3.5)
-]
-CASES += [
-    ("segment_count", (n(5, *shape),), {"dtype": t}) for shape in ((), (3,)) for t in ("float64", "int32")
-]
-CASES += [("segment_position", (n(5, *shape),), {}) for shape in ((), (3,))]
-CASES += [("segment_broadcast", (n(*shape),), {"domain": 0}) for shape in ((), (3,), (2, 3), (0,))]
-CASES += [
-    (
-        "segment_attention",
-        (n(5, heads * size), n(5, heads * size), n(5, heads * wide)),
-        {"heads": heads, "causal": causal},
-    )
-    for heads, size, wide in ((1, 3, 2), (2, 2, 2), (2, 1, 3), (2, 0, 1), (1, 2, 0))
-    for causal in (False, True)
-]
-CASES += [
-    (
-        "segment_attention_gradient",
-        (*(n(5, 4) for _ in range(3)), n(5, 4), p(5, 2) + 3.0, n(5, 2)),
-        {"heads": 2, "causal": causal},
-    )
-    for causal in (False, True)
-]
-CASES += [
-    ("segment_shift", (x,), {"by": by})
-    for x in (n(5), n(5, 3), n(5, 2, 3), n(5, 0), i(5, 2))
-    for by in (1, -1, 2, -4, 9)
-]
-CASES += [
-    ("segment_take", (n(5, *shape), place), {"default": default})
-    for shape in ((), (3,), (2, 3), (0,))
-    for place, default in (
-        (np.asarray(0, "int32"), None),
-        (np.asarray(2, "int64"), -1.5),
-        (np.asarray(-1, "int8"), 0.0),
-        (np.asarray(4, "uint8"), 0.5),
-    )
-]
-CASES += [("segment_take", (i(5), np.asarray(1, "int32")), {"default": 7})]
+rows("segment_sum segment_softmax segment_position", [(n(5, *shape),) for shape in SHAPES])
+rows("segment_max segment_min", [(d(5, *shape),) for shape in SHAPES], default=(None, 0.0, -3.5))
+rows("segment_count", [(n(5, *shape),) for shape in ((), (3,))], dtype=("float64", "int32"))
+rows("segment_broadcast", [(n(*shape),) for shape in SHAPES], domain=[0])
+rows("segment_shift", [(n(5),), (n(5, 3),), (n(5, 2, 3),), (n(5, 0),), (i(5, 2),)], by=(1, -1, 2, -4, 9))
+for _place, _default in (
+    (np.asarray(0, "int32"), None), (np.asarray(2, "int64"), -1.5), (np.asarray(-1, "int8"), 0.0),
+    (np.asarray(4, "uint8"), 0.5),
+):  # fmt: skip
+    rows("segment_take", [(n(5, *shape), _place) for shape in SHAPES], default=[_default])
+rows("segment_take", [(i(5), np.asarray(1, "int32"))], default=[7])
+for _heads, _size, _wide in ((1, 3, 2), (2, 2, 2), (2, 1, 3), (2, 0, 1), (1, 2, 0)):
+    _qkv = tuple(n(5, _heads * size) for size in (_size, _size, _wide))
+    rows("segment_attention", [_qkv], heads=[_heads], causal=(False, True))
+_qkvg = tuple(n(5, 4) for _ in range(4))
+rows("segment_attention_gradient", [(*_qkvg, p(5, 2) + 3.0, n(5, 2))], heads=[2], causal=(False, True))
