@@ -33,8 +33,8 @@ _HEAD = object.__basicsize__
 def global_states() -> tuple[object, ...]:
     """The states of the generators that all of a process shares: NumPy's, and Python's.
 
-    They are read from memory: through their methods that takes 80 us and 17 us, and a trace 150 us.  Both draw
-    normal numbers in pairs: NumPy's object keeps the second one within itself, Python's as an attribute.
+    They are read from memory: through their methods that takes 80 us and 17 us, and a trace 150 us.  Both
+    draw normal numbers in pairs: NumPy's object keeps the second one within itself, Python's as an attribute.
     """
     generator = np.random.mtrand.get_bit_generator()
     if type(generator) is np.random.MT19937:
