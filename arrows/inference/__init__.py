@@ -1,7 +1,7 @@
 """From a block to its typed tree: typing rules, and explanations of type errors.
 
 `infer` is the entrance. It gives a tree of `Typed`, one for each occurrence of a block on a value; the
-engine, drawings and the command line read this tree. `typed_tree` and `tree_lines` print it. `visible`
+engine, drawings and the command line read this tree. `typed_tree` prints it. `visible`
 selects the parts that the author of an expression wrote, and `title` names a block in one line.
 
 Each family of core forms has a file with its rules and explanations; `forms` has their tables.
@@ -15,6 +15,5 @@ from arrows.inference.typed import TreePart as TreePart
 from arrows.inference.typed import Typed as Typed
 from arrows.inference.typed import case_names as case_names
 from arrows.inference.typed import shows_arguments as shows_arguments
-from arrows.inference.typed import tree_lines as tree_lines
 from arrows.inference.typed import typed_tree as typed_tree
 from arrows.inference.typed import visible as visible

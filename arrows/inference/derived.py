@@ -5,9 +5,9 @@ from __future__ import annotations
 from arrows.combinators import AnyBlock, Item, Pipe
 from arrows.inference.hints import network_result
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import first_of, name_of
+from arrows.inference.reasons import first_of, name_of, reason_and_hint
 from arrows.inference.rules import Misfit
-from arrows.typesys import ArrowTypeError
+from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import Clash, notation
 
 
@@ -35,7 +35,7 @@ def _given(form: AnyBlock) -> set[int]:
     return {id(block) for block in form.spelling.blocks}
 
 
-def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
+def misfit(speaker: Occurrence, inner: Occurrence, error: ArrowTypeError | ArrowValueError) -> Misfit:
     """Why a derived block does not take its input, where a block inside raised an error."""
     reason, hint = network_result(speaker.input)
     if reason:
@@ -43,8 +43,8 @@ def misfit(speaker: Occurrence, inner: Occurrence, error: Exception) -> Misfit:
     given = notation(speaker.input)
     if isinstance(inner.form, Item) and not inner.form.takes:
         return Misfit(f"{speaker.form.kind} goes over the elements of a sequence, and {given} has none")
-    reason = getattr(error, "reason", "") or str(error)
-    return Misfit(reason.replace(notation(inner.input), given), getattr(error, "hint", ""))
+    reason, hint = reason_and_hint(error)
+    return Misfit(reason.replace(notation(inner.input), given), hint)
 
 
 def misfit_between(speaker: Occurrence, edge: Edge, clash: Clash, told: ArrowTypeError) -> Misfit | None:

@@ -25,17 +25,17 @@ from arrows.inference.reasons import (
     origin_of,
     origin_words,
     problem,
+    reason_and_hint,
     repair,
     side_of,
     zeros_stand_for,
 )
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys.terms import (
     ENDS,
     INPUT,
     MAX_PARTS,
     Clash,
-    OpenTypes,
     Var,
     find,
     items_of,
@@ -52,7 +52,9 @@ FEW = 4
 """For at most so many items, a text says which block fixed each."""
 
 
-def failure(inference: Inference, context: object, error: Exception) -> ArrowTypeError:
+def failure(
+    inference: Inference, context: object, error: Clash | ArrowTypeError | ArrowValueError
+) -> ArrowTypeError:
     """Makes the error for what cannot hold: a rule of an occurrence, what it says, or an edge."""
     occurrence = context.owner if isinstance(context, Edge) else context
     assert isinstance(occurrence, Occurrence)
@@ -96,11 +98,12 @@ def contradiction(
 # A form that refuses its input
 
 
-def refused(occurrence: Occurrence, error: Exception, likely: Guess = NOTHING) -> ArrowTypeError:
+def refused(
+    occurrence: Occurrence, error: ArrowTypeError | ArrowValueError, likely: Guess = NOTHING
+) -> ArrowTypeError:
     """Makes the error for a single block that cannot take its input; `likely` goes before its own words."""
     form = occurrence.form
-    reason = getattr(error, "reason", "") or str(error)
-    hint = getattr(error, "hint", "")
+    reason, hint = reason_and_hint(error)
     if not hint and isinstance(form, Apply) and kind_of(occurrence.input) == "sequence":
         hint = f"apply it to every element: ar.Map({name_of(occurrence)})"
     columns = items_of(occurrence.input)
@@ -173,18 +176,16 @@ def still_open(inference: Inference) -> ArrowTypeError:
     """Makes the error for a type that nothing fixes."""
     # The cause is a block without parts that takes a known type and gives an open one. If there is none, it
     # is the first open type.
-    occurrences, is_open = inference.occurrences, OpenTypes()
-    culprit = next(
-        (x for x in occurrences if not x.parts and x.output in is_open and x.input not in is_open), None
-    )
-    culprit = culprit or next(x for x in occurrences if x.input in is_open or x.output in is_open)
+    occurrences, known = inference.occurrences, inference.solver.ground
+    culprit = next((x for x in occurrences if not x.parts and known(x.input) and not known(x.output)), None)
+    culprit = culprit or next(x for x in occurrences if not known(x.input) or not known(x.output))
     form = culprit.form
     if isinstance(form, InferredZeros):
         (why, hint), whole = zeros_stand_for(culprit), culprit.outer
         assert whole is not None
         reason = f"{why}, and nothing says of which type"
         return problem(f"cannot infer the type of zeros in {name_of(whole)}", whole, reason, hint)
-    side = "input" if culprit.input in is_open else "output"
+    side = "output" if known(culprit.input) else "input"
     hint = "say what flows in, for instance ar.infer(block, input_type=[300])"
     if isinstance(form, Reference):
         declare = "ar.ForwardDeclaration" if form.token.declared else "@ar.fix"

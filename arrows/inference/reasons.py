@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from arrows.combinators import AndFan, Choice, Layer, Pipe, Read, brief, title
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
 from arrows.typesys import types as T
 from arrows.typesys.errors import Side, message
 from arrows.typesys.terms import (
@@ -107,6 +107,11 @@ def origin_words(v: Var, shown: Occurrence | None) -> str:
 
 
 # Whole errors
+
+
+def reason_and_hint(error: ArrowTypeError | ArrowValueError) -> tuple[str, str]:
+    """Why a rule or a function refused, and the repair that it names; a whole message is a reason itself."""
+    return (str(error), "") if error.details.attempt else (error.details.reason, error.details.hint)
 
 
 def problem(attempt: str, at: Occurrence, reason: str, hint: str, *sides: Side) -> ArrowTypeError:

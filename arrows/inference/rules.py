@@ -10,6 +10,7 @@ from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import explain_moved, name_of, passes, problem
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
+from arrows.typesys.errors import Message
 from arrows.typesys.terms import (
     FINITE,
     INPUT,
@@ -32,20 +33,13 @@ if TYPE_CHECKING:
 
 
 class Misfit(ArrowTypeError):
-    """A form cannot take its input.
+    """A form cannot take its input, for a reason in one sentence, perhaps with a hint: the obvious repair.
 
-    A misfit has one sentence. `explain.refused` turns it into the whole message when the types around the
-    form are known.
-
-    Attributes:
-        reason: the reason, in one sentence.
-        hint: the obvious repair; empty if there is none.
+    `explain.refused` turns it into the whole message when the types around the form are known.
     """
 
     def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.hint = hint
+        super().__init__(Message.of(reason, reason=reason, hint=hint))
 
 
 def is_no_object(v: Var) -> bool:

@@ -220,38 +220,6 @@ def _role(typed: Typed, i: int) -> str:
     return "" if len(typed.parts) < 2 or PLACE.fullmatch(word) or word == typed.parts[i].form.name else word
 
 
-class TreeLine(NamedTuple):
-    """A line of the tree.
-
-    Attributes:
-        depth: the depth in the tree.
-        role: see `TreePart`.
-        typed: the occurrence.
-        title: the block in one line; a word behind it says if its parts stand at another line.
-    """
-
-    depth: int
-    role: str
-    typed: Typed
-    title: str
-
-
-def tree_lines(typed: Typed) -> Iterator[TreeLine]:
-    """Yields the lines of `typed_tree`. An occurrence at several places has its parts below the first."""
-    shown: set[int] = set()
-    todo = [(TreePart("", typed), 0)]
-    while todo:
-        (role, x), depth = todo.pop()
-        parts = visible(x)
-        word = " (again)" if isinstance(x.form, Reference) and not parts else ""
-        if x.places > 1 and parts:
-            if id(x) in shown:
-                parts, word = [], " (as above)"
-            shown.add(id(x))
-        yield TreeLine(depth, role, x, f"{title(x.form)}{word}")
-        todo.extend((part, depth + 1) for part in reversed(parts))
-
-
 def typed_tree(typed: Typed) -> str:
     """Writes a typed expression with one occurrence on each line and parts indented.
 
@@ -268,8 +236,18 @@ def typed_tree(typed: Typed) -> str:
           Sum(): Sequence(float32) -> float32
     """
     lines: list[str] = []
-    for line in tree_lines(typed):
-        indent = "  " * line.depth if line.depth <= INDENT else "  " * INDENT + f"[{line.depth}] "
-        types = f"{T.notation(line.typed.input, TYPE)} -> {T.notation(line.typed.output, TYPE)}"
-        lines.append(f"{indent}{f'{line.role} = ' if line.role else ''}{line.title}: {types}")
+    shown: set[int] = set()
+    todo = [(TreePart("", typed), 0)]
+    while todo:
+        (role, x), depth = todo.pop()
+        parts = visible(x)
+        word = " (again)" if isinstance(x.form, Reference) and not parts else ""
+        if x.places > 1 and parts:
+            if id(x) in shown:
+                parts, word = [], " (as above)"
+            shown.add(id(x))
+        indent = "  " * depth if depth <= INDENT else "  " * INDENT + f"[{depth}] "
+        types = f"{T.notation(x.input, TYPE)} -> {T.notation(x.output, TYPE)}"
+        lines.append(f"{indent}{f'{role} = ' if role else ''}{title(x.form)}{word}: {types}")
+        todo.extend((part, depth + 1) for part in reversed(parts))
     return "\n".join(lines)

@@ -200,26 +200,6 @@ def parts_of(v: Var) -> list[Var]:
     return [find(arg) for arg in (v.args[:1] if v.con == SEQUENCE else v.args)]
 
 
-class OpenTypes:
-    """Tells which types have an open part; every part is looked at once, however many types it is in."""
-
-    def __init__(self) -> None:
-        self._open: dict[int, bool] = {}
-
-    def __contains__(self, v: Var) -> bool:
-        todo = [find(v)]
-        while todo:
-            x = todo[-1]
-            parts = [find(arg) for arg in x.args]
-            missing = [part for part in parts if id(part) not in self._open]
-            if missing:
-                todo += missing
-            else:
-                todo.pop()
-                self._open[id(x)] = x.con is None or any(self._open[id(part)] for part in parts)
-        return self._open[id(find(v))]
-
-
 def settled(v: Var, typed: list[Var]) -> T.Type | Var:
     """The type at `v`, or its first open part.
 

@@ -74,7 +74,7 @@ class Solver:
     """
 
     def __init__(self) -> None:
-        self.failures: list[tuple[object, Exception]] = []
+        self.failures: list[tuple[object, Clash | ArrowTypeError | ArrowValueError]] = []
         self.undecided: deque[tuple[Var, Default]] = deque()
         self.passed_over: list[tuple[Var, Default]] = []  # they could not decide when they were last asked
         self.progress = False  # whether something was decided since
