@@ -12,25 +12,15 @@ from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
 from arrows.typesys import ArrowTypeError
 from arrows.typesys import types as T
-from arrows.typesys.terms import ANY_LABELS, Var, find, kind_of
+from arrows.typesys.terms import find, kind_of
 from arrows.typesys.unify import Default, Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
 
 
-def apply(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule | None:
+def apply(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     if isinstance(form, Layer):
-        # Most layers stand on one type, which what surrounds one place may say for all. So all places share
-        # one type, until that turns out not to hold (`infer`).
-        first, shared = inference.layers.setdefault(id(form), (occurrence, Var(labels=ANY_LABELS)))
-        if first is not occurrence:
-            occurrence.first = first
-        if inference.layers_share_types:
-            inference.solver.join(occurrence.input, shared, occurrence.edge or occurrence)
-            if first is not occurrence:
-                inference.gives(occurrence, first.output)
-                return None
         inference.undecided_layers.append(occurrence)
         source, result = form.signature()
         if source is not None:

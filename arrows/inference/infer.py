@@ -71,20 +71,12 @@ def infer(block: object, input_type: object = None, *, float_type: str | None = 
     assumed = None if input_type is None else T.as_type(input_type)
     with gc_paused():
         inference = Inference(root, float_type)
-        try:
-            typed = inference.infer(assumed)
-        except ArrowTypeError:
-            if not any(occurrence.first for occurrence in inference.occurrences):
-                raise
-            # A layer that stands in several places may have several types there.
-            inference = Inference(root, float_type, traces=inference.traces, layers_share_types=False)
-            typed = inference.infer(assumed)
+        typed = inference.infer(assumed)
         random = inference.random_blocks()
         if not (inference.repeats and random):
             return typed
         # Each place of a random block draws numbers of its own, so it has an occurrence of its own.
-        share = inference.layers_share_types
-        return Inference(root, float_type, random, inference.traces, share).infer(assumed)
+        return Inference(root, float_type, random, inference.traces).infer(assumed)
 
 
 def _path(parent: Occurrence | None, form: AnyBlock, word: str) -> Path:
@@ -101,7 +93,6 @@ class Inference:
         float_type: see `infer`.
         apart: identities of blocks that get an occurrence at each place, besides those with an effect.
         traces: the traces of an earlier run.
-        layers_share_types: whether all places of a layer have one type.
 
     Attributes:
         occurrences: all occurrences, each before its parts.
@@ -112,7 +103,6 @@ class Inference:
             place among the knots, and with that of the first knot that its inside refers to.
         todo: the occurrences to walk; None where the walk leaves a recursive block.
         inner: the identities of knots that nothing outside of their component enters.
-        layers: for the identity of each layer, its first occurrence, and the type that all of them take.
         undecided_layers: layers that have not been asked yet for a default output type.
         containers: for the variable of each container, those of the elements that a form reads of it.
         side_outputs: for each side output, whether it passes and its key: its type and its first occurrence.
@@ -124,10 +114,8 @@ class Inference:
         float_type: str | None,
         apart: AbstractSet[int] = frozenset(),
         traces: Traces | None = None,
-        layers_share_types: bool = True,
     ) -> None:
         self.root = root
-        self.layers_share_types = layers_share_types
         self.float_type = float_type
         self.apart = apart
         self.repeats = False
@@ -137,7 +125,6 @@ class Inference:
         self.knots: dict[int, tuple[int, Occurrence]] = {}
         self.recursions: list[tuple[Occurrence, int, int]] = []
         self.inner: set[int] = set()
-        self.layers: dict[int, tuple[Occurrence, Var]] = {}
         self.undecided_layers: deque[Occurrence] = deque()
         self.traces = traces or Traces(float_type)
         self.containers: list[tuple[Var, Var]] = []

@@ -48,7 +48,6 @@ class Occurrence:
         parts: the occurrences of its parts.
         trace: for an `Apply`, what it computes, once the input type is ground.
         knot: for a `Reference`, the occurrence at which its recursion begins.
-        first: for a layer that stands in several places, its first occurrence.
     """
 
     form: AnyBlock
@@ -62,7 +61,6 @@ class Occurrence:
     parts: list[Occurrence] = field(default_factory=list)
     trace: Trace | None = None
     knot: Occurrence | None = None
-    first: Occurrence | None = None
 
 
 # Not frozen: a frozen one takes four times as long to make, and there is one for nearly each occurrence.
@@ -165,7 +163,7 @@ def build_typed(
             input=input,
             output=output,
             parts=() if knot is not None else parts,
-            trace=x.trace if x.trace is not None or x.first is None else x.first.trace,
+            trace=x.trace,
             knot=knot,
             path=x.path,
             places=x.places,
