@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from contextlib import nullcontext
 from typing import Any
 from unittest import mock
 
@@ -56,6 +57,16 @@ def test_tensors_of_another_batch_are_refused(ask: Any, kind: str) -> None:
 
 def yielding(x: Any) -> Any:
     return (yield x)
+
+
+def test_a_line_that_has_run_refuses_tensors_of_another_batch() -> None:
+    """A call that was seen before is found by fewer questions."""
+    net, layer = ar.OnTheFly(), ar.FC(2)
+    with net.batch() as g, net.batch() as h:
+        own, other = h.tensor([1.0]), g.tensor([1.0])
+        for x in (own, own, other):
+            with pytest.raises(ar.ArrowTypeError, match="another batch") if x is other else nullcontext():
+                h(layer, x)
 
 
 def test_numbers_with_tensors_among_them_are_refused():
