@@ -215,18 +215,6 @@ def test_one_place_meets_constants_and_tensors_on_either_side(operator: Any) -> 
             assert close(g.numpy(results), wanted, 1e-12)
 
 
-def test_layers_that_are_gone():
-    """Another layer in the place of one that is gone is another layer."""
-    net = ar.OnTheFly()
-    with net.batch() as g:
-        x = g.tensor([1.0, 2.0])
-        values = []
-        for _ in range(10):
-            values.append(ar.FC(2)(x))
-        assert len(net.params) == 20
-        assert len({tuple(value) for value in g.numpy(values)}) == 10
-
-
 def test_sizes_of_nothing_and_of_much():
     net, layer = ar.OnTheFly(), ar.FC(2)
     with net.batch() as g:
@@ -252,22 +240,6 @@ def test_as_many_results_as_are_possible():
             ar.Function(lambda a: tuple(a * float(n) for n in range(1025)))(x)
 
 
-def test_a_function_of_lazy_tensors_can_stand_in_a_block() -> None:
-    project = ar.FC(2, name="project")
-
-    def gate(x: Any, h: Any) -> Any:
-        """Written for lazy tensors, of layers, operators and operations."""
-        opened = ops.sigmoid(project(x))
-        return opened * h + (1 - opened) * ops.tanh(x[:2])
-
-    net = ar.OnTheFly()
-    with net.batch() as g:
-        lazy = gate(g.tensor([1.0, 2.0, 3.0]), g.tensor([4.0, 5.0])).numpy()
-    block = (ar.GetItem(0) >> ar.Vector(3) & ar.GetItem(1) >> ar.Vector(2)) >> ar.Function(gate)
-    model = ar.compile(block, params=net.params)
-    assert close(model([([1, 2, 3], [4, 5])])[0], lazy, 1e-6)
-
-
 def test_numbers_of_numpy_are_numbers() -> None:
     with ar.OnTheFly().batch() as g:
         x = g.tensor([1.0, 2.0])
@@ -286,20 +258,3 @@ def test_a_function_that_returns_no_loss_is_named(loss: object) -> None:
     with pytest.raises(ar.ArrowTypeError, match=r"cannot learn from forgetful(.|\n)*example 0") as error:
         ar.OnTheFly().learner(forgetful).prepare([1, 2])
     assert "lazy scalar" in str(error.value)
-
-
-def test_a_forgotten_yield_from_is_named() -> None:
-    def inner(x: Any) -> Any:
-        yield x
-
-    def outer(x: Any) -> Any:
-        yield (inner(x), x)
-
-    line = outer.__code__.co_firstlineno + 1
-    with ar.OnTheFly().batch() as g, pytest.raises(ar.ArrowTypeError) as error:
-        g.run_all([outer(g.tensor(1.0))])
-    assert str(error.value) == (
-        f"cannot wait for a generator at test_calls.py:{line}\n"
-        "  it is not a lazy tensor, nor a tuple, list or dict of lazy tensors\n"
-        "  hint  to wait for another generator function: `x = yield from f(...)`"
-    )

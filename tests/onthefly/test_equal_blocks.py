@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,6 @@ import pytest
 import arrows as ar
 
 SCALE, WEIGHT = 2.0, np.ones(2, "f")
-
-
-class Settings:
-    factor = 1.0
 
 
 class Scaled(ar.Layer[Any, Any]):
@@ -30,15 +26,8 @@ class Scaled(ar.Layer[Any, Any]):
         return a * SCALE * self.factor
 
 
-MODULE: Any = ModuleType("settings")
-
-
 def scale(a: Any) -> Any:
     return a * SCALE
-
-
-def scaled(a: Any) -> Any:
-    return a * scaled.factor  # type: ignore[attr-defined]
 
 
 def sites_after(batches: int, call: Callable[[Any, Any, int], Any]) -> tuple[int, int]:
@@ -104,52 +93,6 @@ def test_a_function_reads_its_closure_and_globals_as_they_are_now(monkeypatch: p
             assert value(function, net) == [new, 2 * new]
 
 
-READS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "a class": (Settings, lambda a: a * Settings.factor),
-    "a function's attribute": (scaled, scaled),
-    "a module by text": (MODULE, lambda a: a * getattr(MODULE, "fac" + "tor")),
-    "globals by text": (MODULE, lambda a: a * globals()["MODULE"].factor),
-}
-
-
-@pytest.mark.parametrize("name", READS)
-def test_a_function_reads_whatever_it_names_as_it_is_now(name: str) -> None:
-    net, (owner, function) = ar.OnTheFly(), READS[name]
-    for new in (1.0, 2.0, 3.0, 2.0):
-        owner.factor = new
-        assert value(lambda x: ar.Function(function)(x), net) == [new, 2 * new]
-
-
-@pytest.mark.parametrize("make", [Scaled, lambda: ar.Map(Scaled()) >> ar.Sum()])
-def test_a_layer_of_the_users_reads_whatever_it_names_as_it_is_now(
-    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    net = ar.OnTheFly()
-    for new in (1.0, 2.0, 3.0, 2.0):
-        monkeypatch.setattr(f"{__name__}.SCALE", new)
-        monkeypatch.setattr(Scaled, "factor", new)
-        assert value(lambda x: make()(x if make is Scaled else [x]), net) == [new**2, 2 * new**2]
-
-
-@pytest.mark.parametrize(
-    "reader",
-    [
-        lambda table: partial(lambda word, table: table[word], table=table),
-        lambda table: table.get,
-    ],
-)
-def test_a_function_of_python_objects_reads_its_own_table(reader: Callable[[Any], Any]) -> None:
-    net, tables = ar.OnTheFly(), [{"a": 1.0}, {"a": 1.0}]
-
-    def read(table: Any) -> float:
-        with net.batch() as g:
-            return float(g(ar.InputTransform(reader(table)) >> ar.Scalar(), "a"))
-
-    assert [read(table) for table in tables] == [1.0, 1.0]
-    tables[0]["a"] = 2.0
-    assert [read(table) for table in tables] == [2.0, 1.0]
-
-
 def test_blocks_that_differ_are_told_apart() -> None:
     net = ar.OnTheFly()
     for start, stop in ((0, 1), (1, 2), (0, 1)):
@@ -210,13 +153,3 @@ def test_what_has_parameters_is_equal_to_itself_alone() -> None:
         *("FC_1/weight", "Embedding_1/weight", "FC_2/weight", "FC_3/weight", "Constant_1/value"),
         *("FC_4/weight", "Embedding_2/weight", "FC_5/weight", "FC_6/weight", "Constant_2/value"),
     ]
-
-
-def test_layers_made_before_the_batches_are_not_warned_of() -> None:
-    net, layers = ar.OnTheFly(), [ar.FC(2) for _ in range(4)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for number in range(4):
-            with net.batch() as g:
-                for layer in layers[number:]:
-                    layer(g.tensor([1.0, 2.0])).numpy()

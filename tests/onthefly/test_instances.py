@@ -129,6 +129,13 @@ NO_TENSOR = "it is not a lazy tensor, nor a tuple, list or dict of lazy tensors"
         ([3], f"cannot compute 3 at {YIELD}\n  {NO_TENSOR}"),
         ("a", f"cannot compute 'a' at {YIELD}\n  {NO_TENSOR}"),
         ({"x": np.zeros(2)}, f"cannot compute array([0., 0.]) at {YIELD}\n  {NO_TENSOR}"),
+        (
+            (x for x in "a"),
+            (
+                f"cannot wait for a generator at {YIELD}\n  {NO_TENSOR}\n"
+                "  hint  to wait for another generator function: `x = yield from f(...)`"
+            ),
+        ),
     ],
 )
 def test_an_instance_yields_tensors_of_the_batch(of: Any, value: Any, text: str) -> None:
@@ -180,26 +187,6 @@ def test_the_others_are_closed_when_an_instance_raises(failure: BaseException) -
         numbers = x.numpy()
     with net.batch():
         assert close(numbers, layer([1.0, 2.0]).numpy(), 1e-6)
-
-
-def test_an_error_of_a_kernel_closes_all():
-    net, embed = ar.OnTheFly(), ar.Embedding(3, 2)
-    closed = []
-
-    def look(g: Any, i: int) -> Any:
-        try:
-            yield embed(g.tensor(i) + 1)
-        finally:
-            closed.append(i)
-
-    with net.batch() as g:
-        with pytest.raises(ar.ArrowValueError) as error:
-            g.run_all([look(g, 0), look(g, 2), look(g, 1)])
-        assert said(error) == (
-            "cannot compute Embedding(3, 2) at LINE\n  index 3 is out of range for an axis of size 3"
-        )
-        assert sorted(closed) == [0, 1, 2]
-        assert g.run_all([look(g, 0), look(g, 1)]) == [None, None]
 
 
 def test_masks_belong_to_instances():

@@ -71,21 +71,6 @@ def test_loaded_into_layers_of_which_some_were_called(saved: tuple[Path, Any, bo
     assert close(predicted(net, scorer), wanted, 1e-6)
 
 
-def test_what_waits_is_saved_again(tmp_path: Path) -> None:
-    first, _ = trained(Scorer())
-    save(first, tmp_path / "first")
-    again = ar.OnTheFly()
-    load(again, tmp_path / "first")
-    with again.batch() as g:
-        Scorer().hidden(g.tensor(EXAMPLE)).numpy()
-    save(again, tmp_path / "second")
-    last = ar.OnTheFly()
-    load(last, tmp_path / "second")
-    assert {name: x.tolist() for name, x in last.params.waiting.items()} == {
-        name: x.tolist() for name, x in first.params.items()
-    }
-
-
 def test_a_parameter_that_waits_is_told_from_one_that_is_unknown(tmp_path: Path) -> None:
     net, _ = trained(Scorer())
     save(net, tmp_path / "net")

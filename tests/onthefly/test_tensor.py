@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import operator
 import re
 
 import numpy as np
@@ -100,33 +99,3 @@ def test_tensors_of_a_function_and_of_a_batch_do_not_mix():
         with pytest.raises(ar.ArrowTypeError) as error:
             ar.FC(2)(x, kept[0])
         assert "a tensor of a Function got into a batch" in str(error.value)
-
-
-@pytest.mark.parametrize("call", [float, int, lambda x: x.item()])
-def test_a_vector_is_no_python_number(call):
-    net = ar.OnTheFly()
-    with net.batch() as g:
-        x = g.tensor([1.0, 2.0])
-        with pytest.raises(ar.ArrowTypeError, match=r"(?s)of float32\[2\] at test_tensor.py.*x\[0\] and"):
-            call(x)
-        assert call(g.tensor([3.0])) == 3
-
-
-@pytest.mark.parametrize(
-    "compute", [operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul]
-)
-@pytest.mark.parametrize("turned", [False, True])
-def test_operators_on_constants_are_alike_at_every_visit(compute, turned):
-    """The first visit of a line makes a call site, the next ones find it."""
-    with ar.OnTheFly().batch() as g:
-        constant, values = (
-            g.constant(np.ones((2, 2), np.float32)),
-            [np.full((2, 2), n, np.float32) for n in (1, 2)],
-        )
-        found = []
-        for value in values:
-            pair = (constant, g.tensor(value))[:: -1 if turned else 1]
-            found.append(compute(*pair))
-        for value, result in zip(values, found, strict=True):
-            pair = (np.ones((2, 2), np.float32), value)[:: -1 if turned else 1]
-            assert np.array_equal(result.numpy(), compute(*pair))
