@@ -12,20 +12,14 @@ import pytest
 import arrows as ar
 from arrows.engine.planning import SCHEDULES
 from arrows.engine.scheduling import Batch
-from arrows.ops import RowSparse
 from tests.agree import agree
+from tests.compare import dense
 from tests.profile import sampled
 
 SETTINGS = [(device, schedule) for device in ("cpu", "fake") for schedule in SCHEDULES]
 everywhere = pytest.mark.parametrize(("device", "schedule"), sampled(SETTINGS, 3))
 
 total = ar.Map(ar.Scalar(name="x")) >> ar.Sum()
-
-
-def host(value: Any) -> Any:
-    """A gradient or value as a dense NumPy array."""
-    value = ar.to_numpy(value)
-    return value.to_dense(np) if isinstance(value, RowSparse) else value
 
 
 # ------------------------------------------------------------------------------------------ compile
@@ -99,11 +93,11 @@ def test_float_type_is_the_type_of_all_floats(device: str, schedule: str, float_
         {"x": ar.Vector(2), "k": ar.Scalar("float64") >> ar.Function(lambda x: x.astype("float32"))}
     )
     block = block >> ar.Function(lambda x, k: (x * k).sum())
-    dense = ar.Vector(3) >> ar.FC(2) >> (block_sum() & ar.Zeros([2]))
+    layer = ar.Vector(3) >> ar.FC(2) >> (block_sum() & ar.Zeros([2]))
     model = ar.compile(block, float_type=float_type, device=device, schedule=schedule)
     value, _ = model.value_and_grad([{"x": [1, 2], "k": 3}])
     assert value.dtype == float_type and float(ar.to_numpy(value)) == 9
-    other = ar.compile(dense, float_type=float_type, device=device, schedule=schedule)
+    other = ar.compile(layer, float_type=float_type, device=device, schedule=schedule)
     assert {array.dtype.name for array in other.params.values()} == {float_type}
     assert {array.dtype.name for array in other([[1, 2, 3]])} == {float_type}
     assert {array.dtype.name for array in other([])} == {float_type}
@@ -183,12 +177,12 @@ def test_prepared_sets_are_indexed_like_arrays(device: str, schedule: str) -> No
         assert isinstance(batch, Batch)
         wanted = np.array(every)[list(index) if isinstance(index, (tuple, range)) else index]
         assert len(batch) == len(wanted)
-        assert host(model(batch)).tolist() == wanted.tolist()
+        assert dense(model(batch)).tolist() == wanted.tolist()
         value, _ = model.value_and_grad(batch)
         assert float(ar.to_numpy(value)) == pytest.approx(float(wanted.mean()) if len(wanted) else 0)
     for one in (2, -1, np.int64(1), np.uint8(3)):
-        assert host(model(prepared[one])).tolist() == [every[one]]
-    assert host(model(prepared)).tolist() == every
+        assert dense(model(prepared[one])).tolist() == [every[one]]
+    assert dense(model(prepared)).tolist() == every
     assert model.prepare(prepared) is prepared
     assert "4 examples" in repr(prepared)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.ops import RowSparse
 from arrows.training import SGD, Adam
 from arrows.training.optimizers.array_steps import ArraySteps
+from tests.compare import dense
 
 BATCHES = [[[1, 2, 0], [3]], [[0]], [[2, 2], []], [[], [1]], [[3, 0, 1]]]
 
@@ -32,10 +32,6 @@ LOSS = ar.Void()
 
 def compiled(**arguments: Any) -> Any:
     return ar.compile(block(**arguments), loss="loss", seed=3)
-
-
-def dense(gradient: Any) -> np.ndarray:
-    return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
 
 
 def right_gradients(model: Any, batch: Any) -> dict[str, np.ndarray]:

@@ -18,7 +18,7 @@ from arrows.engine.running.memory import bytes_beside
 from arrows.engine.scheduling import DropoutSeed
 from arrows.ops import RowSparse
 from tests.agree import plain
-from tests.compare import close
+from tests.compare import close, dense
 from tests.generate import cases
 from tests.marks import KERNELS
 from tests.profile import draws
@@ -38,10 +38,6 @@ def block() -> Any:
 def examples(count: int = 12, longest: int = 9) -> list[list[int]]:
     random = np.random.default_rng(0)
     return [random.integers(0, 9, random.integers(0, longest)).tolist() for _ in range(count)]
-
-
-def dense(gradient: Any) -> Any:
-    return gradient.to_dense(np) if isinstance(gradient, RowSparse) else gradient
 
 
 def needs(model: ar.Model, batch: Any, *, gradients: bool) -> tuple[int, int]:

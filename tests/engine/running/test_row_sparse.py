@@ -11,6 +11,7 @@ import arrows as ar
 from arrows import ops
 from arrows.ops import RowSparse
 from arrows.training import Adam
+from tests.compare import dense
 from tests.marks import needs_compiler
 
 pytestmark = needs_compiler
@@ -32,10 +33,6 @@ def gradient(index: Any, device: str) -> RowSparse:
     result = gradients["table/weight"]
     assert isinstance(result, RowSparse)
     return result
-
-
-def dense(rows: RowSparse) -> Any:
-    return RowSparse(ar.to_numpy(rows.rows), ar.to_numpy(rows.values), rows.shape).to_dense(np)
 
 
 @pytest.mark.parametrize("device", ["fake", "fake-kernels"])

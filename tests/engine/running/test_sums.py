@@ -11,6 +11,7 @@ import pytest
 import arrows as ar
 from arrows import ops
 from arrows.engine.device import jit
+from tests.compare import dense
 from tests.marks import needs_compiler
 
 MANY = 100_000
@@ -49,12 +50,6 @@ def gradients(float_type: str, data: Any, **how: Any) -> tuple[Any, dict[str, An
     model = ar.compile(block, float_type=float_type, max_nodes=10**8, **how)
     value, grads = model.value_and_grad(data, inputs=["start"])
     return value, {name: g.values if name == "start" else g for name, g in grads.items()}
-
-
-def dense(g: Any) -> Any:
-    g = ar.to_numpy(g)
-    g = g.to_dense(np) if isinstance(g, ops.RowSparse) else g
-    return g.astype("float64")
 
 
 @pytest.fixture(scope="module")
