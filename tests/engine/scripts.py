@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, starmap
 from typing import Any
@@ -94,13 +94,16 @@ class Alone:
 
 
 class Noting:
-    """An optimizer that changes no parameter: it notes what it is given, and may spoil it."""
+    """An optimizer that changes nothing: it calls the model, notes what it was given, and may spoil it."""
 
-    def __init__(self, spoil: bool) -> None:
-        self.spoil = spoil
+    def __init__(self, spoil: bool, call: Callable[[], object]) -> None:
+        self.spoil, self.call = spoil, call
+        self.given: Mapping[str, Any] = {}
         self.noted: dict[str, Any] = {}
 
     def step(self, model: Any, grads: Mapping[str, Any], /) -> None:
+        self.call()
+        self.given = grads
         self.noted = {name: dense(gradient).copy() for name, gradient in grads.items()}
         if self.spoil:
             spoil(grads)
@@ -238,17 +241,25 @@ class Models:
         names = tuple(n for n in self.case.inputs if asked and any(n in one.inputs for one in alone))
         before = {name: ar.to_numpy(array).copy() for name, array in model.params.items()}
         grads: Mapping[str, Any] = {}
+
+        def call(*_: Any) -> None:
+            """Runs another batch, which takes the memory that this one took."""
+            model(self.examples * 2)
+            model.value_and_grad(self.examples * 2)
+
         if action.kind == "gradients":
             value, grads = model.value_and_grad(batch, inputs=names)
             if self.device == "cpu":
                 arrays = [*arrays_of(tuple(grads.values())), *model.params.values()]
                 assert not any(starmap(np.shares_memory, combinations(arrays, 2))), "memory of two gradients"
         elif action.kind == "optimizer":
-            noting = Noting(action.spoil and self.device == "cpu")
-            value, grads = model.train_step(batch, noting), {}
+            noting = Noting(action.spoil and self.device == "cpu", call)
+            value = model.train_step(batch, noting, check=call)
             grads = noting.noted
+            if not noting.spoil:  # an optimizer may keep it
+                self._handed_out += [(noting.given[name], grads[name]) for name in grads]
         else:
-            value = model.train_step(batch, SGD(RATE))
+            value = model.train_step(batch, SGD(RATE), check=call)
         share = 1.0 / max(len(alone), 1)
         assert self.close(float(ar.to_numpy(value)), share * sum(one.loss for one in alone)), "loss"
         for name in model.params:

@@ -11,7 +11,6 @@ import pytest
 import arrows as ar
 from arrows.training import SGD, Adam
 from arrows.training.optimizers.array_steps import ArraySteps
-from tests.compare import dense
 
 BATCHES = [[[1, 2, 0], [3]], [[0]], [[2, 2], []], [[], [1]], [[3, 0, 1]]]
 
@@ -32,31 +31,6 @@ LOSS = ar.Void()
 
 def compiled(**arguments: Any) -> Any:
     return ar.compile(block(**arguments), loss="loss", seed=3)
-
-
-def right_gradients(model: Any, batch: Any) -> dict[str, np.ndarray]:
-    """The gradients of a model that nobody has used before."""
-    fresh = compiled()
-    for name, array in model.params.items():
-        fresh.params[name] = array
-    return {name: dense(gradient) for name, gradient in fresh.value_and_grad(batch)[1].items()}
-
-
-class Keeps:
-    def __init__(self) -> None:
-        self.kept: list[Mapping[str, Any]] = []
-
-    def step(self, model: Any, grads: Mapping[str, Any]) -> None:
-        self.kept.append(grads)
-
-
-def test_an_optimizer_may_keep_what_it_is_handed() -> None:
-    model, optimizer = compiled(), Keeps()
-    for batch in BATCHES:
-        model.train_step(batch, optimizer)
-    for batch, grads in zip(BATCHES, optimizer.kept, strict=True):
-        for name, wanted in right_gradients(model, batch).items():
-            np.testing.assert_allclose(dense(grads[name]), wanted, atol=1e-6, err_msg=name)
 
 
 class Searches:
@@ -82,24 +56,6 @@ def asking(model: Any) -> Any:
         return 0.1
 
     return SGD(rate)
-
-
-@pytest.mark.parametrize("make", [lambda model: Searches(), lambda model: SGD(0.1)])
-def test_what_checks_the_loss_may_call_the_model(make: Any) -> None:
-    model, twin, ours = compiled(), compiled(), SGD(0.1)
-    optimizer = make(model)
-
-    def check(loss: Any) -> None:
-        for other in BATCHES:
-            model.value_and_grad(other)
-            model(other * 40)
-
-    for batch in BATCHES * 2:
-        loss = model.train_step(batch, optimizer, check=check)
-        assert np.isclose(loss, twin.train_step(batch, ours))
-        assert model.metrics["loss"].tolist() == twin.metrics["loss"].tolist()
-    for name, array in model.params.items():
-        np.testing.assert_allclose(array, twin.params[name], atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("make", [lambda model: Searches(), asking])

@@ -81,14 +81,6 @@ def test_models_that_read_otherwise(sent: Any, other: dict[str, Any]) -> None:
                 call(foreign)
 
 
-@TRANSPORT
-@pytest.mark.parametrize("schedule", ["depth", "none"])
-def test_models_of_another_schedule(sent: Any, schedule: str) -> None:
-    prepared = sent(ar.compile(letters()).prepare(LETTERS))
-    with pytest.raises(ar.ArrowValueError, match=REFUSED):
-        ar.compile(letters(), schedule=schedule)(prepared)
-
-
 # ------------------------------------------------------------ what functions hold
 
 
@@ -120,17 +112,6 @@ def test_what_functions_hold_counts_by_content(sent: Any) -> None:
         other(prepared)
     assert other(EXAMPLES).tolist() == [0, 5, 0, 2]
     assert model(prepared[[1]]).tolist() == [1]  # taken once, it is taken for good
-
-
-@TRANSPORT
-def test_keys_of_choices_count_too(sent: Any) -> None:
-    def block(table: dict[str, bool]) -> Any:
-        return ar.compile(ar.OneOf(table.get, {True: ar.Zeros([]), False: ar.Void() >> ar.Constant(1.0)}))
-
-    prepared = sent(block({"a": True, "b": False}).prepare(["a", "b"]))
-    assert block({"a": True, "b": False})(prepared).tolist() == [0, 1]
-    with pytest.raises(ar.ArrowValueError, match=REFUSED):
-        block({"a": False, "b": True})(prepared)
 
 
 def test_the_message_names_the_functions() -> None:
