@@ -103,5 +103,6 @@ def _stratum(
     read_inside = {a for a, b in wires if b in members}
     read_outside = {a for a, b in wires if b not in members}
     ends = [box_of[member] for member in members if member in read_outside or member not in read_inside]
-    scene.add(Box(), ends)
+    if ends:
+        scene.add(Box(), ends)
     return scene

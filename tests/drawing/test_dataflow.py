@@ -74,5 +74,9 @@ def test_nothing_overlaps(seed):
     )
     wires = {(rng.randrange(count), rng.randrange(count)) for _ in range(2 * count)}
     flow = Dataflow(calls, tuple(sorted((a, b) for a, b in wires if strata[a] <= strata[b])))
+    scene = flow_scene(flow)
     for measures in (PIXELS, CHARACTERS):
-        check(lay_out(flow_scene(flow), measures))
+        check(lay_out(scene, measures))
+    for inner in (box.scene for box in scene.boxes if box.scene is not None):  # no dot stands alone
+        wired = {place for wire in inner.wires for place in wire}
+        assert wired >= {place for place, box in enumerate(inner.boxes) if box.is_dot}
