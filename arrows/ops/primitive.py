@@ -120,6 +120,9 @@ class Primitive:
             size 1 in front.
         c: for kernels on GPUs, an element-wise primitive in C: `{0}` is the first operand, `{f}` is `f` after
             the name of a function of floats. None: the array module computes it, between kernels.
+        reduces: for kernels on GPUs, a reduction along axes, or one that collapses, in C: what it begins with
+            (no sequence does), and how `{0}`, what is found so far, and the number `{1}` combine.  The order
+            must not matter.
 
     >>> from arrows.ops import get
     >>> get("multiply").elementwise
@@ -140,6 +143,7 @@ class Primitive:
     segmented: bool = False
     collapses: bool = False
     c: str | None = None
+    reduces: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
         return f"Primitive({self.name})"

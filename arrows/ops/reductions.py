@@ -55,6 +55,13 @@ def _extreme_vjp(
     return (ties * share,)
 
 
+EXTREMES = {
+    "max": ("-INFINITY", "({1} > {0} || {1} != {1} ? {1} : {0})"),
+    "min": ("INFINITY", "({1} < {0} || {1} != {1} ? {1} : {0})"),
+}
+"""How the extremes of numbers are found in C; not-a-number where there is one."""
+
+
 def _extreme(function: Operation) -> Operation:
     name = function.__name__
 
@@ -64,7 +71,7 @@ def _extreme(function: Operation) -> Operation:
     def kernel(xp: ArrayModule, axes: tuple[int, ...], keepdims: bool) -> Run:
         return lambda x, out=None: getattr(x, name)(axis=axes, out=out, keepdims=keepdims)
 
-    return with_primitive(rule, kernel, _extreme_vjp)(function)
+    return with_primitive(rule, kernel, _extreme_vjp, reduces=EXTREMES[name])(function)
 
 
 @_extreme

@@ -15,6 +15,7 @@ from arrows.ops.elementwise import divide, multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Run, get, lift_each, lift_rows
+from arrows.ops.reductions import EXTREMES
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import arithmetic, checked, floating, integral
 from arrows.ops.shaping import cast
@@ -59,6 +60,7 @@ def segment_broadcast(x: TensorLike, like: TensorLike) -> TensorLike:
     lambda g, result, x: (segment_broadcast(g, x),),
     segmented=True,
     collapses=True,
+    reduces=("0", "{0} + {1}"),
 )
 def segment_sum(x: TensorLike) -> TensorLike:
     """Sum of the elements of a sequence; zeros for an empty one.
@@ -78,18 +80,19 @@ def _extreme_vjp(g: TensorLike, result: TensorLike, x: TensorLike, default: floa
 
 def _extreme(function: Operation) -> Operation:
     name = function.__name__
+    short = name.removeprefix("segment_")
 
     def kernel(xp: ArrayModule, default: float | None) -> Run:
         def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
             if default is None and xp is np and not segments.gapless and not np.all(segments.lengths):
                 raise ArrowValueError(f"{name}: a sequence is empty")
             fill = 0 if default is None else default  # which may be -0.0
-            return reduce_segments(xp, name.removeprefix("segment_") + "imum", x, segments, fill, out)
+            return reduce_segments(xp, f"{short}imum", x, segments, fill, out)
 
         return run
 
-    rule = checked(name, arithmetic)
-    return with_primitive(rule, kernel, _extreme_vjp, segmented=True, collapses=True)(function)
+    flags = {"segmented": True, "collapses": True, "reduces": EXTREMES[short]}
+    return with_primitive(checked(name, arithmetic), kernel, _extreme_vjp, **flags)(function)
 
 
 @_extreme

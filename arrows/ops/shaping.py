@@ -126,6 +126,7 @@ def kept(y: TensorLike, x: TensorLike, axes: tuple[int, ...]) -> TensorLike:
     lambda xp, axes, keepdims: lambda x, out=None: sum_axes(x, axes, keepdims, out),
     lambda g, result, x, axes, keepdims: (broadcast_to(kept(g, x, axes), x.shape),),
     additive=True,
+    reduces=("0", "{0} + {1}"),
 )
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     """Sum along axes (all by default).  The element type stays.

@@ -42,6 +42,17 @@ def test_a_registered_primitive_works_everywhere(cube: Primitive) -> None:
     check_grads(lambda x: ops.bind(cube, x * 2), X)
 
 
+def test_a_registered_reduction_is_computed_in_kernels() -> None:
+    """The fake device's arrays have no `prod`, so only a kernel can compute it."""
+    rule = lambda x, axes: T.Tensor(x.shape[:-1], x.dtype)  # noqa: E731
+    kernel = lambda xp, axes: lambda x, out=None: x.prod(axis=axes, out=out)  # noqa: E731
+    product = Primitive("product", rule, kernel, reduces=("1", "{0} * {1}"))
+    block = ar.Vector(3) >> ar.Function(lambda x: ops.bind(product, x, axes=(-1,)) * 2.0)
+    for device in ("cpu", "fake-kernels"):
+        found = ar.to_numpy(ar.compile(block, device=device)([X, X * 2]))
+        np.testing.assert_allclose(found, [2 * X.prod(), 16 * X.prod()], rtol=1e-6)
+
+
 def test_names_of_arrows_are_taken() -> None:
     with pytest.raises(ArrowValueError, match="'add' is the name of a primitive of arrows"):
         ops.register(Primitive("add", lambda x: x, cube_kernel))

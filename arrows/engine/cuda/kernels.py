@@ -36,7 +36,8 @@ def in_c(equation: Equation) -> bool:
     name = equation.primitive.name
     written = is_in_c(equation.primitive) or name in INDEXING | OF_SEQUENCES or is_reduction(equation)
     if equation.primitive.collapses:
-        written = name in OF_SEQUENCES and equation.operands[0].rows >= 0
+        known = equation.primitive.reduces is not None or name in OF_SEQUENCES
+        written = known and equation.operands[0].rows >= 0
     types = (equation.result.type, *(var.type for var in equation.operands))
     return written and equation.result.rows != INVARIANT and all(type.dtype in TYPES for type in types)
 

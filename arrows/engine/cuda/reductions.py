@@ -19,6 +19,7 @@ from arrows.engine.cuda.writer import KernelWriter
 from arrows.engine.program.emitters.functions import c_type, number
 from arrows.engine.program.emitters.numbers import CodeBlock, RowPlace, column, join, split
 from arrows.ops import Equation, Var
+from arrows.ops.reductions import EXTREMES
 
 WARP = 32
 _MOST_ITEMS = 64  # each lane keeps what is found of every item
@@ -30,10 +31,11 @@ Number = Callable[[CodeBlock, RowPlace], str]
 
 def is_reduction(equation: Equation) -> bool:
     """Whether lanes compute an equation together: each number of its result is made of many of a row."""
-    name, x, result = equation.primitive.name, equation.operands[0], equation.result
-    if name not in REDUCTIONS or not x.type.size or not result.type.floating:
+    primitive, x, result = equation.primitive, equation.operands[0], equation.result
+    known = primitive.name in REDUCTIONS or (primitive.reduces is not None and not primitive.collapses)
+    if not known or not x.type.size or not result.type.floating:
         return False
-    if name == "matmul":  # the product of two vectors
+    if primitive.name == "matmul":  # the product of two vectors
         return all(var.type.ndim == 1 and var.rows == result.rows for var in equation.operands)
     return _Items(equation).count <= _MOST_ITEMS
 
@@ -54,7 +56,7 @@ def write_reduction(writer: KernelWriter, scope: CodeBlock, equation: Equation) 
     name, items, type = equation.primitive.name, _Items(equation), c_type(equation.result)
     block = scope.inner(f"for (int m = 0; m < {items.count}; ++m)")
     kept = []
-    for value in REDUCTIONS[name](_Lanes(writer, block, items), equation):
+    for value in REDUCTIONS.get(name, _reduced)(_Lanes(writer, block, items), equation):
         kept.append(writer.fresh())
         scope.lines.append(f"{type} {kept[-1]}[{items.count}];")
         block.lines.append(f"{kept[-1]}[m] = {value};")
@@ -129,7 +131,7 @@ class _Lanes:
         Args:
             type: in C.
             start: what is found of no numbers.
-            combine: of ``{a}``, what is found so far, and ``{b}``.
+            combine: of ``{0}``, what is found so far, and ``{1}``.
             each: what a number adds.
         """
         total = self.scope.name(type, start)
@@ -137,28 +139,22 @@ class _Lanes:
         def add(block: CodeBlock, k: RowPlace) -> None:
             at = self.items.place(column("m", self.items.count), k)
             name = block.name(f"const {type}", each(block, at))
-            block.lines.append(f"{total} = {combine.format(a=total, b=name)};")
+            block.lines.append(f"{total} = {combine.format(total, name)};")
 
         over_lanes(self.scope, self.items.length, add)
         exchange = self.scope.inner("for (int s = LANES / 2; s; s >>= 1)")
         other = exchange.name(f"const {type}", f"LANE_SWAP({total}, s)")
-        exchange.lines.append(f"{total} = {combine.format(a=total, b=other)};")
+        exchange.lines.append(f"{total} = {combine.format(total, other)};")
         self.scope.close(exchange)
         return total
 
     def total(self, each: Number) -> str:
         """The sum of what each number adds: in float64, as NumPy's sums by pairs are about as exact."""
-        return self.found("double", "0", "{a} + {b}", each)
-
-    def extreme(self, sign: str) -> str:
-        """The greatest number (``>``) or the least (``<``); not-a-number where there is one."""
-        start = "-INFINITY" if sign == ">" else "INFINITY"
-        combine = f"({{b}} {sign} {{a}} || {{b}} != {{b}} ? {{b}} : {{a}})"
-        return self.found(c_type(self.x), start, combine, self.value)
+        return self.found("double", "0", "{0} + {1}", each)
 
     def exponentials(self) -> tuple[str, str]:
         """The greatest number, and the sum of exponentials of all numbers less it."""
-        top = self.extreme(">")
+        top = self.found(c_type(self.x), *EXTREMES["max"], self.value)
         return top, self.total(lambda block, at: f"{_exp(self.x)}({self.value(block, at)} - {top})")
 
 
@@ -166,8 +162,10 @@ def _exp(x: Var) -> str:
     return "expf" if x.type.dtype == "float32" else "exp"
 
 
-def _sum(lanes: _Lanes, equation: Equation) -> list[str]:
-    return [lanes.total(lanes.value)]
+def _reduced(lanes: _Lanes, equation: Equation) -> list[str]:
+    """What a primitive says itself; in float64, as NumPy's sums by pairs are about as exact."""
+    assert equation.primitive.reduces is not None
+    return [lanes.found("double", *equation.primitive.reduces, lanes.value)]
 
 
 def _dot(lanes: _Lanes, equation: Equation) -> list[str]:
@@ -193,7 +191,7 @@ def _norm(lanes: _Lanes, equation: Equation) -> list[str]:
         top = lanes.found(
             "double",
             "0",
-            "({b} > {a} || {b} != {b} ? {b} : {a})",
+            EXTREMES["max"][1],
             lambda block, at: f"fabs({lanes.value(block, at)})",
         )
         unit = lanes.scope.name("const double", f"{top} > 0 && {top} < INFINITY ? {top} : 1")
@@ -209,13 +207,10 @@ def _norm(lanes: _Lanes, equation: Equation) -> list[str]:
 
 
 REDUCTIONS: Mapping[str, Callable[[_Lanes, Equation], list[str]]] = {
-    "sum": _sum,
-    "max": lambda lanes, equation: [lanes.extreme(">")],
-    "min": lambda lanes, equation: [lanes.extreme("<")],
     "softmax": _softmax,
     "log_softmax": _softmax,
     "norm": _norm,
     "matmul": _dot,
 }
-"""What lanes find of an item, as expressions; of softmaxes the greatest number and the divisor, from which
-each number is computed where it is read."""
+"""What lanes find of an item, as expressions, where the primitive itself does not say it (`reduces`); of
+softmaxes the greatest number and the divisor, from which each number is computed where it is read."""

@@ -20,12 +20,9 @@ if TYPE_CHECKING:
     from arrows.engine.cuda.writer import KernelWriter
     from arrows.engine.program.emitters.numbers import CodeBlock
 
-COLLAPSING = frozenset({"segment_sum", "segment_max", "segment_min", "segment_count", "segment_take"})
-"""Primitives that make one row of a sequence; their numbers are computed where they are read."""
-
 
 def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
-    """A number of what one of `COLLAPSING` makes of the sequence of a row, in C.
+    """A number of what a primitive that collapses makes of the sequence of a row, in C, where it is read.
 
     Args:
         writer: of the kernel.
@@ -41,16 +38,13 @@ def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: s
         return _taken(writer, scope, equation, row, at)
     if name == "segment_count":
         return f"({type})({offsets}[{row} + 1] - {offsets}[{row}])"
-    if name == "segment_sum":
-        total = scope.name("double" if dtype == "float32" else type, "0")
-        _over(writer, scope, x, row, at, f"{total} += {{x}};")
-        return f"({type}){total}"
-    sign = ">" if name == "segment_max" else "<"
-    default = dict(equation.attributes)["default"]
-    best = scope.name(type, "0" if default is None else number(float(str(default)), dtype))
-    better = f"{{e}} == {offsets}[{row}] || {{x}} {sign} {best} || {{x}} != {{x}}"
-    _over(writer, scope, x, row, at, f"if ({better}) {best} = {{x}};")
-    return best
+    assert equation.primitive.reduces is not None
+    default = dict(equation.attributes).get("default")
+    of_none = "0" if default is None else number(float(str(default)), dtype)
+    found = scope.name("double" if dtype == "float32" else type, of_none)
+    combined = equation.primitive.reduces[1].format(found, "{x}")
+    _over(writer, scope, x, row, at, f"{found} = {{e}} == {offsets}[{row}] ? {{x}} : {combined};")
+    return f"({type}){found}"
 
 
 def _taken(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from arrows.engine.cuda.segments import COLLAPSING, collapsed
+from arrows.engine.cuda.segments import collapsed
 from arrows.engine.program.emitters.arrays import Argument
 from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type
 from arrows.engine.program.emitters.numbers import (
@@ -18,7 +18,7 @@ from arrows.engine.program.instructions import Gather, LoadKeys, Pull, is_view
 from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
 
-OF_SEQUENCES = COLLAPSING | {"segment_broadcast", "segment_position"}
+OF_SEQUENCES = frozenset({"segment_broadcast", "segment_position", "segment_count", "segment_take"})
 """Primitives whose numbers are made of other rows than their own."""
 
 
@@ -118,7 +118,7 @@ class KernelWriter(NumberWriter):
     def compute(self, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:
         """A number of an equation's result, as an expression."""
         name, x = equation.primitive.name, equation.operands[0]
-        if name in COLLAPSING and x.rows >= 0:
+        if equation.primitive.collapses and x.rows >= 0:
             return collapsed(self, scope, equation, row, at)
         if name == "segment_broadcast":
             return self.value(scope, x, self.row_of(scope, row, equation.result.rows), at)
