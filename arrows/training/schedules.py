@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from arrows.engine.planning import GrowingParams
 from arrows.training.arguments import require_above, require_number, require_range
@@ -29,6 +29,7 @@ P = ParamSpec("P")
 # The number of steps taken so far (0 before the first) -> the rate of the next step.
 Schedule = Callable[[int], float]
 Rate = float | Schedule
+V = TypeVar("V")
 
 
 def _told(make: Callable[P, Schedule]) -> Callable[P, Schedule]:
@@ -190,30 +191,30 @@ def _between(low: float, high: float, share: float) -> float:
     return low + (high - low) * share
 
 
-# ----------------------------------------------------------------------------------------- rates by name
+# ----------------------------------------------------------------------------------------------- by name
 
 
-def rates_by_name(by_pattern: Mapping[str, Rate], names: Iterable[str]) -> dict[str, Rate]:
-    """Parameter name -> its separate rate, if it has one; refuses a pattern that matches no name.
+def by_name(what: str, by_pattern: Mapping[str, V], names: Iterable[str]) -> dict[str, V]:
+    """Parameter name -> its separate value, if it has one; refuses a pattern that matches no name.
 
     Patterns are those of `fnmatch` (`*`, `?`, `[abc]`), case-sensitive. If several match a name, the first
-    counts. The number 0 freezes a parameter.
+    counts.
 
-    >>> rates_by_name({"embed/*": 0.1}, ["embed/weight", "fc/weight"])
+    >>> by_name("rates", {"embed/*": 0.1}, ["embed/weight", "fc/weight"])
     {'embed/weight': 0.1}
     """
-    rates: dict[str, Rate] = {}
-    for pattern, rate in by_pattern.items():
+    values: dict[str, V] = {}
+    for pattern, value in by_pattern.items():
         matches = [name for name in names if fnmatchcase(name, pattern)]
         if not matches:
             late = "; a layer on the fly has its parameters from its first call on, so call it before"
             raise ArrowValueError(
-                f"rates: no parameter matches {pattern!r}; there are {', '.join(names) or 'none'}"
+                f"{what}: no parameter matches {pattern!r}; there are {', '.join(names) or 'none'}"
                 f"{late if isinstance(names, GrowingParams) else ''}"
             )
         for name in matches:
-            rates.setdefault(name, rate)
-    return rates
+            values.setdefault(name, value)
+    return values
 
 
 def rate_at(rate: Rate, steps: int) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.training import SGD, Adam, train
+from arrows.training import SGD, Adam, AdamW, train
 from arrows.typesys.errors import ArrowValueError
 from tests.marks import CUDA
 from tests.training.optimizers.test_optimizers import Model
@@ -35,6 +35,33 @@ def test_patterns_give_rates_and_the_first_that_matches_counts(device):
         optimizer.step(model, ones(model))
     assert values(model) == {"embed/w": [-0.25], "classify/w": [0.0], "classify/b": [-1.0], "fc/w": [-2.0]}
     assert set(SGD(0.1, rates={"*": 0}).rates_of(model).values()) == {0}
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", CUDA])
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+def test_patterns_give_weight_decays_as_they_give_rates(kind: Any, device: str) -> None:
+    decays = {"embed/w": 0.5, "classify/w": 0.25, "classify/b": 0.0, "fc/w": 0.0}
+    arrays = {name.replace("/", "__"): [1.0, -2.0] for name in decays}
+    together = model_of(device, **arrays)
+    optimizer = kind(0.1, weight_decay={"embed/*": 0.5, "*/b": 0, "classify/*": 0.25})
+    alone = {name: (model_of(device, **arrays), kind(0.1, weight_decay=decays[name])) for name in decays}
+    for _ in range(2):
+        optimizer.step(together, ones(together))
+        for model, own in alone.values():
+            own.step(model, ones(model))
+    assert values(together) == {name: values(model)[name] for name, (model, _) in alone.items()}
+    assert len({tuple(value) for value in values(together).values()}) == 3
+
+
+def test_weight_decays_by_patterns_are_checked() -> None:
+    with pytest.raises(ArrowValueError, match=r"weight_decay\['x'\] is -1"):
+        SGD(0.1, weight_decay={"x": -1})
+    for optimizer in (SGD(0.1, weight_decay={"x": 1.0}), SGD(0.1, rates={"x": 1.0})):
+        for use in (optimizer.rates_of, lambda model, by=optimizer: by.step(model, {})):  # type: ignore[misc]
+            with pytest.raises(
+                ArrowValueError, match=r"(weight_decay|rates): no parameter matches 'x'; there a"
+            ):
+                use(model_of(w=[1.0]))
 
 
 def test_frozen_parameters_stay_and_do_not_count():

@@ -118,7 +118,8 @@ class AdamW(Adam):
     weight_decay, as in PyTorch).
 
     Args:
-        weight_decay: the share, times the learning rate, that a parameter loses of itself in each step.
+        weight_decay: the share, times the learning rate, that a parameter loses of itself in each step; or
+            shares by patterns, as of `Optimizer`.
         learning_rate, clip_norm, rates, average, dense: see `Optimizer`; the others are those of `Adam`.
 
     >>> AdamW(0.001, weight_decay=0.1).weight_decay
@@ -126,7 +127,7 @@ class AdamW(Adam):
     """
 
     _: KW_ONLY
-    weight_decay: float = 0.01
+    weight_decay: float | Mapping[str, float] = 0.01
 
     decoupled: ClassVar[bool] = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,7 +25,7 @@ from arrows.training.optimizers.averages import Averages
 from arrows.training.optimizers.kernel_steps import KernelSteps
 from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
-from arrows.training.schedules import Rate, rate_at, rate_text, rates_by_name, require_rate
+from arrows.training.schedules import Rate, by_name, rate_at, rate_text, require_rate
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.did_you_mean import refuse_arguments
 
@@ -59,7 +60,8 @@ class Optimizer:
     Args:
         learning_rate: at least 0, or a schedule: a function from the number of steps so far to the rate.
         weight_decay: coupled L2 regularization: this times the parameter is added to the clipped gradient;
-            `AdamW` decouples it.
+            `AdamW` decouples it. Different ones by patterns, as of `rates`: `{"*/bias": 0, "*": 0.01}`; it is
+            0 for parameters that match none.
         clip_norm: gradient clipping: gradients whose global norm, over all parameters together, exceeds this
             are scaled down to it (Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural
             networks", ICML 2013, algorithm 1). Rows that occur more than once in a sparse gradient are added
@@ -104,7 +106,7 @@ class Optimizer:
 
     learning_rate: Rate
     _: KW_ONLY
-    weight_decay: float = 0.0
+    weight_decay: float | Mapping[str, float] = 0.0
     clip_norm: float | None = None
     rates: Mapping[str, Rate] | None = None
     average: float | None = None
@@ -131,7 +133,10 @@ class Optimizer:
             raise ArrowTypeError(f"{owner} does not say how a parameter changes; use one such as Adam(0.001)")
         for field in fields(self):
             value: Any = getattr(self, field.name)
-            if field.name in _RANGES and not (field.name == "clip_norm" and value is None):
+            if field.name == "weight_decay" and isinstance(value, Mapping):
+                for pattern, decay in value.items():
+                    require_range(owner, f"weight_decay[{pattern!r}]", decay, *_AT_LEAST_0)
+            elif field.name in _RANGES and not (field.name == "clip_norm" and value is None):
                 bounds = _RANGES[field.name]
                 (require_range if bounds else require_above)(owner, field.name, value, *bounds)
                 setattr(self, field.name, float(value))
@@ -145,7 +150,7 @@ class Optimizer:
         self._separate = dict(self.rates or {})
         for pattern, rate in self._separate.items():
             require_rate(f"rates[{pattern!r}]", rate)
-        self._rules: dict[tuple[Any, bool], Rule] = {}
+        self._rules: dict[tuple[Any, bool, float], Rule] = {}
         self._taker: ArraySteps | None = None
         self._ready = True
 
@@ -220,7 +225,8 @@ class Optimizer:
         >>> SGD(0.5, rates={"embed/*": 0}).rates_of(model)
         {'embed/w': 0.0, 'fc/w': 0.5}
         """
-        return self._rates_at(model.params, rates_by_name(self._separate, model.params))
+        self._decays_of(model.params)  # raises for patterns that match no parameter, as this does
+        return self._rates_at(model.params, by_name("rates", self._separate, model.params))
 
     def use_averages(self, model: Trainable) -> AbstractContextManager[None]:
         """A context in which the averages stand in for the model's parameters; afterwards they are as before.
@@ -264,8 +270,8 @@ class Optimizer:
         Raises:
             ArrowTypeError: an argument of the wrong kind, or a schedule that gives no number.
             ArrowValueError: a gradient whose name is no parameter's, or of another shape or element type than
-                the parameter; a pattern of `rates` that matches nothing; a schedule that gives a rate below
-                0; averages in use. Nothing has been changed then.
+                the parameter; a pattern that matches nothing; a schedule that gives a rate below 0; averages
+                in use. Nothing has been changed then.
 
         Ctrl-C, or memory that runs out, may come while parameters change: some have taken the step then, and
         others have not. In `train`, Ctrl-C waits for the end of a step.
@@ -287,7 +293,8 @@ class Optimizer:
             )
         if self.averages is not None and self.averages.in_use:
             raise ArrowValueError("no step is taken while averages stand in for the parameters")
-        device, separate = model.device, rates_by_name(self._separate, model.params)
+        device, separate = model.device, by_name("rates", self._separate, model.params)
+        decays = self._decays_of(model.params)
         taker = self._follow(device)
         pairs: dict[str, tuple[Array, Gradient]] = {}
         for name, value in grads.items():
@@ -307,7 +314,10 @@ class Optimizer:
             # It stays on the device: to read it would wait for all work that the device still has queued.
             scale = self.clip_norm / xp.maximum(xp.sqrt(taker.squares(arrays)), self.clip_norm)
         rates = self._rates_at(pairs, separate)
-        rules = [self._rule_of(array.dtype, scale is not None) for array in arrays]
+        rules = [
+            self._rule_of(array.dtype, scale is not None, decays[name])
+            for name, array in zip(pairs, arrays, strict=True)
+        ]
         self.steps += 1  # what is wrong with the arguments has been found before this line
         changes = []
         for (name, (parameter, gradient)), rule in zip(pairs.items(), rules, strict=True):
@@ -325,10 +335,19 @@ class Optimizer:
         rates = {name: rate_at(separate[name], self.steps) if name in separate else usual for name in names}
         return {name: self.rate_factor * rate for name, rate in rates.items()}
 
-    def _rule_of(self, dtype: Any, scaled: bool) -> Rule:
-        key = dtype, scaled
+    def _decays_of(self, names: Iterable[str]) -> dict[str, float]:
+        """The weight decay of each parameter."""
+        if not isinstance(self.weight_decay, Mapping):
+            return dict.fromkeys(names, self.weight_decay)
+        separate = by_name("weight_decay", self.weight_decay, names)
+        return {name: float(separate.get(name, 0.0)) for name in names}
+
+    def _rule_of(self, dtype: Any, scaled: bool, decay: float) -> Rule:
+        key = dtype, scaled, decay
         if key not in self._rules:
-            self._rules[key] = record(self, dtype.name, scaled=scaled)
+            alike = copy(self)
+            vars(alike)["weight_decay"] = decay
+            self._rules[key] = record(alike, dtype.name, scaled=scaled)
         return self._rules[key]
 
     def _checked(self, device: Device, name: str, parameter: Array | None, gradient: Gradient) -> Array:

@@ -93,8 +93,9 @@ def record(optimizer: Optimizer, dtype: str, *, scaled: bool) -> Rule:
     call = f"{type(optimizer).__name__}.update"
     with recorder:
         direction: Any = gradient * scale if scaled else gradient
-        if optimizer.weight_decay and not optimizer.decoupled:
-            direction = direction + parameter * optimizer.weight_decay
+        decay: Any = optimizer.weight_decay
+        if decay and not optimizer.decoupled:
+            direction = direction + parameter * decay
         new = [optimizer.update(parameter, direction, state, rate=rate, step=step)]
         new += [state[slot] for slot in optimizer.slots]
     for what, value in zip(("parameter", *optimizer.slots), new, strict=True):
