@@ -48,7 +48,6 @@ from arrows.combinators.folds import RNN as RNN
 from arrows.combinators.folds import Bidirectional as Bidirectional
 from arrows.combinators.folds import Fold as Fold
 from arrows.combinators.folds import Loop as Loop
-from arrows.combinators.folds import NoDefault as NoDefault
 from arrows.combinators.folds import Reduce as Reduce
 from arrows.combinators.folds import Scan as Scan
 from arrows.combinators.inputs import Input as Input

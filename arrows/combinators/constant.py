@@ -150,7 +150,7 @@ class Void(Constant[None]):
 
 
 class InferredZeros(Constant[Any]):
-    """Zeros of a type that inference finds: the result of `Optional` for None, unless the user gives one.
+    """Zeros of a type that inference finds, where the user gives no other block: of an `Optional` for None.
 
     Example:
         >>> InferredZeros().type is None

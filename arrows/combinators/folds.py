@@ -358,21 +358,8 @@ class Reduce(Block[Sequence[A], A]):
         name: str | None = None,
     ) -> None:
         set_name(self, name)
-        nothing = NoDefault() if default is None else as_block(default, "the default of a Reduce")
+        nothing = InferredZeros() if default is None else as_block(default, "the default of a Reduce")
         self._parts = (as_block(combine, "the combine of a Reduce"), nothing)
 
     def arguments(self) -> tuple[AnyBlock, ...]:
-        return self.parts[:1] if isinstance(self.parts[1], NoDefault) else self.parts
-
-
-class NoDefault(InferredZeros):
-    """The default of a `Reduce` for which the user gave none: zeros of the elements' type.
-
-    Python objects have no zero, so an example without elements is refused there.
-
-    Example:
-        >>> NoDefault()
-        Zeros()
-    """
-
-    kind = "Zeros"
+        return self.parts[:1] if isinstance(self.parts[1], InferredZeros) else self.parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import Apply, Block, Constant, Layer, NoDefault, Reduction, without_zero
+from arrows.combinators import Apply, Block, Constant, Layer, Reduce, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
@@ -129,12 +129,12 @@ def check_parameters(occurrences: Sequence[Occurrence]) -> None:
 
 def check_constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) -> None:
     """Refuses a default of zeros where the inferred type has no zero."""
-    if form.type is not None or isinstance(form, NoDefault):
-        return
+    whole = occurrence.outer
+    if form.type is not None or whole is None or isinstance(whole.form, Reduce):
+        return  # objects have no zero, and a Reduce of none of them is refused where there is such an example
     t = inference.solver.ground(occurrence.output)
     assert t is not None
     if without_zero(t) is not None:
         why, hint = zeros_stand_for(occurrence)
-        assert occurrence.outer is not None
         reason = f"{why}, and a Python object has no zero"
-        raise problem(f"cannot use zeros of {t}", occurrence, reason, hint, side_of(occurrence.outer))
+        raise problem(f"cannot use zeros of {t}", occurrence, reason, hint, side_of(whole))

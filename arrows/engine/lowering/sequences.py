@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import repeat
 
 from arrows.combinators import (
+    InferredZeros,
     Item,
     Loop,
-    NoDefault,
     NoItem,
     Nth,
     Zip,
@@ -161,7 +161,7 @@ def emit_reduce(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     with writer.block(f"if {row}:"):
         writer.assign_parts(result, writer.unpacked(f"{row}[0]", pattern))
     with writer.block("else:"):
-        if isinstance(default.form, NoDefault) and without_zero(type) is not None:
+        if isinstance(default.form, InferredZeros) and without_zero(type) is not None:
             writer.put("raise ValueError")
         else:
             value = writer.coerced((yield writer.walk(default, VOID)), type)

@@ -7,9 +7,9 @@ from itertools import repeat
 from typing import Any
 
 from arrows.combinators import (
+    InferredZeros,
     Item,
     Loop,
-    NoDefault,
     NoItem,
     Nth,
     Unfit,
@@ -103,7 +103,7 @@ def reduce(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recurs
     elements = walk.elements(typed, typed.input, value, path)
     level: list[Located] = [(element, path.child(i)) for i, element in enumerate(elements)]
     if not level:
-        if isinstance(default.form, NoDefault) and without_zero(typed.output) is not None:
+        if isinstance(default.form, InferredZeros) and without_zero(typed.output) is not None:
             zero = f"no zero of {typed.output} to give instead"
             walk.fail(typed, path, f"there are no elements to reduce, and {zero}", None)
         result: Located = yield walk.visit(default, None, path)
