@@ -34,7 +34,6 @@ from arrows.combinators.constant import Zeros as Zeros
 from arrows.combinators.constant import without_zero as without_zero
 from arrows.combinators.core_forms import CORE_FORMS as CORE_FORMS
 from arrows.combinators.core_forms import core_form as core_form
-from arrows.combinators.declaration import ForwardDeclaration as ForwardDeclaration
 from arrows.combinators.effects import Metric as Metric
 from arrows.combinators.effects import Shared as Shared
 from arrows.combinators.effects import SideOutput as SideOutput
@@ -83,6 +82,7 @@ from arrows.combinators.places import Window as Window
 from arrows.combinators.places import options_written as options_written
 from arrows.combinators.places import window_steps as window_steps
 from arrows.combinators.recorder import Source as Source
+from arrows.combinators.recursion import ForwardDeclaration as ForwardDeclaration
 from arrows.combinators.recursion import Reference as Reference
 from arrows.combinators.recursion import Token as Token
 from arrows.combinators.recursion import fix as fix

@@ -1,4 +1,4 @@
-"""Recursion: `fix` makes recursive blocks in one step, so that none is left undefined."""
+"""Recursion: `fix` makes recursive blocks at once; a `ForwardDeclaration` is named first, defined later."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Concatenate, Protocol, overload
+from typing import Any, Concatenate, Generic, Protocol, overload
 
-from arrows.combinators.base.arguments import function_name, parameter_names, set_name, wrong_argument
+from arrows.combinators.base.arguments import (
+    function_name,
+    parameter_names,
+    require_name,
+    set_name,
+    value_refusal,
+    wrong_argument,
+)
 from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.wires import Wire
 from arrows.typesys import SourceLine
 from arrows.typesys import types as T
 
@@ -248,3 +256,80 @@ def _for_each(named: str, count: int, which: str, types: object) -> tuple[object
             hint=f"{which}_type=([4], None): None leaves a type to inference",
         )
     return types
+
+
+class ForwardDeclaration(Generic[A, B]):
+    """A block that is declared now and defined later; `ar.fix` does the same in one step.
+
+    A declaration is no block itself. Calling it gives a block that stands for the definition, which
+    `resolve_to` gives, once.
+
+    Args:
+        input_type: the type of the input, or a short-hand for one; None leaves it to inference.
+        output_type: the type of the result, likewise.
+        name: the name in messages and where the block is printed.
+
+    Raises:
+        ArrowTypeError: an argument that stands for no type, a name that is not text; at `compile`, a
+            declaration that was never resolved, or a definition of another type.
+        ArrowValueError: it is resolved twice.
+
+    Source: TensorFlow Fold, `td.ForwardDeclaration`.
+
+    Example:
+        >>> import arrows as ar
+        >>> declared = ar.ForwardDeclaration(name="depth")
+        >>> deeper = ar.Map(declared()) >> ar.InputTransform(lambda xs: 1 + max(xs, default=0))
+        >>> leaf = ar.InputTransform(lambda t: 0)
+        >>> depth = declared.resolve_to(
+        ...     ar.OneOf(lambda t: isinstance(t, list)).case(True, deeper).case(False, leaf)
+        ... )
+        >>> depth.eval([1, [2, [3]]])
+        3
+    """
+
+    block_hint = "call it for a block that refers to it; once it is resolved, use what resolve_to returned"
+
+    def __init__(
+        self: ForwardDeclaration[Any, Any],
+        input_type: object = None,
+        output_type: object = None,
+        name: str | None = None,
+    ) -> None:
+        if name is not None:
+            require_name("ForwardDeclaration", "its name", name)
+        words = DECLARATION if name is None else name
+        token = Token(words, _declared(input_type), _declared(output_type), declared=True)
+        self._reference: Reference[A, B] = Reference(token)
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return self._reference.token.name
+
+    def __call__(self) -> Block[A, B]:
+        """The block that stands for the definition."""
+        return Reference(self._reference.token)
+
+    def resolve_to(self, block: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:
+        """Says what the declaration stands for, once and for all.
+
+        Args:
+            block: the definition, or what stands for a block.
+
+        Returns:
+            The finished block.
+
+        Raises:
+            ArrowTypeError: `block` is no block.
+            ArrowValueError: it was resolved before.
+        """
+        token = self._reference.token
+        if not token.define(as_block(block, f"the definition of {token.name}")):
+            made = f"it was made at {token.site}, and is resolved already"
+            hint = "a declaration stands for one block; make another one for another block"
+            raise value_refusal(f"resolve {token.words}", made, hint=hint)
+        return self._reference
+
+    def __repr__(self) -> str:
+        return f"<declaration {self.name}, {'' if self._reference.definition is not None else 'un'}resolved>"
