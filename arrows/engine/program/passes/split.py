@@ -21,8 +21,6 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
-from itertools import permutations
-
 from arrows.engine.program.instructions import Gather, Instruction, LoadKeys, Store, is_view
 from arrows.engine.program.passes.rewrite import Rewriter, Rule, rewrite
 from arrows.engine.program.passes.tidy import prune, with_views
@@ -61,24 +59,15 @@ def _splitting(program: Program) -> Rule:
 
         for operand in operands:
             is_early(operand)  # of a long chain of equations one by one, as they come
-        total: TensorLike | None = None
-        if equation.primitive.name == "matmul":
-            left, right = operands
-            parts = recorder.parts(left)
-            fits = (left.ndim, right.ndim, left.rows, right.rows) == (1, 2, ROW, INVARIANT)
-            if fits and len(set(map(is_early, parts))) == 2:
-                total = recorder.product(parts, right, is_early)
-                total = total + recorder.product(parts, right, lambda part: not is_early(part))
-        elif equation.primitive.name == "add":
-            # (early + late) + b is (early + b) + late where b is early: a bias is added early.
-            for sum, b in permutations(operands):
-                made = recorder.made_by.get(sum.var)
-                if made is not None and made.primitive.name == "add" and is_early(b):
-                    for first, late in permutations(map(recorder.tracer, made.operands)):
-                        alike = first.type == late.type == equation.result.type
-                        if alike and first.rows == ROW and is_early(first) and not is_early(late):
-                            total = (first + b) + late
-        return total
+        if equation.primitive.name != "matmul":
+            return None
+        left, right = operands
+        parts = recorder.parts(left)
+        fits = (left.ndim, right.ndim, left.rows, right.rows) == (1, 2, ROW, INVARIANT)
+        if not fits or len(set(map(is_early, parts))) < 2:
+            return None
+        early_part = recorder.product(parts, right, is_early)
+        return early_part + recorder.product(parts, right, lambda part: not is_early(part))
 
     return rule
 
