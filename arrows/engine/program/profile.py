@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from arrows.engine.planning import Plan
 from arrows.engine.program.format import OwnerName
@@ -24,7 +25,7 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Program, RowCounts, row_counts
 from arrows.engine.scheduling import Merged
-from arrows.ops import Equation
+from arrows.ops import Equation, Primitive
 from arrows.typesys import ArrowValueError
 
 PARTS = (
@@ -136,20 +137,22 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:9.2f}" if seconds else " " * 9
 
 
+Instructed: TypeAlias = tuple[Program, str, int]
+"""An instruction: its program, its region, and its position there."""
+
+
 @dataclass(eq=False, slots=True)
 class Clock:
     """Adds up the time between its ticks.
 
     Attributes:
         synchronize: waits for the device.
-        spent: seconds by operation (None: no operation's) and part.
-        instructions: seconds by operation, program, region and position in the region.
+        spent: seconds by part, by operation (None: no operation's), and by its instruction, if it is one's.
         counts: of each run of a batch.
     """
 
     synchronize: Callable[[], None]
-    spent: defaultdict[tuple[int | None, str], float] = field(default_factory=lambda: defaultdict(float))
-    instructions: defaultdict[tuple[int, Program, str, int], float] = field(
+    spent: defaultdict[tuple[str, int | None, Instructed | None], float] = field(
         default_factory=lambda: defaultdict(float)
     )
     counts: list[RowCounts] = field(default_factory=list)
@@ -160,45 +163,37 @@ class Clock:
         self.synchronize()
         self._last = time.perf_counter()
 
-    def tick(self, part: str, operation: int | None = None) -> None:
+    def tick(self, part: str, operation: int | None = None, where: Instructed | None = None) -> None:
         """Counts the time since the last tick as spent on ``part`` of ``operation``."""
         self.synchronize()
-        self.spent[operation, part] += time.perf_counter() - self._last
+        self.spent[part, operation, where] += time.perf_counter() - self._last
         self._last = time.perf_counter()
 
     def tick_instruction(self, operation: int, program: Program, region: str, position: int) -> None:
         """Counts the time since the last tick as spent on one instruction of an operation."""
-        part = part_of(program.region(region)[position])
-        before = self.spent[operation, part]
-        self.tick(part, operation)
-        self.instructions[operation, program, region, position] += self.spent[operation, part] - before
+        self.tick(_part_of(program.region(region)[position]), operation, (program, region, position))
 
     def count(self, merged: Merged) -> None:
         """Counts the steps and rows of a merged batch."""
         self.counts.append(row_counts(merged))
 
 
-def part_of(instruction: Instruction) -> str:
+def _part_of(instruction: Instruction) -> str:
     """The part that an instruction's time goes to."""
     match instruction:
-        case Gather():
+        case Gather() | Equation(primitive=Primitive(name="lookup")):
             return "gather"
         case Scatter() | Pull():
             return "scatter"
         case SumRows():
             return "sums"
-        case Equation(primitive) if is_product(instruction):
+        case Equation() if is_product(instruction):
             return "matmul"
-        case Equation(primitive) if primitive.name == "lookup":
-            return "gather"
         case Equation(primitive) if primitive.segmented:
             return "segment"
-        case Equation(primitive) if primitive.elementwise or primitive.view or is_join(instruction):
-            return "element-wise"
-        case Equation():
+        case Equation(primitive) if not (primitive.elementwise or primitive.view or is_join(instruction)):
             return "other"
-        case _:
-            return "element-wise"
+    return "element-wise"
 
 
 def profile(
@@ -228,7 +223,6 @@ def profile(
         raise ArrowValueError(f"profile: the number of runs must be at least 1, not {runs!r}")
     call()  # warms up: writes the programs and takes the memory
     clock.spent.clear()
-    clock.instructions.clear()
     clock.counts.clear()
     start = time.perf_counter()
     for _ in range(runs):
@@ -238,13 +232,15 @@ def profile(
     seconds = (time.perf_counter() - start) / runs
     parts: dict[str, float] = dict.fromkeys(PARTS, 0.0)
     by_operation: dict[int | None, dict[str, float]] = {}
-    for (o, part), spent in clock.spent.items():
+    timed: dict[int | None, list[InstructionTime]] = {}
+    for (part, o, where), spent in clock.spent.items():
+        own = by_operation.setdefault(o, {})
         parts[part] += spent / runs
-        by_operation.setdefault(o, {})[part] = spent / runs
-    timed: dict[int, list[InstructionTime]] = {}
-    for (number, program, region, position), spent in clock.instructions.items():
-        text = program.line(region, position, layer)
-        timed.setdefault(number, []).append(InstructionTime(region, text, spent / runs))
+        own[part] = own.get(part, 0.0) + spent / runs
+        if where is not None:
+            program, region, position = where
+            text = program.line(region, position, layer)
+            timed.setdefault(o, []).append(InstructionTime(region, text, spent / runs))
     lines = []
     for number, operation in enumerate(plan.operations):
         if number in by_operation:  # others read examples

@@ -75,11 +75,7 @@ class Calls:
         equation = instruction.summed
         if isinstance(equation, Var):
             return f"{self.add(sum_rows, 'sum_rows')}({', '.join(arguments)})"
-        has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
-        types = tuple(operand.type for operand in equation.operands)
-        attributes = equation.primitive.lift(dict(equation.attributes), has_rows, types)
-        assert equation.primitive.sum_rows is not None
-        run = equation.primitive.sum_rows(self.xp, has_rows, types, **attributes)
+        run = sum_run(self.xp, equation)
         assert run is not None
         if not instruction.sparse and equation.primitive.name == "scatter_row":
             run = _to_dense(self.xp, run)
@@ -89,6 +85,17 @@ class Calls:
         """A call of a `RowMap` compiled into one loop, with code for what it reads and writes."""
         function = compiled(python_source(loops), loops.results[0].type.dtype)
         return f"{self.add(function, 'loops')}({', '.join(arguments)})"
+
+
+def sum_run(xp: ArrayModule, equation: Equation) -> SumRun | None:
+    """What sums the rows of an equation without making them, if its primitive knows how."""
+    primitive = equation.primitive
+    if primitive.sum_rows is None:
+        return None
+    has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
+    types = tuple(operand.type for operand in equation.operands)
+    attributes = primitive.lift(dict(equation.attributes), has_rows, types)
+    return primitive.sum_rows(xp, has_rows, types, **attributes)
 
 
 def _to_dense(xp: ArrayModule, run: SumRun) -> Run:

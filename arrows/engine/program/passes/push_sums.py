@@ -26,6 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from arrows.engine.program.emitters.calls import sum_run
 from arrows.engine.program.instructions import Accumulate, SumRows, is_view, whole
 from arrows.engine.program.passes.tidy import with_views
 from arrows.engine.program.program import Program
@@ -70,7 +71,7 @@ def _pushed(
     while pending:
         rows, result = pending.pop()
         equation = made_by[rows] if rows in pays else None
-        if equation is not None and _sums_without_rows(equation):
+        if equation is not None and sum_run(np, equation) is not None:
             pushed.append(SumRows(result, equation))
         elif (
             equation is not None
@@ -93,21 +94,10 @@ def _that_pay(made_by: Mapping[Var, Equation], kernels: bool) -> AbstractSet[Var
         if kernels and equation.primitive.elementwise:
             pays = equation.primitive.additive and not pushed.isdisjoint(equation.operands)
         else:
-            pays = equation.primitive.additive or _sums_without_rows(equation)
+            pays = equation.primitive.additive or sum_run(np, equation) is not None
         if pays:
             pushed.add(var)
     return pushed
-
-
-def _sums_without_rows(equation: Equation) -> bool:
-    """Whether the primitive knows how to sum its rows without making them."""
-    primitive = equation.primitive
-    if primitive.sum_rows is None:
-        return False
-    has_rows = tuple(operand.rows != INVARIANT for operand in equation.operands)
-    types = tuple(operand.type for operand in equation.operands)
-    attributes = primitive.lift(dict(equation.attributes), has_rows, types)
-    return primitive.sum_rows(np, has_rows, types, **attributes) is not None
 
 
 def _with_sparse(program: Program) -> Program:
