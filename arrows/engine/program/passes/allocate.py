@@ -60,11 +60,11 @@ def allocate(program: Program, *, reuse: bool = True) -> Program:
         program: without memory.
         reuse: False gives every value memory of its own, which is copied to where it is wanted.
     """
-    memory = _beyond_scratch(program, reuse)
-    copied = _copied_gathers(program) if program.kernels else set()
+    together = _lying_together(program) if program.kernels else set()
+    memory = _beyond_scratch(program, together, reuse)
     scratch: dict[str, tuple[Slot, ...]] = {}
     for name in program.regions:
-        slots, in_slots = _scratch(program.region(name), memory, copied, reuse)
+        slots, in_slots = _scratch(program.region(name), memory, together, reuse)
         memory |= in_slots
         if slots:
             scratch[name] = tuple(slots)
@@ -78,7 +78,7 @@ def _computed(instruction: Instruction) -> tuple[Var, ...]:
     return tuple(var for var in instruction.writes if var.rows != INVARIANT)
 
 
-def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
+def _beyond_scratch(program: Program, together: Collection[Var], reuse: bool) -> dict[Var, Memory]:
     """The memory of all values but those in scratch."""
     home = {var: name for name, instruction in program for var in instruction.writes}
     computed = {var: name for name, instruction in program for var in _computed(instruction)}
@@ -91,12 +91,12 @@ def _beyond_scratch(program: Program, reuse: bool) -> dict[Var, Memory]:
                 if name == "step" or (name == "early" and program.distinct is None):
                     memory.setdefault(instruction.operand, Place("result", instruction.number))
     read_later = {var for name, instruction in program for var in instruction.reads if home[var] != name}
-    copied = _copied_gathers(program) if program.kernels else read_later
     for number, (_, gather) in enumerate(program.gathers):
-        if gather.result in read_later & copied:
+        if gather.result in read_later and (gather.result in together or not program.kernels):
             memory[gather.result] = Place("gathered", number)
-    if program.kernels:
-        memory |= _pulled(program)
+    for _, instruction in program:
+        if isinstance(instruction, Pull) and instruction.result in together:
+            memory[instruction.result] = Place("gradient", instruction.number)
     kept = count()
     for var in computed:
         if var in read_later and var not in memory:
@@ -149,29 +149,21 @@ def _readers(program: Program) -> dict[Var, list[tuple[str, Instruction]]]:
     return readers
 
 
-def _copied_gathers(program: Program) -> set[Var]:
-    """The gathered rows that lie together because no kernel reads them alone."""
+def _lying_together(program: Program) -> set[Var]:
+    """Of a program for kernels, the gathered rows that a product or a sum reads, and the gradients of results
+    that not one kernel alone reads."""
     readers = _readers(program)
-    return {
-        gather.result
-        for _, gather in program.gathers
-        if any(
-            isinstance(reader, SumRows) or is_product(reader) for _, reader in readers.get(gather.result, ())
-        )
-    }
-
-
-def _pulled(program: Program) -> dict[Var, Memory]:
-    """The gradients of results that lie in their slab, as not one kernel alone reads them."""
-    readers = _readers(program)
-    memory: dict[Var, Memory] = {}
+    together: set[Var] = set()
     for name, instruction in program:
-        if isinstance(instruction, Pull):
+        if isinstance(instruction, (Gather, Pull)):
             reads = readers.get(instruction.result, [])
-            loaded = len(reads) == 1 and reads[0][0] == name and _is_kernel(program, reads[0][1])
-            if not loaded:
-                memory[instruction.result] = Place("gradient", instruction.number)
-    return memory
+            if isinstance(instruction, Gather):
+                needed = any(isinstance(each, SumRows) or is_product(each) for _, each in reads)
+            else:
+                needed = [region for region, _ in reads] != [name] or not _is_kernel(program, reads[0][1])
+            if needed:
+                together.add(instruction.result)
+    return together
 
 
 def _is_kernel(program: Program, instruction: Instruction) -> bool:
@@ -205,9 +197,9 @@ def _parts_of_joins(program: Program, memory: Mapping[Var, Memory]) -> dict[Var,
 
 
 def _scratch(
-    region: Sequence[Instruction], memory: Mapping[Var, Memory], copied: Collection[Var], reuse: bool
+    region: Sequence[Instruction], memory: Mapping[Var, Memory], together: Collection[Var], reuse: bool
 ) -> tuple[list[Slot], dict[Var, Memory]]:
-    """The scratch arrays of a region, and the values that lie in them; ``copied`` gathers are among these."""
+    """The scratch arrays of a region, and what lies in them; gathers ``together`` do."""
     shows = {var: place.whole for var, place in memory.items() if isinstance(place, RangeOf)}
     shows |= {instruction.result: instruction.reads[0] for instruction in region if is_view(instruction)}
 
@@ -240,7 +232,7 @@ def _scratch(
                 if fits and all(var in slot_of and var.type == result.type for var in readers):
                     release(number)
         gathered = [instruction.result] if isinstance(instruction, Gather) else []
-        for var in (*_computed(instruction), *(var for var in gathered if var in copied)):
+        for var in (*_computed(instruction), *(var for var in gathered if var in together)):
             whole = owner(var)
             if whole in memory or whole in slot_of:
                 continue
