@@ -90,7 +90,7 @@ that follow one another become a block `map`, one compiled loop.)
 | `result 0` | the rows of the operation in the slab of its first result, where other operations read them |
 | `gathered 0`, `kept 0` | memory for all rows of the batch, since the way back reads them |
 | `scatter 0` | where gradients wait for the rows that were gathered |
-| `RANGE` | a range of another value, which so is put together without a copy |
+| `RANGE` | a range of another value, which is so put together without a copy |
 
 """
 
