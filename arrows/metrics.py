@@ -24,24 +24,13 @@ import numpy as np
 
 from arrows.engine import Ragged, to_numpy
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError, exports
 from arrows.typesys.did_you_mean import likely_name, missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 
     def __getattr__(name: str) -> NoReturn:
         raise missing_name("arrows.metrics", name, lambda: likely_name(name, __all__), sys._getframe(1))
-
-
-__all__ = [
-    "Accuracy",
-    "AttachmentScores",
-    "ConfusionMatrix",
-    "MeanAbsoluteError",
-    "MeanSquaredError",
-    "SpanF1",
-    "StreamingMetric",
-]
 
 
 class StreamingMetric(ABC):
@@ -460,3 +449,6 @@ def _classes(predicted: object, correct: object, ignore: int | None) -> tuple[Ho
             )
     counted = np.ones(len(answers), bool) if ignore is None else answers != ignore
     return scores[counted].astype(np.int64), answers[counted].astype(np.int64)
+
+
+__all__ = list(exports.defined(globals()))

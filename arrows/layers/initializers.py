@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from arrows.combinators.base.arguments import wrong_value
 from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowValueError, exports
 
 
 @dataclass(frozen=True)
@@ -163,5 +163,4 @@ lecun_uniform = Scaled(1.0, "in", "uniform")
 lecun_normal = Scaled(1.0, "in", "normal")
 """LeCun, Bottou, Orr, Müller, "Efficient BackProp", 1998, (16)."""
 
-_OWN = [name for name, thing in globals().items() if getattr(thing, "__module__", "") == __name__]
-__all__ = list(_OWN)
+__all__ = list(exports.defined(globals()))
