@@ -98,16 +98,6 @@ def test_distributions() -> None:
     assert np.histogram(uniform, 10, (2, 5))[0].min() > 9500 and len(np.unique(uniform)) > 99_000
 
 
-def test_on_the_fly() -> None:
-    net = ar.OnTheFly(seed=2)
-    with net.batch() as batch:
-        x = batch.tensor(np.zeros(3, "float32"))
-        first, second, third = ops.normal_like(x), ops.uniform_like(x, 1.0, 2.0), ops.normal_like(x)
-        numbers = first.numpy(), second.numpy(), third.numpy()
-    assert len(np.unique(np.concatenate(numbers))) == 9
-    assert ((numbers[1] >= 1) & (numbers[1] < 2)).all()
-
-
 def test_refusals() -> None:
     with pytest.raises(ShapeError, match="normal is called outside of any function"):
         ops.normal([2])

@@ -78,20 +78,13 @@ def test_keys_tell_owners_apart() -> None:
     assert f(OWNER) != f(OWNER, "bias")
 
 
-def test_large_constants_count_by_all_their_bytes() -> None:
-    a = np.zeros(10_000, "float32")
-    c = a.copy()
-    c[5_000] = 1
-    kind = T.Tensor((10_000,))
-    assert trace(lambda x: x + a, kind).key == trace(lambda x: x + a.copy(), kind).key
-    assert trace(lambda x: x + a, kind).key != trace(lambda x: x + c, kind).key
-
-
-def test_constants_are_copies() -> None:
-    a = np.zeros(3, "float32")
-    t = trace(lambda x: x + a, V3)
-    a[0] = 9
-    assert t.constants[0][0].tolist() == [0, 0, 0]
+def test_constants_are_copies_and_count_by_all_their_bytes() -> None:
+    a, kind = np.zeros(10_000, "float32"), T.Tensor((10_000,))
+    first, again = (trace(lambda x: x + a.copy(), kind) for _ in range(2))
+    kept = trace(lambda x: x + a, kind)
+    a[5_000] = 1
+    assert first.key == again.key == kept.key != trace(lambda x: x + a, kind).key
+    assert not kept.constants[0][0].any()
 
 
 def test_parameters_come_once_in_order_of_first_use() -> None:
@@ -177,16 +170,6 @@ def test_numpy_functions_and_constants_work_on_tensors() -> None:
 def test_traces_pickle() -> None:
     t = trace(lambda x: ops.tanh(x) * 2, V3)
     assert pickle.loads(pickle.dumps(t)).key == t.key
-
-
-def test_recorder_derives_backward_programs() -> None:
-    recorder = ops.TraceRecorder()
-    g, y, x = (recorder.input(V3) for _ in range(3))
-    w = recorder.input(T.Tensor((3, 3)), ops.INVARIANT)
-    dx, dw = ops.get("matmul").vjp(g, y, x, w)
-    assert (dx.rows, dw.rows) == (-1, -1)
-    assert [e.primitive.name for e in recorder.equations] == ["transpose", "matmul", "outer"]
-    assert recorder.equations[0].result.rows == ops.INVARIANT
 
 
 def test_shape_errors_know_the_line() -> None:
