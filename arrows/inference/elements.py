@@ -22,10 +22,12 @@ from arrows.typesys.terms import (
     ENDLESS,
     INPUT,
     Cause,
+    Keys,
     Var,
     find,
     kind_of,
     labels_of,
+    lost_by,
     notation,
     parts_of,
     sequence_of,
@@ -99,13 +101,11 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any,
         return
     key, solver = form.key, inference.solver
 
-    def sliced() -> tuple[T.Labels | None, frozenset[T.Labels]]:
-        labels = labels_of(v)
-        return (None if labels is None else labels[key]), frozenset(each[key] for each in find(v).lost)
+    def sliced() -> Keys:
+        return frozenset(None if labels is None else labels[key] for labels in find(v).keys)
 
-    labels, lost = sliced()
-    inference.gives(occurrence, tuple_of(list(v.args[key]), labels, Cause(occurrence), lost))
-    v.relabelled = [*v.relabelled, lambda: solver.relabel(occurrence.output, *sliced())]
+    inference.gives(occurrence, tuple_of(list(v.args[key]), Cause(occurrence), sliced()))
+    v.relabelled = [*v.relabelled, lambda: solver.relabel(occurrence.output, sliced())]
 
 
 def _container_of_item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Default:
@@ -136,7 +136,7 @@ def check_keys(inference: Inference) -> None:
     """
     for occurrence in inference.occurrences:
         form, v = occurrence.form, find(occurrence.input)
-        if not isinstance(form, Item) or isinstance(form.key, slice) or not v.lost:
+        if not isinstance(form, Item) or isinstance(form.key, slice) or not lost_by(v):
             continue
         t = _keyed(v)
         if form.place(t) is None and any(form.key in labels for labels in t.lost):
@@ -145,7 +145,7 @@ def check_keys(inference: Inference) -> None:
 
 def _keyed(v: Var) -> T.Tuple:
     """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
-    return T.Tuple((T.Void(),) * len(v.args), labels_of(v), v.lost)
+    return T.Tuple((T.Void(),) * len(v.args), labels_of(v), lost_by(v))
 
 
 def _no_item(form: Item[Any, Any], t: T.Tuple) -> Misfit:

@@ -36,7 +36,7 @@ def fan(inference: Inference, fan: Occurrence, form: Fan[Any, Any]) -> None:
     for i, block in enumerate(form.parts):
         word = f"part {i + 1} of {count}" if labels is None else f"field {labels[i]!r}"
         results.append(inference.enter(fan, block, fan.input, Edge(fan, i, _explain_part), word).output)
-    inference.gives(fan, tuple_of(results, labels, Cause(fan)))
+    inference.gives(fan, tuple_of(results, Cause(fan), frozenset([labels])))
 
 
 def graph(inference: Inference, graph: Occurrence, form: Graph[Any, Any]) -> None:

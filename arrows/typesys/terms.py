@@ -27,8 +27,12 @@ SEQUENCE = ("sequence", 2)  # of the element, and of whether it ends
 FINITE = ("finite", 0)
 ENDLESS = ("endless", 0)
 ENDS = (FINITE, ENDLESS)
-ANY_LABELS: T.Labels = (object(),)
-"""The labels of a tuple that somebody reads, whatever its labels: it takes those of what flows in."""
+
+Keys: TypeAlias = "frozenset[T.Labels | None]"
+"""The labels of all tuples that become one, None for a tuple without; empty for a tuple that is only read,
+whatever its labels. The items have labels if there is one element, and lose them if there are several."""
+
+NO_LABELS: Keys = frozenset([None])
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -54,7 +58,7 @@ class Var:
         con: the constructor; None while the type is open.
         args: the variables of its parts.
         cause: who said what it is.
-        labels, lost: the keys of a tuple's items, or None, and those that it lost (`types.Tuple`).
+        keys: the labels of a tuple's items, and of all that meets it.
         link: the variable that this one was made equal to, if any.
         shape: a variable whose type is equal but for labels, if any: the next on the way to the one that
             stands for all of them.
@@ -66,8 +70,7 @@ class Var:
     con: Constructor | None = None
     args: Sequence[Var] = ()
     cause: Cause | None = None
-    labels: T.Labels | None = None
-    lost: frozenset[T.Labels] = frozenset()
+    keys: Keys = frozenset()
     link: Var | None = None
     shape: Var | None = None
     waiting: list[Running] | tuple[()] = ()
@@ -103,14 +106,9 @@ class Clash(Exception):
 # Making
 
 
-def tuple_of(
-    items: list[Var],
-    labels: T.Labels | None = None,
-    cause: Cause | None = None,
-    lost: frozenset[T.Labels] = frozenset(),
-) -> Var:
+def tuple_of(items: list[Var], cause: Cause | None = None, keys: Keys = NO_LABELS) -> Var:
     """Makes the variable of a tuple."""
-    return Var(("tuple", len(items)), items, cause, labels, lost)
+    return Var(("tuple", len(items)), items, cause, keys)
 
 
 def sequence_of(element: Var, end: Var | None = None, cause: Cause | None = None) -> Var:
@@ -131,8 +129,8 @@ def of_type(t: T.Type, cause: Cause | None = None) -> Var:
     for x in T.parts_first(t):
         parts = [made[id(part)] for part in x.children]
         if isinstance(x, T.Tuple):
-            labels = ANY_LABELS if x.labels is None and cause is not None and cause.reads else x.labels
-            made[id(x)] = tuple_of(parts, labels, cause, x.lost)
+            read = x.labels is None and cause is not None and cause.reads
+            made[id(x)] = tuple_of(parts, cause, x.lost if read else x.lost | {x.labels})
         elif isinstance(x, (T.Sequence, T.Broadcast)):
             end = Var(ENDLESS if isinstance(x, T.Broadcast) else FINITE)
             made[id(x)] = sequence_of(parts[0], end, cause)
@@ -184,8 +182,14 @@ def leaf_of(v: Var) -> T.Type | None:
 
 def labels_of(v: Var) -> T.Labels | None:
     """The labels of a tuple's own items; None for other types."""
-    labels = find(v).labels
-    return None if labels is ANY_LABELS else labels
+    keys = find(v).keys
+    return next(iter(keys)) if len(keys) == 1 else None
+
+
+def lost_by(v: Var) -> frozenset[T.Labels]:
+    """The labels that a tuple's items would have, if all that meets had the same."""
+    keys = find(v).keys
+    return frozenset(labels for labels in keys if labels is not None) if len(keys) > 1 else frozenset()
 
 
 def items_of(v: Var) -> list[Var]:
@@ -224,7 +228,7 @@ def settled(v: Var, typed: list[Var]) -> T.Type | Var:
             if x.con == SEQUENCE:
                 x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(made[0])
             else:
-                x.type = T.Tuple(made, labels_of(x), x.lost)
+                x.type = T.Tuple(made, labels_of(x), lost_by(x))
             typed.append(x)
         todo.pop()
     assert whole.type is not None
@@ -292,7 +296,7 @@ def moved_key(v: Var) -> tuple[Hashable, int] | None:
         True
     """
     for x in inside(v):
-        for keys in (labels_of(x) or (), *x.lost):
+        for keys in filter(None, x.keys):
             # By equality, as labels are looked up: NumPy's 1, True and 1.0 are the position 1 as well.
             positions: dict[Hashable, int] = {n: n % len(keys) for n in range(-len(keys), len(keys))}
             for position, key in enumerate(keys):

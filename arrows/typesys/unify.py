@@ -20,13 +20,14 @@ from typing import TypeAlias
 from arrows.typesys import types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import (
-    ANY_LABELS,
     FINITE,
     INPUT,
     MAX_PARTS,
+    NO_LABELS,
     SEQUENCE,
     Cause,
     Clash,
+    Keys,
     Var,
     find,
     inside,
@@ -190,8 +191,8 @@ class Solver:
             elif a.con != b.con:
                 raise Clash(a, b)
             else:
-                if a.args or a.lost or b.lost:
-                    self.relabel(a, b.labels, b.lost)
+                if a.args:
+                    self.relabel(a, b.keys)
                     a.relabelled = [*a.relabelled, *b.relabelled]
                     todo += zip(a.args, b.args, strict=True)
                 self._link(a, b)
@@ -293,40 +294,30 @@ class Solver:
             raise TooWide
         if occurs(other, known):
             raise Clash(known, other, infinite=True)
-        copy = Var(known.con, [Var() for _ in known.args], known.cause, known.labels, known.lost)
+        copy = Var(known.con, [Var() for _ in known.args], known.cause, known.keys)
         self.unify(other, copy)
 
     def _follow(self, a: Var, b: Var) -> None:
         """Leaves a tuple `b` only the labels that `a` has too, now and when `a` loses its own."""
-        self.relabel(b, a.labels, a.lost)
+        self.relabel(b, a.keys)
         if kind_of(a) == "tuple":
-            a.relabelled = [*a.relabelled, lambda: self.relabel(b, find(a).labels, find(a).lost)]
+            a.relabelled = [*a.relabelled, lambda: self.relabel(b, find(a).keys)]
 
-    def relabel(self, v: Var, labels: T.Labels | None, lost: frozenset[T.Labels]) -> None:
-        """Leaves the tuple at `v` its labels only if they are these too; tuples inside it keep theirs."""
+    def relabel(self, v: Var, keys: Keys) -> None:
+        """Lets the tuple at `v` meet others that have these labels; tuples inside it keep theirs."""
         v = find(v)
-        before = v.labels, v.lost
-        if labels is ANY_LABELS:
-            labels = v.labels
-        own = labels if v.labels is ANY_LABELS else v.labels
-        differing = () if own == labels else (own, labels)
-        v.labels = None if differing else own
-        v.lost |= lost | {each for each in differing if each is not None}
-        if (v.labels, v.lost) != before:
-            self._forget_types()
+        if not keys <= v.keys:
+            v.keys |= keys
+            for typed in self.typed:
+                typed.type = None
+            self.typed = []
             for follow in v.relabelled:
                 follow()
 
     def drop_labels(self, v: Var) -> None:
         """Takes all labels from a type, and so from what it becomes."""
         for x in inside(v):
-            if x.labels is not None or x.relabelled:
-                self.relabel(x, None, frozenset())
-
-    def _forget_types(self) -> None:
-        for v in self.typed:
-            v.type = None
-        self.typed = []
+            self.relabel(x, NO_LABELS)
 
     # Types
 
