@@ -74,7 +74,7 @@ class _LaunchWriter(RegionWriter):
                     self._kernel(instruction, f"{number} in arrays.places")
             case Equation() if is_view(instruction):
                 if instruction.result.rows == INVARIANT:
-                    self._view(instruction)  # of a sum over rows
+                    self._compute(instruction)  # of a sum over rows
                 # Kernels look through others; what else reads one makes it (`_ready`).
             case LoadKeys():
                 pass
@@ -170,7 +170,7 @@ class _LaunchWriter(RegionWriter):
             case Equation() as view if is_view(view):
                 self._ready(view.operands[0])
                 if self.values.rows(var) is None:
-                    super()._view(view)
+                    self._compute(view)
             case Gather() as gather:
                 self._gather(gather)
             case Pull() as pull:

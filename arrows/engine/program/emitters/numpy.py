@@ -19,7 +19,7 @@ import numpy as np
 from arrows.engine.device import Device
 from arrows.engine.program.emitters.arrays import CKernel, Frame, StepRefused
 from arrows.engine.program.emitters.calls import Calls
-from arrows.engine.program.emitters.values import Values, suffix, written_view
+from arrows.engine.program.emitters.values import Values, suffix
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -81,7 +81,8 @@ class RegionWriter:
     def __init__(self, program: Program, region: str, xp: ArrayModule, tick: Tick | None) -> None:
         self.program, self.region, self.xp, self.tick = program, region, xp, tick
         self.whole = region == "deferred"
-        self.calls, self.values = Calls(xp), Values(program, region)
+        self.calls = Calls(xp)
+        self.values = Values(program, region, self.calls)
         self.body = self.values.body
         self.gathers = program.gather_numbers
         self.scatters = {id(instruction): number for number, (_, instruction) in enumerate(program.scatters)}
@@ -185,8 +186,8 @@ class RegionWriter:
             case RowMap(_, results):
                 arguments = [self.values.name(var) for var in (*instruction.reads, *results)]
                 self.body.append(self.calls.loops(instruction, arguments))
-            case Equation() if is_view(instruction):
-                self._view(instruction)
+            case Equation() if is_view(instruction) and self.values.rows(instruction.result) is not None:
+                pass  # it is bound before the step
             case Equation(operands=operands) if is_join(instruction) and any(
                 self._lies_in(var, instruction.result) for var in operands
             ):
@@ -227,19 +228,6 @@ class RegionWriter:
         else:
             rows = f"{self.values.memory('gathered', number)}[a{end}:z{end}]"
             self.values.assign(var, f"{rows} if {fetch} is None else {fetch}(j, a{end}, z{end})")
-
-    def _view(self, equation: Equation) -> None:
-        """A view, unless it is bound before the step."""
-        if self.values.rows(equation.result) is not None:
-            return
-        level = equation.result.rows
-        shown = written_view(equation, f"n{suffix(level)}")
-        if shown is None:
-            self._compute(equation)
-            return
-        if equation.primitive.name == "reshape":
-            self.values.levels.add(level)
-        self.values.assign(equation.result, self.values.name(equation.operands[0]) + shown)
 
     def _lies_in(self, var: Var, whole: Var) -> bool:
         """Whether a value is computed in its range of another."""

@@ -8,11 +8,11 @@ are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from arrows.engine.program.emitters.calls import Calls
 from arrows.engine.program.instructions import Instruction, LoadKeys, Pull, is_view
 from arrows.engine.program.program import Place, Program, RangeOf
-from arrows.ops import INVARIANT, ROW, Equation, Var
+from arrows.ops import ROW, Equation, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Values:
     Args:
         program: with memory.
         region: any but ``once``.
+        calls: what the function calls.
 
     Attributes:
         batch: what is bound for the batch: code, by name.
@@ -50,8 +51,9 @@ class Values:
         made_by: the instructions with rows, by what they make.
     """
 
-    def __init__(self, program: Program, region: str) -> None:
-        self.program, self.region, self.whole = program, region, region == "deferred"
+    def __init__(self, program: Program, region: str, calls: Calls) -> None:
+        self.program, self.region, self.calls = program, region, calls
+        self.whole = region == "deferred"
         self.batch: dict[str, str] = {}
         self.sized: dict[str, str] = {}
         self.body: list[str] = []
@@ -155,21 +157,17 @@ class Values:
         rows = self.rows(whole)
         assert rows is not None
         before = ":, " * (len(whole.type.shape) + axis + 1)
-        return self._view(rows, f"[{before}{start}:{stop}]", contiguous=False)
+        return self._view(rows, f"{rows.array}[{before}{start}:{stop}]", contiguous=False)
 
     def _rows_of_view(self, equation: Equation) -> Rows | None:
         """Where the rows of a view lie, if it can be made of all rows at once."""
-        var = equation.operands[0]
-        reshape = equation.primitive.name == "reshape"
-        rows = self.rows(var)
+        rows, reshape = self.rows(equation.operands[0]), equation.primitive.name == "reshape"
         if rows is None or (reshape and not rows.contiguous):  # which may be a copy
             return None
-        shown = written_view(equation, f"{rows.array}.shape[0]")
-        return None if shown is None else self._view(rows, shown, contiguous=reshape)
+        return self._view(rows, self.calls.call(equation, [rows.array]), contiguous=reshape)
 
-    def _view(self, rows: Rows, shown: str, *, contiguous: bool) -> Rows:
+    def _view(self, rows: Rows, code: str, *, contiguous: bool) -> Rows:
         """A view of rows, bound for the batch."""
-        code = rows.array + shown
         name = next((name for name, other in self.batch.items() if other == code), None)
         if name is None:
             name = self.bound(f"{rows.array}v{len(self.batch)}", code)
@@ -179,38 +177,3 @@ class Values:
 def suffix(level: int) -> str:
     """How the names of a level's bounds end."""
     return "" if level == ROW else str(level)
-
-
-def written_view(equation: Equation, count: str) -> str | None:
-    """A view as a subscript or a method, which costs a call less than its kernel.
-
-    Args:
-        equation: a view.
-        count: code for the number of rows.
-
-    Returns:
-        None where it cannot be written so, or where there are no rows.
-    """
-    if any(var.rows == INVARIANT for var in (equation.result, *equation.operands)):
-        return None
-    attributes: dict[str, Any] = dict(equation.attributes)
-    match equation.primitive.name:
-        case "index":
-            items = [str(item) if isinstance(item, int) else _slice(item) for item in attributes["key"]]
-            return f"[{', '.join([':', *items])}]"
-        case "transpose":
-            return f".transpose({shape_code('0', attributes['axes'])})"
-        case "reshape":
-            return f".reshape({shape_code(count, equation.result.type.shape)})"
-    return None
-
-
-def shape_code(first: str, rest: tuple[int, ...]) -> str:
-    """A tuple as code: ``(n, 2, 3,)``."""
-    return f"({', '.join([first, *map(str, rest)])},)"
-
-
-def _slice(bounds: tuple[int | None, ...]) -> str:
-    """``0:4`` for (0, 4, 1), ``3::-1`` for (3, None, -1)."""
-    start, stop, step = ("" if number is None else str(number) for number in bounds)
-    return f"{start}:{stop}" if step == "1" else f"{start}:{stop}:{step}"
