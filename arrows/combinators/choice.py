@@ -69,7 +69,8 @@ class Choice(Block[A, B]):
         return self.parts[0] if self.key is None else self.key
 
     def arguments(self) -> Sequence[Argument]:
-        return [_written_key(self.selector), by_key(self.keys, ([case] for case in self.cases))]
+        words = function_name(self.key) if self.key_block is None else self.key_block
+        return [words, by_key(self.keys, ([case] for case in self.cases))]
 
     def summary(self) -> Spelling:
         return Spelling(self.kind, ("..." if self.key is None else function_name(self.key),))
@@ -99,10 +100,6 @@ class Cases(Choice[A, B], Generic[A, K, B]):
         """
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
         return Cases(self.selector, *_checked(pairs), name=self.name)
-
-
-def _written_key(key: Key) -> Argument:
-    return key if isinstance(key, Block) else function_name(key)
 
 
 class NoCases(Generic[A, K]):

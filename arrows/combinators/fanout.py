@@ -154,7 +154,7 @@ class Record(Fan[Any, Any]):
                 f"got {fields!r}",
                 hint="by key: ar.Record({'word': f, 'label': g}); by position: ar.Record((f, g))",
             )
-        labels = None if isinstance(fields, tuple) else tuple(_label(key) for key, _ in pairs)
+        labels = None if isinstance(fields, tuple) else tuple(key for key, _ in pairs)
         hint = "read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)"
         places_of("a Record", "key", labels or (), hint)
         parts = []
@@ -190,15 +190,6 @@ def ignores_input(block: AnyBlock) -> bool:
         todo.extend(part for part in readers if id(part) not in seen)
         seen.update(map(id, readers))
     return True
-
-
-def _label(key: object) -> Hashable:
-    """A key as a label; a slice, which Python 3.11 cannot hash, as its text."""
-    if not isinstance(key, slice):
-        label: Hashable = key
-        return label
-    places = (key.start, key.stop) if key.step is None else (key.start, key.stop, key.step)
-    return ":".join("" if place is None else str(place) for place in places)
 
 
 class Parallel(Fan[Any, Any]):
