@@ -19,7 +19,7 @@ from arrows.combinators.base.block import A, AnyBlock, B, Block
 from arrows.combinators.base.printing import keywords
 from arrows.combinators.compose import derived
 from arrows.combinators.items import Slice
-from arrows.combinators.reductions import as_default, each, unfit
+from arrows.combinators.reductions import WithDefault, as_default, each, unfit
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
@@ -218,7 +218,7 @@ class _Windows(_Moved):
         return ops.stack([self.moved(x, self.before - k * self.dilation) for k in range(self.size)])
 
 
-class At(Apply[Any, B]):
+class At(WithDefault[Any, B]):
     """The element at a place that is computed: from (sequence, place) to the element.
 
     The place is an integer tensor, counted from 0; one that stands in the data as a Python object is for
@@ -247,12 +247,6 @@ class At(Apply[Any, B]):
         6.0
     """
 
-    default: float | None
-
-    def __init__(self, *, default: object = None, name: str | None = None) -> None:
-        set_name(self, name)
-        self.default = as_default(default, "At")
-
     def of_example(self, rows: Tensors, place: TensorLike) -> Tensors:
         return each(lambda x: ops.segment_take(x, place, self.default), rows)
 
@@ -277,6 +271,3 @@ class At(Apply[Any, B]):
         if T.holds(element, (T.Input, T.Sequence)):
             return f"At takes elements that are tensors or tuples of tensors, not {element}"
         return unfit(self.default, element)
-
-    def arguments(self) -> list[str]:
-        return keywords(default=self.default)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from arrows.combinators.base.arguments import type_refusal
-from arrows.combinators.base.block import AnyBlock, at_line, spelled
+from arrows.combinators.base.block import AnyBlock, spelled
 from arrows.combinators.base.calls import current, current_recorder
 from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.wires import Wire
@@ -155,7 +155,8 @@ class Recorder:
             arity = wire.arity if place or len(self.parameters) == 1 else len(self.parameters)
             key = place, arity, _identity(wire.key)
             if key not in self._items:
-                block: AnyBlock = at_line(Item(wire.key, arity=arity), wire.site)
+                block: AnyBlock = Item(wire.key, arity=arity)
+                block.__dict__["site"] = wire.site
                 self._items[key] = self.record(block, place, wire.site)
             wire.place = self._items[key]
         return wire.place

@@ -12,7 +12,7 @@ import numpy as np
 from arrows import ops
 from arrows.combinators.apply import Apply, Misfit, Tensors
 from arrows.combinators.base.arguments import require_integer, set_name, wrong_argument
-from arrows.combinators.base.block import Block
+from arrows.combinators.base.block import A, B, Block
 from arrows.combinators.base.printing import keywords
 from arrows.combinators.compose import derived
 from arrows.combinators.items import Item
@@ -20,6 +20,19 @@ from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
 from arrows.typesys import types as T
 from arrows.typesys.did_you_mean import explains_arguments
+
+
+class WithDefault(Apply[A, B]):
+    """A function of elements, with a number that stands where there is none; None: there must be one."""
+
+    default: float | None = None
+
+    def __init__(self, *, default: object = None, name: str | None = None) -> None:
+        set_name(self, name)
+        self.default = as_default(default, self.kind)
+
+    def arguments(self) -> list[str]:
+        return keywords(default=self.default)
 
 
 class Reduction(Apply[Any, Any]):
@@ -118,15 +131,11 @@ class Sum(Reduction):
         return reduce(add, items)
 
 
-class ReductionWithDefault(Reduction):
+class ReductionWithDefault(Reduction, WithDefault[Any, Any]):
     """A reduction that is undefined if there are no elements.
 
     The user gives a `default` for this case; without one, an example without elements is refused.
     """
-
-    def __init__(self, *, default: object = None, name: str | None = None) -> None:
-        set_name(self, name)
-        self.default = as_default(default, self.kind)
 
     @property
     def counts(self) -> tuple[int, int | None]:
@@ -135,9 +144,6 @@ class ReductionWithDefault(Reduction):
     def miscounted(self, count: int) -> str:
         kind = self.kind
         return f"there are no elements, and so no {kind.lower()}; ar.{kind}(default=...) says what to give"
-
-    def arguments(self) -> list[str]:
-        return keywords(default=self.default)
 
 
 class Max(ReductionWithDefault):

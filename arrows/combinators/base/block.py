@@ -349,12 +349,6 @@ class Operators:
     constant: Callable[[object], AnyBlock]
 
 
-def at_line(block: C, site: SourceLine) -> C:
-    """Sets the line that messages name as the maker of a new block."""
-    block.__dict__["site"] = site
-    return block
-
-
 def spelled(block: C, spelling: Spelling) -> C:
     """Gives a new block the words of the block that its author wrote, and that is made of it."""
     block.__dict__.update(kind=spelling.head, _spelling=spelling)

@@ -6,6 +6,7 @@ pieces here, so that a block may be as deep as memory allows.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def expression(block: AnyBlock) -> str:
     text: list[str] = []
     todo: Pieces = [block]
     names: dict[int, str] = {}
-    taken: dict[str, int] = {}
+    taken: set[str] = set()
     definitions: deque[tuple[str, AnyBlock]] = deque()  # to be printed behind the expression
     count = 0
     while todo:
@@ -118,7 +119,10 @@ def expression(block: AnyBlock) -> str:
             if name is not None or x.definition is None:
                 text.append(name or x.token.name)
                 continue
-            name = names[id(x.token)] = _unused(x.token.name, taken)
+            numbered = (f"{x.token.name}_{number}" for number in itertools.count(2))
+            name = next(name for name in itertools.chain([x.token.name], numbered) if name not in taken)
+            names[id(x.token)] = name
+            taken.add(name)
             if x.token.alone:
                 todo.extend((")", x.definition, f"fix({name}: "))
             else:
@@ -131,16 +135,6 @@ def expression(block: AnyBlock) -> str:
             todo = [definition, f"{', ' if count else ' where '}{name} = "]
             count += 1
     return "".join(text)
-
-
-def _unused(name: str, taken: dict[str, int]) -> str:
-    """Makes a name that no other definition has; `taken` counts the names made from each."""
-    unused = name
-    while unused in taken:
-        taken[name] += 1
-        unused = f"{name}_{taken[name]}"
-    taken[unused] = 1
-    return unused
 
 
 def title(block: AnyBlock, width: int = LABEL) -> str:
