@@ -296,10 +296,7 @@ class LazyBatch(Context):
         flatten(self, arguments, ids, key, sequences)
         call = tuple(key)
         site = self.calls.get(call) or self._site_of(block, call, arguments)
-        if sequences or site.random > self._calm:
-            result = self._make(site, ids, sequences)
-        else:
-            result = self.visit(site, (site.number, *ids))
+        result = self._called(site, ids, sequences)
         return result if site.flat else unwrap(site.output, result, lambda x: x)
 
     def _site_of(
@@ -338,9 +335,7 @@ class LazyBatch(Context):
         if site is None:
             with self.net.lock.mutex:
                 site = self.calls[call] = self.net.call_sites.add_typed(typed, kinds, SourceLine.here())
-        if sequences or site.random > self._calm:
-            return self._make(site, ids, sequences)
-        return self.visit(site, (site.number, *ids))
+        return self._called(site, ids, sequences)
 
     def visit(self, site: CallSite, node: tuple[int, ...]) -> Any:
         """The results of a call that has no sequences and draws no random numbers.
@@ -370,8 +365,10 @@ class LazyBatch(Context):
                 self._made[node] = result
         return result
 
-    def _make(self, site: CallSite, ids: list[int], sequences: Sequences) -> Any:
-        """Makes a node of a call with sequences or random numbers, and returns its results."""
+    def _called(self, site: CallSite, ids: list[int], sequences: Sequences) -> Any:
+        """The results of a call: one with sequences or random numbers is a node of its own."""
+        if not sequences and site.random <= self._calm:
+            return self.visit(site, (site.number, *ids))
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
         ports, first = [*range(len(ids))], len(ids)
@@ -382,8 +379,7 @@ class LazyBatch(Context):
             first += site.widths[domain]
         self._nodes.append((site.number, *ids))
         if sequences:
-            recording.lengths[node] = [length for _, length in sequences]
-            recording.ports[node] = ports
+            recording.sequences[node] = [length for _, length in sequences], ports
         if site.random > self._calm:
             count = self._dropout_calls.get(self.instance, 0)
             self._dropout_calls[self.instance] = count + 1

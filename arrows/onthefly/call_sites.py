@@ -69,19 +69,19 @@ class ValueTable:
     """Arrays that look up properties of many sites and outputs at a time.
 
     Attributes:
-        sites: how many sites there were when it was made.
         first_place: the place of each site's first port.
         first_producer: the number of each site's first output, among those of all sites.
         kind: the kind of each output.
         is_read: whether data enter at each site.
+        takes_sequences: whether there are sequences among the operands of each site.
         observed: by place and output, whether the output has been seen to reach the place.
     """
 
-    sites: int
     first_place: HostArray
     first_producer: HostArray
     kind: HostArray
     is_read: HostArray
+    takes_sequences: HostArray
     observed: HostArray
 
 
@@ -267,7 +267,7 @@ class CallSites:
     @property
     def table(self) -> ValueTable:
         """The sites as arrays."""
-        if self._table is None or self._table.sites != len(self.sites):
+        if self._table is None or len(self._table.is_read) != len(self.sites):
             self._table = self._make_table()
         return self._table
 
@@ -280,11 +280,11 @@ class CallSites:
             place, site, output = np.array(list(self._flow)).T
             observed[place, producers[site] + output] = True
         return ValueTable(
-            sites=len(self.sites),
             first_place=places[:-1],
             first_producer=producers[:-1],
             kind=np.array(kinds or [0], np.int64),
             is_read=np.array([site.kind == "read" for site in self.sites], bool),
+            takes_sequences=np.array([any(p.domain is not None for p in s.ports) for s in self.sites], bool),
             observed=observed,
         )
 

@@ -58,20 +58,18 @@ def _line_of_yield(generator: Generator[Any, Any, Any]) -> SourceLine:
 
 def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
     """The instances as a list; refuses anything but distinct generators that have not begun."""
-    generators: list[Generator[Any, Any, Any]] = []
-    numbers: dict[int, int] = {}
+    generators: dict[int, Any] = {}  # by identity
     for number, generator in enumerate(instances):
-        before = numbers.setdefault(id(generator), number)
         error: type[ArrowTypeError | ArrowValueError] = ArrowValueError
         if not isinstance(generator, Generator):
             kind, error = type(generator).__name__, ArrowTypeError
             reason = f"is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a generator"
-        elif before != number:
-            reason = f"is instance {before} again"
+        elif id(generator) in generators:
+            reason = f"is instance {list(generators).index(id(generator))} again"
         elif isinstance(generator, GeneratorType) and getgeneratorstate(generator) != GEN_CREATED:
             reason = "has begun already"
         else:
-            generators.append(generator)
+            generators[id(generator)] = generator
             continue
         raise error(
             message(
@@ -81,4 +79,4 @@ def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
                 "g.run_all(parse(s) for s in sentences)",
             )
         )
-    return generators
+    return list(generators.values())

@@ -18,8 +18,8 @@ class Recording:
 
     Attributes:
         nodes: each node: its site, and the ids of the values that it reads.
-        lengths: node -> the lengths of the sequences among its operands, if there are any.
-        ports: such a node -> for each value that it reads, the number of its operand.
+        sequences: node with sequences among its operands -> their lengths, and for each value that it reads
+            the number of its operand.
         reads: node -> the data that enter there; dropped once it has run.
         dropout: node with dropout -> the instance that called it, and the number of such calls that the
             instance had made before.
@@ -31,8 +31,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[int, ...]] = []
-        self.lengths: dict[int, list[int]] = {}
-        self.ports: dict[int, list[int]] = {}
+        self.sequences: dict[int, tuple[list[int], list[int]]] = {}
         self.reads: dict[int, Any] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}
@@ -57,12 +56,6 @@ class Recording:
             self._flat[first:end] = np.fromiter(chain.from_iterable(new), np.int64, end - first)
             self._count = count
         return self._flat, self._start[: count + 1]
-
-    def sites(self, nodes: HostArray) -> HostArray:
-        """The sites of some nodes."""
-        flat, start = self.columns()
-        sites: HostArray = flat[start[nodes]]
-        return sites
 
     def add_rows(self, node: int, site: int, length: int) -> range:
         """Adds a node for each row that an operation returns for a sequence's elements."""

@@ -125,7 +125,7 @@ class Runs:
             [column.values for column in wirings.raw],
         )
         for node, error in misfits:
-            raise self._refused_call(site[node : node + 1], error)
+            raise self._refused_call([int(site[node])], error)
 
     def timeline(self, ids: Sequence[int]) -> Timeline:
         """The schedule of the run that would compute some values."""
@@ -243,11 +243,12 @@ class Runs:
             row = getattr(refused.__cause__, "row", None)
             if row is not None and not rows.offsets:  # with sequences, the row may be an element's
                 nodes = nodes[row : row + 1]
-        return self._refused_call(self._recording.sites(nodes), refused.__cause__)
+        sites = [self._recording.nodes[node][0] for node in nodes.tolist()]
+        return self._refused_call(sites, refused.__cause__)
 
-    def _refused_call(self, sites: HostArray, cause: BaseException | None) -> ArrowValueError:
+    def _refused_call(self, sites: list[int], cause: BaseException | None) -> ArrowValueError:
         """The error for operands that a call at one of some sites refuses."""
-        calls = sorted({self._net.describe(site) for site in sites.tolist()})
+        calls = sorted({self._net.describe(site) for site in sites})
         return ArrowValueError(message(f"cannot compute {' or '.join(calls[:3])}", reason=str(cause)))
 
 

@@ -56,8 +56,13 @@ def wire(
     inner = places_within(lengths)
     sources = flat[(start[nodes] + 1).repeat(lengths) + inner]
     source_nodes, outputs = sources >> OUTPUT_BITS, sources & OUTPUT
-    ports, counts = _ports(recording, nodes, inner, lengths) if recording.ports else (inner, [])
-    places = call_sites.table.first_place[sites].repeat(lengths) + ports
+    table, ends, counts = call_sites.table, lengths.cumsum(), list[int]()
+    ports = inner.copy()  # for each source, the number of the port that reads it, counted within the site
+    for place in np.flatnonzero(table.takes_sequences[sites]).tolist():
+        of_sequences, of_node = recording.sequences[int(nodes[place])]
+        ports[ends[place] - lengths[place] : ends[place]] = of_node
+        counts += of_sequences
+    places = table.first_place[sites].repeat(lengths) + ports
     call_sites.observe(places, flat[start[source_nodes]], outputs)
 
     has_run = recording.run_of[source_nodes] > 0
@@ -129,26 +134,6 @@ def _needed(recording: Recording, wanted: HostArray) -> HostArray:
             waiting += (recording.row_of[node],) if node in recording.row_of else ()
             waiting += chain.from_iterable(recording.rows.get(node, ()))
     return np.array(sorted(found), np.int64)
-
-
-def _ports(
-    recording: Recording, nodes: HostArray, inner: HostArray, lengths: HostArray
-) -> tuple[HostArray, list[int]]:
-    """For each source, the number of the port that reads it, counted within the site; the lengths of
-    sequences.
-
-    Args:
-        recording: the nodes.
-        nodes: those that are wired.
-        inner: for each source, its place among those of its node.
-        lengths: how many sources each node has.
-    """
-    ports, ends, all_lengths = inner.copy(), lengths.cumsum(), list[int]()
-    for place in np.flatnonzero(np.isin(nodes, list(recording.ports))).tolist():
-        node = int(nodes[place])
-        ports[ends[place] - lengths[place] : ends[place]] = recording.ports[node]
-        all_lengths += recording.lengths[node]
-    return ports, all_lengths
 
 
 def _depths(
