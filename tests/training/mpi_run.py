@@ -16,6 +16,7 @@ from mpi4py import MPI
 
 import arrows as ar
 from arrows.training import Adam, Checkpoint, train
+from tests.training.models import sequences, word_sums
 
 
 def meeting(model: Any, fate: str) -> Any:
@@ -35,11 +36,7 @@ def meeting(model: Any, fate: str) -> Any:
 
 
 def main(checkpoint: str, fate: str = "") -> None:
-    random = np.random.default_rng(3)
-    examples = [random.integers(0, 20, random.integers(0, 7)).tolist() for _ in range(60)]
-    words = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc") >> ar.Dropout(0.3)
-    score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
-    model = ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()), float_type="float64")
+    examples, model = sequences(60), ar.compile(word_sums(), float_type="float64")
     history = train(
         meeting(model, fate), examples, Adam(0.01, clip_norm=1.0), epochs=4, batch_size=8, progress=False,
         comm=MPI.COMM_WORLD, checkpoint=Checkpoint(checkpoint, every=3, resume=fate == "resume"),

@@ -23,6 +23,7 @@ import numpy as np
 
 import arrows as ar
 from arrows import training
+from tests.training.models import sequences, word_sums
 
 
 def optimizer_of(name: str) -> training.Optimizer:
@@ -48,16 +49,8 @@ def told(model: Any) -> Any:
 
 
 def main(checkpoint: str, result: str, name: str, every: str, *resume: str) -> None:
-    score = (
-        ar.Map(
-            ar.Scalar("int32") >> ar.Embedding(30, 6, name="words") >> ar.FC(6, name="fc") >> ar.Dropout(0.3)
-        )
-        >> ar.Sum()
-    )
-    block = score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum())
-    model, optimizer = ar.compile(block), optimizer_of(name)
-    random = np.random.default_rng(5)
-    examples = [random.integers(0, 30, random.integers(0, 6)).tolist() for _ in range(40)]
+    model, optimizer = ar.compile(word_sums(30, 6, 6)), optimizer_of(name)
+    examples = sequences(40, 30)
 
     def evaluate() -> dict[str, float]:
         return {"figure": -float(ar.to_numpy(model(examples[:7])).sum())}

@@ -13,18 +13,13 @@ from arrows.engine.scheduling import epoch_batches
 from arrows.training import SGD, Adam, Callback, train
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys.errors import NotFiniteError
+from tests.training.models import sequences, word_sums
 
-RANDOM = np.random.default_rng(3)
-EXAMPLES = [RANDOM.integers(0, 20, RANDOM.integers(0, 7)).tolist() for _ in range(23)]
-
-
-def block(dropout: float = 0.3) -> Any:
-    words = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc") >> ar.Dropout(dropout)
-    return ar.Map(ar.Scalar("int32") >> words) >> ar.Sum() >> ar.Function(lambda v: ((v - 1.0) ** 2).sum())
+EXAMPLES = sequences(23)
 
 
 def compiled(**how: Any) -> ar.Model:
-    return ar.compile(block(), float_type="float64", **how)
+    return ar.compile(word_sums(), float_type="float64", **how)
 
 
 def on_the_fly() -> Any:

@@ -35,10 +35,10 @@ from tests.agree import host_lookup
 from tests.compare import close, meets_kink
 from tests.generate import Case, cases
 from tests.profile import NIGHTLY, counted, draws
+from tests.training.models import sequences, word_sums
 from tests.training.threads import Comm, Job, run
 
-RANDOM = np.random.default_rng(3)
-EXAMPLES = [RANDOM.integers(0, 20, RANDOM.integers(0, 7)).tolist() for _ in range(23)]
+EXAMPLES = sequences(23)
 OPTIMIZERS = {
     "sgd": lambda: SGD(0.01, momentum=0.9, weight_decay=0.01),
     "adam": lambda: Adam(0.01, clip_norm=0.5, average=0.9),
@@ -48,10 +48,7 @@ OPTIMIZERS = {
 
 
 def compiled(**how: Any) -> ar.Model:
-    words = ar.Embedding(20, 5, name="words") >> ar.FC(4, name="fc") >> ar.Dropout(0.3)
-    score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
-    block = score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum())
-    return ar.compile(block, **{"float_type": "float64", **how})
+    return ar.compile(word_sums(), **{"float_type": "float64", **how})
 
 
 def trained(comm: Any, optimizer: str = "adam", model: Any = None, **how: Any) -> tuple[Any, Any]:

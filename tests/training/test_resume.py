@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,11 +30,9 @@ from arrows.training import (
     train,
 )
 from tests.profile import NIGHTLY, counted, draws
+from tests.training.models import sequences, word_sums
 
-EXAMPLES = [
-    np.random.default_rng(n).integers(0, 12, np.random.default_rng(n).integers(0, 5)).tolist()
-    for n in range(13)
-]
+EXAMPLES = sequences(13, 12, 4)
 PLACES = ["step", "evaluate", "evaluation", "epoch", "function", "stops", "rate_factor"]
 
 
@@ -118,9 +115,7 @@ class Moments(Callback):
 @cache
 def compiled(dropout: float) -> tuple[ar.Model, dict[str, Any]]:
     """A model, and the parameters that it begins with."""
-    words = ar.Embedding(12, 3, name="words") >> ar.FC(3, name="fc") >> ar.Dropout(dropout)
-    score = ar.Map(ar.Scalar("int32") >> words) >> ar.Sum()
-    model = ar.compile(score >> ar.Function(lambda v: ((v - 1.0) ** 2).sum()))
+    model = ar.compile(word_sums(12, 3, 3, dropout))
     return model, {name: array.copy() for name, array in model.params.items()}
 
 

@@ -57,7 +57,9 @@ def test_auto_without_a_gpu_is_the_cpu(failure: str, monkeypatch: pytest.MonkeyP
     else:
         monkeypatch.setattr(runtime, "getDeviceCount", no_driver if failure == "no driver" else lambda: 0)
     assert get_device("auto") is get_device("cpu")
-    with pytest.raises(ImportError if failure == "no CuPy" else RuntimeError, match='device="cuda"'):
+    words = 'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x '
+    words = words if failure == "no CuPy" else 'device="cuda"'
+    with pytest.raises(ImportError if failure == "no CuPy" else RuntimeError, match=f"^{words}"):
         get_device("cuda")
 
 
