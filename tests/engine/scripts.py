@@ -22,7 +22,7 @@ from tests.generation.build import Draw
 from tests.reference_gradients import loss_terms
 
 Setting = tuple[str, bool]  # schedule, whether element-wise chains are fused
-KINDS = ("gradients", "results", "gradients", "training", "optimizer", "refused", "step")
+KINDS = ("gradients", "results", "gradients", "training", "optimizer", "refused", "step", "move")
 RATE = 0.05
 
 
@@ -33,7 +33,8 @@ class Action:
     Attributes:
         setting: which of the models.
         kind: "gradients", "results" of a prediction or "training", "refused" (one example does not fit),
-            "optimizer" (one that notes and spoils what it is given), "step" (of SGD: the parameters change).
+            "optimizer" (one that notes and spoils what it is given), "step" (of SGD: the parameters change),
+            "move" (to the other device, with all models that share its parameters).
         order: the examples.
         inputs: whether gradients of named inputs are asked for.
         prepared: where the examples come from: "list", "set" (a prepared one, kept), "part" (a set prepared
@@ -161,7 +162,7 @@ class Models:
                 device=self.device,
                 schedule=setting[0],
                 seed=3,
-                jit=setting[1] if self.fused is None else self.fused,
+                jit=(setting[1] if self.fused is None else self.fused) if self.device == "cpu" else None,
                 params=None if first is None else first.params,
             )
         return self._models[setting]
@@ -198,6 +199,12 @@ class Models:
         model = self.model(action.setting)
         order = [i for i in action.order if not self.alone(model, i).kink]
         alone = [self.alone(model, i) for i in order]
+        if action.kind == "move":
+            self.device = {"cpu": "fake", "fake": "cpu"}[self.device]
+            model.to(self.device)
+            assert all(each.device is model.device for each in self._models.values())
+            assert all(map(model.device.is_array, model.params.values())) and model.held_memory == 0
+            return None
         if action.kind == "refused":
             self._refused(model, order)
             return None

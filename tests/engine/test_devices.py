@@ -80,41 +80,6 @@ def test_assigning_shows_in_the_next_call(device: str) -> None:
 
 
 @devices
-def test_a_model_moves(device: str) -> None:
-    model, stays = ar.compile(block(), device=device), ar.compile(block())
-    batch = model.prepare(EXAMPLES)[:]
-    loss, grads = model.value_and_grad(batch)
-    there = get_device(ELSEWHERE[device])
-    assert model.to(there.name) is model and model.device is there
-    assert all(there.is_array(array) for array in model.params.values())
-    assert model.held_memory == 0
-    again, moved = model.value_and_grad(batch)
-    assert np.isclose(ar.to_numpy(again), ar.to_numpy(loss))
-    assert there.is_array(moved["cell/weight"])
-    before, after = ar.to_numpy(grads), ar.to_numpy(moved)
-    assert np.allclose(before["cell/weight"], after["cell/weight"], atol=1e-6)
-    assert np.allclose(model.eval(EXAMPLES[0]), stays.eval(EXAMPLES[0]))
-    assert np.allclose(ar.to_numpy(model.to(device)(batch)), stays(EXAMPLES), atol=1e-6)
-
-
-@devices
-def test_models_that_share_parameters_move_together(device: str) -> None:
-    learns = block()
-    model = ar.compile(learns, device=device)
-    judge = ar.compile(learns, device=device, params=model.params)
-    part = ar.compile(learns, device=device, params=judge.params, schedule="none")
-    value = ar.to_numpy(judge(EXAMPLES))
-    model.to(ELSEWHERE[device])
-    for each in (judge, part):
-        assert each.device is model.device
-        assert all(each.params[name] is array for name, array in model.params.items())
-        assert each.device.is_array(each(EXAMPLES))
-        assert np.allclose(ar.to_numpy(each(EXAMPLES)), value, atol=1e-6)
-    with pytest.raises(ar.ArrowValueError, match=f"not on the device '{device}'"):
-        ar.compile(learns, device=device, params=model.params)
-
-
-@devices
 @pytest.mark.parametrize("average", [None, 0.9])
 def test_an_optimizer_follows(device: str, average: float | None, tmp_path: Path) -> None:
     model, stays = ar.compile(block(), device=device), ar.compile(block())
