@@ -57,10 +57,8 @@ def _operator(match: re.Match[str]) -> str:
 
 def _type(node: ast.expr) -> Type:
     match node:
-        case ast.Name("Input"):
-            return Input()
-        case ast.Name("Void"):
-            return Void()
+        case ast.Name("Input" | "Void" as word):
+            return {"Input": Input(), "Void": Void()}[word]
         case ast.Name(word) if word in DTYPES:
             return Tensor((), word)
         case ast.Subscript(ast.Name(word), sizes) if word in DTYPES:
@@ -68,10 +66,8 @@ def _type(node: ast.expr) -> Type:
             return Tensor(shape if isinstance(shape, tuple) else (shape,), word)
         case ast.List():
             return as_type(ast.literal_eval(node))
-        case ast.Call(ast.Name("Sequence"), [element], []):
-            return Sequence(_type(element))
-        case ast.Call(ast.Name("Broadcast"), [element], []):
-            return Broadcast(_type(element))
+        case ast.Call(ast.Name("Sequence" | "Broadcast" as word), [element], []):
+            return {"Sequence": Sequence, "Broadcast": Broadcast}[word](_type(element))
         case ast.Tuple(items):
             return _tuple(items)
         case ast.BinOp(_, ast.BitOr(), _):

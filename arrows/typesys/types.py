@@ -207,12 +207,11 @@ class Tuple(Type):
         True
     """
 
-    __slots__ = ("_places", "items", "labels", "lost")
+    __slots__ = ("items", "labels", "lost")
 
     items: tuple[Type, ...]
     labels: Labels | None
     lost: frozenset[Labels]
-    _places: dict[Hashable, int]
 
     def __init__(
         self,
@@ -252,11 +251,8 @@ class Tuple(Type):
             >>> pair.place("b"), pair.place(-1), pair.place("c") is None
             (1, 1, True)
         """
-        if self.labels is not None and isinstance(key, Hashable):
-            if not hasattr(self, "_places"):
-                object.__setattr__(self, "_places", {name: i for i, name in enumerate(self.labels)})
-            if key in self._places:
-                return self._places[key]
+        if self.labels is not None and key in self.labels:
+            return self.labels.index(key)
         if isinstance(key, int) and -len(self.items) <= key < len(self.items):
             place = key % len(self.items)
             if all(labels.index(key) == place for labels in self.lost if key in labels):
