@@ -13,7 +13,7 @@ from arrows.combinators import (
     Reference,
 )
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import SELECT, explain_input, last_of, meet, name_of, problem
+from arrows.inference.reasons import SELECT, explain_input, last_of, meet, name_of, passes, problem
 from arrows.inference.typed import case_names
 from arrows.typesys import ArrowTypeError
 from arrows.typesys.errors import Side
@@ -50,20 +50,12 @@ _explain_key_input = explain_input("the key")
 _explain_case = explain_input("{role}")
 
 
-def _explain_key(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the result of a key cannot choose a case."""
-    key = last_of(edge.part)
-    return meet(
-        f"cannot choose by {name_of(key)} in {name_of(edge.owner)}",
-        key,
-        None,
-        clash.left,
-        clash.right,
-        edge.part,
-        right_name="a key",
-        hint="a key must be a Python object, since it is read before any tensor is computed: "
-        f"choose by a field of the input; {SELECT}",
-    )
+_explain_key = passes(
+    "cannot choose by {part} in {owner}",
+    result="a key",
+    hint="a key must be a Python object, since it is read before any tensor is computed: "
+    f"choose by a field of the input; {SELECT}",
+)
 
 
 def _explain_result(edge: Edge, clash: Clash) -> ArrowTypeError:
@@ -117,21 +109,11 @@ def reference(inference: Inference, reference: Occurrence, form: Reference[Any, 
     inference.enter_recursion(token, reference)
 
 
-def _explain_body(edge: Edge, clash: Clash) -> ArrowTypeError:
-    """Explains why the result of a recursion's body does not fit where its references are used."""
-    knot, form = edge.owner, edge.owner.form
-    declared = form.token is not None and (form.token.declared or form.token.output is not None)
-    return meet(
-        f"cannot type the recursion {name_of(knot)}",
-        last_of(edge.part),
-        None,
-        edge.part.output,
-        knot.output,
-        edge.part,
-        right_name=f"{name_of(knot)}, as used inside",
-        hint="the body must give the type that its own references are used with"
-        + (" and that was declared" if declared else ""),
-    )
+_explain_body = passes(
+    "cannot type the recursion {owner}",
+    result="{owner}, as used inside",
+    hint="the body must give the type that its references are used with, and that was declared if one was",
+)
 
 
 def _undefined(reference: Occurrence) -> ArrowTypeError:

@@ -173,33 +173,39 @@ def explain_moved(key: object, position: int) -> tuple[str, str]:
     return reason, "make a tuple without keys, (f & g) in place of ar.Record({...}); or take its items before"
 
 
-def passes(attempt: str, value: str, hint: str = "") -> Callable[[Edge, Clash], ArrowTypeError]:
-    """Makes what explains why a value that a form passes is not what its part takes.
+def passes(
+    attempt: str, value: str = "", hint: str = "", *, result: str = ""
+) -> Callable[[Edge, Clash], ArrowTypeError]:
+    """Makes what explains why a value that a form passes is not what its part takes, or a result.
 
     Args:
         attempt: what cannot be done. In all texts `{owner}` and `{part}` name the form and the block that
-            gets the value, `{number}` and `{role}` say which part it is, and `{a}` names the form's kind.
+            gets the value, or gives the result; `{number}` and `{role}` say which part it is, and `{a}` names
+            the form's kind.
         value: what the text calls the value.
         hint: the obvious repair, if the types do not say it.
+        result: what the text calls that which the result of the part must be; empty for a value.
     """
 
     def explain(edge: Edge, clash: Clash) -> ArrowTypeError:
         part, form = edge.part, edge.owner.form
+        giver, taker = (last_of(part), None) if result else (None, first_of(part))
         words = {
             "owner": name_of(edge.owner),
-            "part": name_of(first_of(part)),
+            "part": name_of(giver or taker or part),
             "number": edge.index + 1,
             "role": part.path.word or f"case {edge.index}",
             "a": f"{'an' if form.kind == 'RNN' else 'a'} {form.kind}",
         }
         return meet(
             attempt.format(**words),
-            None,
-            first_of(part),
+            giver,
+            taker,
             clash.left,
             clash.right,
             part,
             left_name=value.format(**words),
+            right_name=result.format(**words),
             left_site=edge.site,
             hint=hint.format(**words),
         )

@@ -277,12 +277,12 @@ class Solver:
                 b = find(b)
             elif a.con != b.con or not may_be_equal(a, b):
                 raise Clash(a, b)
+            if a.con == SEQUENCE:
+                self.unify(a.args[1], b.args[1])
         except Clash as clash:
             raise Clash(find(whole[0]), find(whole[1]), infinite=clash.infinite) from None
         self.same_shape(a, b)
         self._follow(a, b)
-        if a.con == SEQUENCE:
-            self.unify(a.args[1], b.args[1])
         for x, y in zip(parts_of(a), parts_of(b), strict=True):
             self.ready.append(Running(self._meet(x, y, context, whole), context))
 
