@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows.ops.arrays import Array
 from arrows.typesys import ArrowValueError
@@ -50,8 +50,6 @@ INVARIANT = -2
 ROW = -1
 """Level of a value with one row for each example (each node).  A level k >= 0 has one row for each element of
 the k-th sequence of the function's input."""
-
-P = ParamSpec("P")
 
 Attributes: TypeAlias = dict[str, Hashable]
 HasRows: TypeAlias = tuple[bool, ...]
@@ -181,12 +179,9 @@ def register(primitive: Primitive) -> Primitive:
     return primitive
 
 
-def declared(make: Callable[P, Primitive]) -> Callable[P, Primitive]:
-    """A function that makes a primitive and registers it."""
-    return lambda *args, **keywords: register(make(*args, **keywords))
-
-
-declare = declared(Primitive)
+def declare(name: str, rule: ShapeRule, kernel: Kernel, vjp: Vjp = no_gradient, **flags: Any) -> Primitive:
+    """Makes a primitive and registers it; arguments as of `Primitive`."""
+    return register(Primitive(name, rule, kernel, vjp, **flags))
 
 
 def keep_own() -> None:

@@ -161,10 +161,8 @@ def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
     >>> cumsum(np.array([1.0, 2.0, 3.0]), reverse=True).tolist()
     [6.0, 5.0, 3.0]
     """
-    ndim = len(shape_of(x))
-    if not ndim:
-        raise ShapeError("cumsum: a scalar has no axis to sum along")
-    return bind(get("cumsum"), x, axis=negative_axis("cumsum", axis, ndim), reverse=bool(reverse))
+    place = negative_axis("cumsum", axis, len(shape_of(x)))
+    return bind(get("cumsum"), x, axis=place, reverse=bool(reverse))
 
 
 def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:

@@ -15,7 +15,6 @@ import numpy as np
 
 from arrows.ops.arrays import Array, ArrayModule, Function, HostArray, on_host, put, take
 from arrows.ops.sums import sum_rows
-from arrows.typesys import ArrowValueError
 from arrows.typesys.runtime import cached_property
 
 
@@ -52,15 +51,10 @@ class Segments:
             xp: the array module of the result.
             offsets: integers [count + 1]; a NumPy array is sent to the device of `xp` with `xp.asarray`.
             total: the last offset; read from a NumPy array if not given.
-
-        Raises:
-            ArrowValueError: the offsets do not rise from 0.
         """
         count = len(offsets) - 1
         if on_host(offsets):
             lengths = np.diff(offsets)
-            if count < 0 or offsets[0] != 0 or (count and lengths.min() < 0):
-                raise ArrowValueError(f"offsets must rise from 0, got {offsets.tolist()[:8]}")
             ids = np.repeat(np.arange(count), lengths)
             longest = int(lengths.max(initial=0))
             gapless = not count or int(lengths.min()) > 0
