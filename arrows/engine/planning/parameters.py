@@ -230,18 +230,13 @@ class GrowingParams(Params):
         self._names = LayerNames()
         self._grown: dict[str, tuple[object, Parameter]] = {}
         self._lines: dict[str, SourceLine] = {}  # where each was first used
-        self._loaded: Mapping[str, Array] = {}
+        self.waiting: Mapping[str, Array] = {}
         self._only_from: str | None = None
         super().__init__(_shared_with(source, device), self._grown)
         self.shared.stays = "a network on the fly has these parameters, and stays on its device"
 
-    @property
-    def waiting(self) -> Mapping[str, Array]:
-        """The values that were loaded for layers that have not been called since, by parameter name."""
-        return {name: array for name, array in self._loaded.items() if name not in self._grown}
-
     def __getitem__(self, name: str) -> Any:
-        if name in self._loaded and name not in self._grown:
+        if name in self.waiting:
             raise KeyError(f"parameter {name!r} was loaded, and waits for the first call of its layer")
         return super().__getitem__(name)
 
@@ -249,11 +244,11 @@ class GrowingParams(Params):
         """Keeps values for layers that have not been called yet, in place of those that it kept before.
 
         Args:
-            values: by parameter name, on the device.
+            values: by parameter name, on the device; of no parameter that is there.
             only_from: the file that they come from, if layers that it lacks are refused from now on; None
                 gives such layers their first values.
         """
-        self._loaded, self._only_from = dict(values), only_from
+        self.waiting, self._only_from = dict(values), only_from
 
     def ensure(self, owner: object, spec: Parameter) -> None:
         """Makes a layer's parameter unless it is there.
@@ -278,30 +273,24 @@ class GrowingParams(Params):
             array = _make(self.shared, *self._made_of, (name, owner, spec))
         except _UnfitParameter as unfit:
             raise ArrowValueError("\n  ".join([_UNFIT, str(unfit)])) from None
-        if name in self._loaded:
-            array[...] = self._loaded[name]
+        if name in self.waiting:
+            array[...] = self.waiting[name]
+            self.waiting = {other: values for other, values in self.waiting.items() if other != name}
         self._lines[name] = SourceLine.here()
         self._grown[name] = owner, spec
-        if name in self._loaded:
-            self._loaded = {other: array for other, array in self._loaded.items() if other != name}
 
     def _check_loaded(self, name: str, spec: Parameter) -> None:
         """Refuses a new parameter that is not as it was loaded."""
-        values, file = self._loaded.get(name), self._only_from
-        attempt = reason = hint = ""
+        values, file = self.waiting.get(name), self._only_from
         if values is not None and not _fits(values, spec.shape, spec.dtype):
-            attempt = f"cannot use parameter {name!r} as it was loaded"
-            reason = (
-                f"parameter {name!r} is {_described(values)} in {file or 'the saved state'}, and this call "
-                f"would make it {spec.type}"
-            )
-        elif values is None and file is not None:
-            attempt = f"cannot make parameter {name!r}"
+            there = f"{_described(values)} in {file or 'the saved state'}"
+            reason = f"parameter {name!r} is {there}, and this call would make it {spec.type}"
+            raise ArrowValueError(message(f"cannot use parameter {name!r} as it was loaded", reason=reason))
+        if values is None and file is not None:
             reason = f"parameter {name!r} is not in {file}, from which parameters were loaded"
-            if self.waiting:
-                hint = f"name the layer as there; for their layers wait {', '.join(sorted(self.waiting))}"
-        if reason:
-            raise ArrowValueError(message(attempt, reason=reason, hint=hint))
+            waiting = ", ".join(sorted(self.waiting))
+            hint = waiting and f"name the layer as there; for their layers wait {waiting}"
+            raise ArrowValueError(message(f"cannot make parameter {name!r}", reason=reason, hint=hint))
 
 
 def array_of(what: str, device: Device, value: object) -> Any:
