@@ -67,12 +67,10 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
                 return _copy_kernel(program, instruction, Argument("rows", var), var)
             case Pull(var, number):
                 return _copy_kernel(program, instruction, Argument("gradient", number), var)
-            case Store(number, var):
-                level = program.results[number][1]
-                return _copy_kernel(program, instruction, Argument("result", number), var, level)
-            case Scatter(_, var):
-                number = next(n for n, (_, each) in enumerate(program.scatters) if each is instruction)
-                return _copy_kernel(program, instruction, Argument("scatter", number), var)
+            case Store(operand=var) | Scatter(operand=var):
+                place = program.target(instruction)
+                level = program.results[place.number][1] if place.kind == "result" else var.rows
+                return _copy_kernel(program, instruction, Argument(place.kind, place.number), var, level)
     except NotInC:
         pass
     return None

@@ -94,9 +94,9 @@ class _LaunchWriter(RegionWriter):
                     self.values.assign(instruction.result, code)
             case Accumulate():
                 self.values.name(instruction.operand)
-            case Store(number, var) if self.program.memory.get(var) == Place("result", number):
-                pass
-            case Scatter(_, var) if self._waits_there(instruction, var):
+            case Store(operand=var) | Scatter(operand=var) if self.program.memory.get(
+                var
+            ) == self.program.target(instruction):
                 pass
             case _:
                 if not self._kernel(instruction):
@@ -104,9 +104,6 @@ class _LaunchWriter(RegionWriter):
         if self.tick is not None:
             self.values.bound("synchronize", "arrays.device.synchronize")
             self.body.append("synchronize()")
-
-    def _waits_there(self, scatter: Scatter, var: Var) -> bool:
-        return self.program.memory.get(var) == Place("scatter", self.scatters[id(scatter)])
 
     # ------------------------------------------------------------------------------------------ launches
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from arrows.engine.device import Kernels
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
-from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, SumRows
+from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, Store, SumRows
 from arrows.engine.scheduling import Merged
 from arrows.ops import Equation, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError
@@ -267,6 +267,12 @@ class Program:
         """For each value of the region ``once``, its place among them."""
         values = [var for instruction in self.region("once") for var in instruction.writes]
         return {var: number for number, var in enumerate(values)}
+
+    def target(self, instruction: Store | Scatter) -> Place:
+        """Where a value is handed over to."""
+        if isinstance(instruction, Store):
+            return Place("result", instruction.number)
+        return Place("scatter", next(n for n, (_, each) in enumerate(self.scatters) if each is instruction))
 
     @cached_property
     def scatters(self) -> tuple[tuple[str, Scatter], ...]:

@@ -259,7 +259,6 @@ class _Memory:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.made_by = {var: (name, each) for name, each in program for var in each.writes}
-        self.scatters = {id(each): number for number, (_, each) in enumerate(program.scatters)}
         self.tokens: dict[Var, HostArray] = {}
         self.lies: dict[Var, _Lies] = {}
         self.held: dict[tuple[Place, str], HostArray] = {}
@@ -279,10 +278,8 @@ class _Memory:
             else:
                 _demand(not computed or var.rows == INVARIANT, f"%{var.id} has no memory")
         if isinstance(instruction, (Store, Scatter)):
-            if isinstance(instruction, Store):
-                place, name = Place("result", instruction.number), f"result {instruction.number}"
-            else:
-                place, name = Place("scatter", self.scatters[id(instruction)]), "what is scattered"
+            place = self.program.target(instruction)
+            name = str(place) if isinstance(instruction, Store) else "what is scattered"
             var = instruction.operand
             lies = (place, ""), var.type.size, _row(var)
             self._write(name, var, lies, read, elementwise=False)

@@ -85,7 +85,6 @@ class RegionWriter:
         self.values = Values(program, region, self.calls)
         self.body = self.values.body
         self.gathers = program.gather_numbers
-        self.scatters = {id(instruction): number for number, (_, instruction) in enumerate(program.scatters)}
         instructions = program.region(region)
         self.accumulates = [each for each in instructions if isinstance(each, Accumulate)]
         self.reads = Counter(var for instruction in instructions for var in instruction.reads)
@@ -172,13 +171,10 @@ class RegionWriter:
                 self._gather(instruction)
             case LoadKeys() | Pull():
                 pass  # they lie ready
-            case Store(number, var):
-                if self.program.memory.get(var) != Place("result", number):
-                    self._copy(var, "result", number, max(self.program.results[number][1], ROW))
-            case Scatter(operands, var):
-                number = self.scatters[id(instruction)]
-                if self.program.memory.get(var) != Place("scatter", number):
-                    self._copy(var, "scatter", number, self.program.operands[operands[0]].level)
+            case Store(operand=var) | Scatter(operand=var):
+                target = self.program.target(instruction)
+                if self.program.memory.get(var) != target:
+                    self._copy(var, target)
             case Accumulate():
                 self.values.name(instruction.operand)
             case SumRows():
@@ -209,9 +205,10 @@ class RegionWriter:
         else:
             self.values.assign(equation.result, self.calls.call(equation, operands))
 
-    def _copy(self, var: Var, kind: str, number: int, level: int) -> None:
-        """Copies a value to where it goes."""
-        array = self.values.memory(kind, number)
+    def _copy(self, var: Var, target: Place) -> None:
+        """Copies a value to where it goes; as a result it may be the same for all rows."""
+        array = self.values.memory(target.kind, target.number)
+        level = max(self.program.results[target.number][1], ROW) if var.rows == INVARIANT else var.rows
         end = suffix(level)
         self.values.levels.add(level)
         value = self.values.name(var)
