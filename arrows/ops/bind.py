@@ -1,5 +1,8 @@
-"""Applies primitives: `bind` asks the context of the tensors; where there are only numbers it computes.  An
-`operation` is a function that binds a primitive and does nothing else."""
+"""Applies primitives: `bind` asks the context of the tensors; where there are only numbers it computes.
+
+An `operation` is a function that binds a primitive and does nothing else; `with_primitive` stands above those
+that do more.
+"""
 
 from __future__ import annotations
 
