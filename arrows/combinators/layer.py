@@ -75,8 +75,11 @@ class Layer(Written[A, B]):
         hint = "for a layer without parameters: def parameters(self, input): return ()"
         raise ShapeError(f"{name} does not say its parameters", hint=hint)
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
-        """Computes the result on tensor-likes; `args` is the input, spread as for a `Function`."""
+    def forward(self, parameters: Mapping[str, TensorLike], *args: Any, **_: Any) -> Any:
+        """Computes the result on tensor-likes; `args` is the input, spread as for a `Function`.
+
+        A layer names what it takes, and all comes by position: `def forward(self, parameters, x)`.
+        """
         hint = "def forward(self, parameters, x): return ..."
         raise ShapeError(f"{type(self).__name__} does not say what it computes", hint=hint)
 

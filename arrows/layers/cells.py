@@ -18,6 +18,8 @@ from arrows.typesys import types as T
 from arrows.typesys.static import F32, Tensor
 
 State: TypeAlias = tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]]
+Memory: TypeAlias = tuple[TensorLike, TensorLike]
+"""The state (h, c) while it is computed."""
 
 
 class CellOptions(TypedDict, total=False):
@@ -103,9 +105,7 @@ class MemoryCell(Cell[A, B]):
         """The update u, and the gates i, o, f1 .. fN as one tensor, from the products in this order."""
         return ops.tanh(products[: self.size]), ops.sigmoid(products[self.size :])
 
-    def next_state(
-        self, u: TensorLike, opened: TensorLike, remembered: TensorLike
-    ) -> tuple[TensorLike, TensorLike]:
+    def next_state(self, u: TensorLike, opened: TensorLike, remembered: TensorLike) -> Memory:
         """The next (h, c), from the result of `gates` and from the memory that the forget gates keep."""
         n = self.size
         c = opened[:n] * self.dropped(u) + remembered
@@ -195,7 +195,7 @@ class LSTMCell(MemoryCell[A, B]):
             Parameter("bias", (4 * n,), x.dtype, GateBias(3 * n, self.forget_bias)),
         )
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> tuple[TensorLike, TensorLike]:
-        x, (h, c) = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike, state: Memory) -> Memory:
+        h, c = state
         u, opened = self.gates(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
         return self.next_state(u, opened, opened[2 * self.size :] * c)

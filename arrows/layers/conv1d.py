@@ -93,7 +93,6 @@ class _Filters(FC[Any, Any]):
         weight, *bias = super().parameters(T.Tensor((input.size,), input.dtype))
         return replace(weight, shape=(*input.shape, self.size)), *bias
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
-        (x,) = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> Any:
         weight = ops.reshape(parameters["weight"], (x.type.size, self.size))
         return super().forward({**parameters, "weight": weight}, ops.reshape(x, (x.type.size,)))

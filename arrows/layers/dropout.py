@@ -40,5 +40,5 @@ class Dropout(DeclaredLayer[Any, Any]):
             raise ShapeError(f"the input of Dropout must be a tensor of floats, not {input}")
         return ()
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
-        return dropout(args[0], self.rate)
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> TensorLike:
+        return dropout(x, self.rate)

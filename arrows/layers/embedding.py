@@ -176,8 +176,7 @@ class Embedding(DeclaredLayer[A, B]):
         shape = self.buckets, self.size
         return (Parameter("weight", shape, self.dtype, self.initializer, trainable=self.trainable),)
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
-        (index,) = args
+    def forward(self, parameters: Mapping[str, TensorLike], index: TensorLike) -> TensorLike:
         return ops.gather(parameters["weight"], index)
 
     def out_of_range(self, error: IndexOutOfRange) -> tuple[str, str]:

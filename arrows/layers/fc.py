@@ -125,8 +125,7 @@ class FC(DeclaredLayer[A, B]):
         bias = Parameter("bias", (self.size,), dtype, initializers.zeros)
         return (weight, *([gain] if self.weight_norm else []), *([bias] if self.bias else []))
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> Any:
-        (x,) = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> Any:
         weight = parameters["weight"]
         if weight.dtype != x.dtype:
             hint = f'cast the input: ar.Function(lambda x: x.cast("{weight.dtype}")), or leave dtype out'

@@ -102,8 +102,7 @@ class GRUCell(Cell[A, B]):
             *([Parameter("recurrent_bias", (n,), x.dtype, initializers.zeros)] if self.reset_after else []),
         )
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
-        x, h = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike, h: TensorLike) -> TensorLike:
         n = self.size
         gates = ops.sigmoid(ops.concat([x, h]) @ parameters["weight"] + parameters["bias"])
         r, z = gates[:n], gates[n:]

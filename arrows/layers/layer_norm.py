@@ -58,6 +58,5 @@ class LayerNorm(DeclaredLayer[Any, Any]):
             Parameter("bias", x.shape[-1:], x.dtype, initializers.zeros),
         )
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
-        (x,) = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> TensorLike:
         return ops.standardize(x, -1, self.epsilon) * parameters["gain"] + parameters["bias"]

@@ -71,8 +71,7 @@ class MultiHeadAttention(DeclaredLayer[Sequence[Any], Sequence[Any]]):
         )
         return (*weights, *biases) if self.bias else weights
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> TensorLike:
-        (x,) = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> TensorLike:
         n = x.type.shape[0]
         if n % self.num_heads:
             raise ShapeError(

@@ -11,7 +11,7 @@ from typing import Any
 from arrows import ops
 from arrows.layers import initializers
 from arrows.layers.arguments import items, vector
-from arrows.layers.cells import GateBias, MemoryCell
+from arrows.layers.cells import GateBias, Memory, MemoryCell
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.typesys import types as T
 
@@ -105,8 +105,7 @@ class TreeLSTM(MemoryCell[Any, Any]):
             Parameter("forget_bias", (n,), x.dtype, initializers.constant(self.forget_bias)),
         )
 
-    def forward(self, parameters: Mapping[str, TensorLike], *args: Any) -> tuple[TensorLike, TensorLike]:
-        x, states = args
+    def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike, states: Any) -> Memory:
         n = self.size
         if self.children is None:
             hs, cs = states
