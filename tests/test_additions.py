@@ -37,7 +37,7 @@ INNER_OPS = {
 }
 INNER_BLOCKS = re.compile("Attend|SameType|Cases|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
-    *("AndFan", "InferredZeros", "Loss", "Spelling"),
+    *("AndFan", "InferredZeros", "Loss", "Spelling", "WithDefault"),
     *("Declared", "DeclaredLayer", "Written"),
 }
 
