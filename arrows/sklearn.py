@@ -13,7 +13,8 @@ at the end of a `Pipeline`.  `pip install 'arrows[sklearn]'` installs scikit-lea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -108,19 +109,20 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             whole_number(f"{name}: {argument}", getattr(self, argument), 1)
         require_range(name, "validation_fraction", self.validation_fraction, 0.0, 1.0)
         again = self.warm_start and hasattr(self, "params_")
-        samples = self._samples(X, fits=not again)
-        if again and len(self.params_) != self.ensemble:
-            raise ValueError(f"warm_start goes on with ensemble={len(self.params_)}, not {self.ensemble}")
-        targets, about = self._targets(y, self._about if again else None)
-        check_consistent_length(samples, targets)
-        weights = _check_sample_weight(sample_weight, samples, dtype=np.float64, ensure_non_negative=True)
-        examples = _examples(samples, targets, weights)
-        decided = getattr(self, self._kept) if again else self._decide(samples)
-        starts = self.params_ if again else [None] * self.ensemble
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(starts)).tolist()
-        ar.infer(self._scores(decided, about))  # an error names a place of the block as the user wrote it
-        learn = self._learn(decided, about)
-        fits = [self._train(learn, examples, *each) for each in zip(seeds, starts, strict=True)]
+        with _kept_if_it_fails(self):
+            samples = self._samples(X, fits=not again)
+            if again and len(self.params_) != self.ensemble:
+                raise ValueError(f"warm_start goes on with ensemble={len(self.params_)}, not {self.ensemble}")
+            targets, about = self._targets(y, self._about if again else None)
+            check_consistent_length(samples, targets)
+            weights = _check_sample_weight(sample_weight, samples, dtype=np.float64, ensure_non_negative=True)
+            examples = _examples(samples, targets, weights)
+            decided = getattr(self, self._kept) if again else self._decide(samples)
+            starts = self.params_ if again else [None] * self.ensemble
+            seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(starts)).tolist()
+            ar.infer(self._scores(decided, about))  # an error names a place of the block as the user wrote it
+            learn = self._learn(decided, about)
+            fits = [self._train(learn, examples, *each) for each in zip(seeds, starts, strict=True)]
         self.__dict__.update(about)
         setattr(self, self._kept, decided)
         self.params_, self.history_ = [params for params, _ in fits], [history for _, history in fits]
@@ -493,6 +495,18 @@ def _examples(samples: list[Any], targets: HostArray, weights: HostArray) -> lis
     """What the model learns from; weights count as parts of their mean."""
     parts = zip(samples, targets.tolist(), (weights / weights.mean()).tolist(), strict=True)
     return [{"sample": sample, "target": target, "weight": weight} for sample, target, weight in parts]
+
+
+@contextmanager
+def _kept_if_it_fails(estimator: BaseEstimator) -> Iterator[None]:
+    """Takes back what a `with` block that fails has set: scikit-learn notes the columns before it checks."""
+    before = {**vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _keep(estimator: BaseEstimator, arguments: dict[str, Any]) -> None:

@@ -255,3 +255,8 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was() -> None:
     with pytest.raises(KeyboardInterrupt):
         model.set_params(epochs=10**6).fit(DOCUMENTS, NUMBERS)
     assert np.array_equal(model.predict_proba(DOCUMENTS), shares)
+    frame = pd.DataFrame(NUMBERS, columns=["n"])
+    model.set_params(epochs=1).fit(frame, KINDS)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.fit(DOCUMENTS, KINDS[1:])
+    assert model.n_features_in_ == 1 and [*model.feature_names_in_] == ["n"]
