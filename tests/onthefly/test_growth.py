@@ -46,20 +46,13 @@ def test_what_is_made_anew_is_warned_of(call: Any, text: str) -> None:
 
 
 def test_what_is_made_once_is_not_warned_of() -> None:
-    net, double = ar.OnTheFly(), ar.Function(lambda a: a * 2.0)
+    net, double, experts = ar.OnTheFly(), ar.Function(lambda a: a * 2.0), [ar.FC(2) for _ in range(5)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with net.batch() as g:
-            for n in range(300):
-                double(g.tensor(np.ones(n % 5 + 1)))
-                g.constant(np.zeros(2))
-                g.zeros([n % 7])
-
-
-def test_layers_of_one_line_may_be_called_first_in_different_batches() -> None:
-    net, experts = ar.OnTheFly(), [ar.FC(2) for _ in range(5)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for expert in experts:
+        for expert in experts:  # of one line, first called in different batches
             with net.batch() as g:
                 expert(g.tensor([1.0, 2.0])).numpy()
+                for n in range(60):
+                    double(g.tensor(np.ones(n % 5 + 1)))
+                    g.constant(np.zeros(2))
+                    g.zeros([n % 7])
