@@ -72,7 +72,8 @@ def infer(block: object, input_type: object = None, *, float_type: str | None = 
     with gc_paused():
         inference = Inference(root, float_type)
         typed = inference.infer(assumed)
-        random = inference.random_blocks()
+        traced = [(id(x.form), x.trace) for x in inference.occurrences if x.trace is not None]
+        random = {form for form, trace in traced if trace.dropout_key is not None}  # they draw numbers
         if not (inference.repeats and random):
             return typed
         # Each place of a random block draws numbers of its own, so it has an occurrence of its own.
@@ -267,11 +268,6 @@ class Inference:
         else:
             while len(self.knots) > place:
                 self.knots.popitem()
-
-    def random_blocks(self) -> set[int]:
-        """Returns the identities of the blocks that draw random numbers."""
-        traced = [(x.form, x.trace) for x in self.occurrences if x.trace is not None]
-        return {id(form) for form, trace in traced if trace.dropout_key is not None}
 
     def floats(self, t: T.Type) -> T.Type:
         """Replaces the floating element types of a type by `float_type`, if that is given."""
