@@ -36,13 +36,9 @@ class Apply(Block[A, B]):
         raise NotImplementedError
 
     @property
-    def counts(self) -> tuple[int, int | None]:
-        """The least and the greatest number of elements of an input sequence; None is any number."""
-        return 0, None
-
-    def miscounted(self, count: int) -> str:
-        """Makes the reason for refusing a sequence of `count` elements."""
-        return f"it does not take {count} elements"
+    def no_elements(self) -> str:
+        """The reason for refusing a sequence without elements; empty if it is taken."""
+        return ""
 
     def check(self, input: T.Type) -> Misfit:
         """Checks an input type that is known, for errors that tracing does not find."""

@@ -138,10 +138,9 @@ class ReductionWithDefault(Reduction, WithDefault[Any, Any]):
     """
 
     @property
-    def counts(self) -> tuple[int, int | None]:
-        return (1 if self.default is None else 0), None
-
-    def miscounted(self, count: int) -> str:
+    def no_elements(self) -> str:
+        if self.default is not None:
+            return ""
         kind = self.kind
         return f"there are no elements, and so no {kind.lower()}; ar.{kind}(default=...) says what to give"
 

@@ -76,11 +76,9 @@ def emit_apply(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol
     assert trace is not None
     rows, ports, constants, sequences, ids = _operands(trace, symbol)
     lengths = [f"len({code})" for code in sequences]
-    least, most = typed.form.counts if isinstance(typed.form, Apply) else (0, None)
-    if least or most is not None:
-        limit = "" if most is None else f" <= {most}"
+    if isinstance(typed.form, Apply) and typed.form.no_elements:
         for length in lengths:
-            writer.put(f"if not {least} <= {length}{limit}: raise ValueError")
+            writer.put(f"if not {length}: raise ValueError")
     lists = [writer.assign("l", code) for code in ids]
     outputs = tuple(var.type for var in trace.results if var.rows < 0)
     site = writer.sites.add(

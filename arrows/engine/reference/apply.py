@@ -18,9 +18,8 @@ def apply(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:
     walk.count_node(typed)
     form = typed.form
     assert isinstance(form, Apply)
-    least, most = form.counts
-    if isinstance(typed.input, T.Sequence) and not least <= len(value) <= (most or len(value)):
-        walk.fail(typed, path, form.miscounted(len(value)), None)
+    if form.no_elements and isinstance(typed.input, T.Sequence) and not value:
+        walk.fail(typed, path, form.no_elements, None)
     try:
         return walk.semantics.apply(typed, value), path
     except ArrowValueError:  # a parameter or a kernel is wrong, not the example
