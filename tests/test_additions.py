@@ -35,7 +35,7 @@ INNER_OPS = {
     *("kept", "lookup", "reduce", "reduced", "sum_to"),
     *("bind", "dropout_by_key", "parameter", "spread_key"),
 }
-INNER_BLOCKS = re.compile("Attend|SameType|Cases|(Memory)?Cell|DeclaredReference|Parallel|Reduction.*")
+INNER_BLOCKS = re.compile("Attend|SameType|Cases|(Memory)?Cell|Parallel|Reduction.*|WithDefault")
 NOT_FOR_USERS = {form.__name__ for form in CORE_FORMS} | {
     *("AndFan", "InferredZeros", "Loss", "Spelling", "WithDefault"),
     *("Declared", "DeclaredLayer", "Written"),

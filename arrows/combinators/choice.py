@@ -38,19 +38,12 @@ class Choice(Block[A, B]):
     keys: tuple[Hashable, ...]
 
     def __init__(
-        self,
-        key: Key,
-        keys: tuple[Hashable, ...],
-        cases: tuple[object, ...],
-        *,
-        name: str | None = None,
+        self, key: Key, cases: Sequence[tuple[Hashable, object]], *, name: str | None = None
     ) -> None:
         set_name(self, name)
-        blocks = tuple(
-            as_block(c, f"the case {k!r} of {self.kind}") for k, c in zip(keys, cases, strict=True)
-        )
+        blocks = tuple(as_block(case, f"the case {k!r} of {self.kind}") for k, case in cases)
         self.key = None if isinstance(key, Block) else key
-        self.keys = keys
+        self.keys = tuple(k for k, _ in cases)
         self._parts = (key, *blocks) if isinstance(key, Block) else blocks
 
     @property
@@ -99,7 +92,7 @@ class Cases(Choice[A, B], Generic[A, K, B]):
             (True, False)
         """
         pairs = [*zip(self.keys, self.cases, strict=True), (key, block)]
-        return Cases(self.selector, *_checked(pairs), name=self.name)
+        return Cases(self.selector, _checked(pairs), name=self.name)
 
 
 class NoCases(Generic[A, K]):
@@ -113,7 +106,7 @@ class NoCases(Generic[A, K]):
 
     def case(self, key: K, block: Block[A, B]) -> Cases[A, K, B]:
         """Returns the choice with its first case; see `Cases.case`."""
-        return Cases(self._key, *_checked([(key, block)]), name=self._name)
+        return Cases(self._key, _checked([(key, block)]), name=self._name)
 
     def __repr__(self) -> str:
         return "a OneOf without cases"
@@ -182,11 +175,11 @@ def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
         )
     if not pairs:
         raise wrong_value("a OneOf", "it has no case to choose", hint=NoCases.block_hint)
-    return Cases(key, *_checked(pairs), name=name)
+    return Cases(key, _checked(pairs), name=name)
 
 
-def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...], tuple[object, ...]]:
-    """Splits the pairs into keys and cases, after checking that keys are hashable and differ."""
+def _checked(pairs: Sequence[tuple[Any, object]]) -> Sequence[tuple[Hashable, object]]:
+    """Refuses keys that cannot be hashed, or are equal."""
     for k, case in pairs:
         if isinstance(k, Block) and not isinstance(case, Block):
             raise wrong_argument(
@@ -196,7 +189,7 @@ def _checked(pairs: Sequence[tuple[Any, object]]) -> tuple[tuple[Hashable, ...],
             )
     hint = "keys that compare equal are one key, as True and 1 are"
     places_of("a OneOf", "key", (key for key, _ in pairs), hint)
-    return tuple(key for key, _ in pairs), tuple(case for _, case in pairs)
+    return pairs
 
 
 def is_none(x: object) -> bool:
@@ -235,7 +228,7 @@ class Optional(Choice[A | None, B], Generic[A, B]):
     ) -> None:
         first = as_block(some, "the first case of an Optional")
         second = InferredZeros() if none is None else as_block(none, "the None case of an Optional")
-        super().__init__(is_none, (False, True), (first, second), name=name)
+        super().__init__(is_none, [(False, first), (True, second)], name=name)
 
     def arguments(self) -> tuple[AnyBlock, ...]:
         return self.parts

@@ -12,9 +12,6 @@ from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, static
 from arrows.typesys import types as T
 from arrows.typesys.errors import message
 
-Floats = Literal["float16", "float32", "float64"]
-Ints = Literal["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-
 
 class Read(Block[A, B]):
     """The core form of what takes a Python object: a function makes another of it, or it becomes a tensor.

@@ -71,7 +71,6 @@ class Recorder:
         self.open = False
         self.result: Source | None = None
         self._items: dict[tuple[int, int | None, Hashable], int] = {}
-        self._nothing: Wire[None] | None = None
         root: Wire[Any] = Wire(self, 0)
         if len(parameters) == 1:
             self.inputs: tuple[Wire[Any], ...] = (root,)
@@ -110,8 +109,7 @@ class Recorder:
     def source_of(self, values: tuple[object, ...], attempt: str) -> Source:
         """Returns the source that several values stand for: a tuple, of one the value itself."""
         if not values:
-            self._nothing = self._nothing or Wire(self, self.record(Void(), 0, SourceLine.here()))
-            values = (self._nothing,)
+            values = (Wire(self, self.record(Void(), 0, SourceLine.here())),)
         return self.source(values[0] if len(values) == 1 else values, attempt)
 
     def record(self, block: AnyBlock, source: Source, site: SourceLine) -> int:
