@@ -313,9 +313,12 @@ def test_a_run_looks_at_its_own_values_alone() -> None:
     """Or the time of a batch that is read often would grow with the square of its length."""
     with ar.OnTheFly().batch() as g:
         waiting = [g.tensor(float(k)) for k in range(3)]
+        sums = [g.sum([each, each]) for each in waiting]
         g.recording.reads = Unread(g.recording.reads)
+        g.recording.sequences = Unread(g.recording.sequences)
         x = g.tensor(5.0)
         assert float(x * x) == 25
+        assert float(g.sum([x, sums[2]])) == 9
         assert [float(x + y) for y in waiting] == [5, 6, 7]
 
 
