@@ -11,6 +11,7 @@ from typing import Any
 
 import arrows as ar
 from arrows.combinators import Apply, Choice, Fan, Pipe, Read, Reference, parts_first
+from arrows.layers.losses import Loss
 from tests.mutations.mutation import LONGER
 
 
@@ -64,7 +65,7 @@ def is_fan(block: Any) -> bool:
 
 
 def takes_a_pair(block: Any) -> bool:
-    return isinstance(block, (ar.LSTMCell, ar.GRUCell, ar.TreeLSTM, ar.layers.Loss))
+    return isinstance(block, (ar.LSTMCell, ar.GRUCell, ar.TreeLSTM, Loss))
 
 
 def is_choice(block: Any) -> bool:

@@ -33,7 +33,6 @@ def handed_out() -> dict[str, Any]:
         "gradient": grads["fc/weight"],
         "rows": rows.rows,
         "row values": rows.values,
-        "row-sparse": rows,
     }
 
 
@@ -43,8 +42,7 @@ def test_everything_is_an_array_to_numpy_and_by_dlpack(name):
     whole = np.asarray(value)
     np.testing.assert_array_equal(np.from_dlpack(value), whole)
     assert whole.dtype.kind in "fi" and value.__dlpack_device__()[0] == 1
-    if name != "row-sparse":
-        assert np.shares_memory(np.from_dlpack(value), np.asarray(value))
+    assert np.shares_memory(np.from_dlpack(value), np.asarray(value))
 
 
 @pytest.mark.parametrize("name", list(handed_out()))
@@ -80,9 +78,6 @@ def test_what_is_no_array_says_so():
     for values in ((np.arange(3),), None):
         with pytest.raises(ar.ArrowTypeError, match="are no tensors"):
             np.asarray(Ragged(values, np.array([0, 3])))
-    rows = RowSparse(np.array([1]), np.array([[1.0]]), (2, 1))
-    with pytest.raises((ValueError, BufferError), match="no dense array"):
-        rows.__dlpack__(copy=False)
     with pytest.raises(ar.InputError, match=r"make no array|expected"):
         ar.compile(ar.Vector(2))([uneven])
 
