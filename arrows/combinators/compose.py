@@ -36,6 +36,24 @@ class Pipe(Block[A, B]):
         self._parts = tuple(as_block(step, "a step of a Pipe") for step in steps)
 
     @property
+    def parts(self) -> tuple[AnyBlock, ...]:
+        # `>>` keeps the chain before and the new piece. The chain is flattened once, when its parts are first
+        # read, so that growing it by one step always costs the same.
+        state = self.__dict__
+        if "_before" in state:
+            pieces: list[tuple[AnyBlock, ...]] = []
+            block: AnyBlock = self
+            while "_before" in block.__dict__:
+                pieces.append(block.__dict__["_after"])
+                block = block.__dict__["_before"]
+            pieces.append(block._parts)
+            state["_parts"] = tuple(step for piece in reversed(pieces) for step in piece)
+            # Readers test `_before` first, so it goes last; a second thread would compute the same parts.
+            state.pop("_before", None)
+            state.pop("_after", None)
+        return self._parts
+
+    @property
     def is_chain(self) -> bool:
         """Whether it is a chain of `>>` to its author too, and not a block that is made of one."""
         return "_spelling" not in self.__dict__
@@ -105,14 +123,25 @@ class Identity(SameType, Pipe[Any, Any]):
 def chain(left: object, right: object) -> AnyBlock:
     """Makes `left >> right` as a flat chain; an unnamed identity adds no step."""
     first, second = as_block(left, "the left side of >>"), as_block(right, "the right side of >>")
-    before, after = _steps(first), _steps(second)
-    if not (before and after):
-        return first if before else second
+    if _is_identity(first):
+        return second
+    if _is_identity(second):
+        return first
     pipe: Pipe[Any, Any] = Pipe()
-    pipe.__dict__["_parts"] = (*before, *after)
+    state = pipe.__dict__
+    after = second.parts if _extends(second) else (second,)
+    if _extends(first):
+        state["_before"], state["_after"] = first, after
+    else:
+        state["_parts"] = (first, *after)
     return pipe
 
 
-def _steps(block: AnyBlock) -> tuple[AnyBlock, ...]:
-    """The steps that a block adds to a chain: those of an unnamed chain."""
-    return block.parts if isinstance(block, Pipe) and block.name is None and block.is_chain else (block,)
+def _is_identity(block: AnyBlock) -> bool:
+    """Whether a block is an unnamed chain without steps; the test flattens no chain."""
+    return _extends(block) and "_before" not in block.__dict__ and not block._parts
+
+
+def _extends(block: AnyBlock) -> bool:
+    """Whether the steps of a chain become steps of the longer chain that `>>` makes."""
+    return isinstance(block, Pipe) and block.name is None and block.is_chain

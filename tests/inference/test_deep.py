@@ -122,6 +122,15 @@ def test_a_deep_error_has_a_short_path() -> None:
     assert len(str(caught.value)) < 2000
 
 
+def test_growing_a_chain_copies_no_steps() -> None:
+    """Copied at each step, 20,000 of them took 0.6 s in place of 0.14."""
+    grown = ar.GetItem(0) >> ar.GetItem(0)
+    for _ in range(1000):
+        grown = grown >> ar.GetItem(0)
+        assert all(len(each) <= 2 for each in vars(grown).values() if isinstance(each, tuple))
+    assert len(grown.parts) == 1002
+
+
 @pytest.mark.parametrize("kind", ["chain", "optional", "choice", "record"])
 def test_inference_is_linear(kind: str) -> None:
     # Counted, not timed: how often a rule or a join goes on, per block, must not grow with the expression.
