@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import arrows as ar
 from arrows import ops
 from arrows.ops import EagerEvaluation, ShapeError, trace
 from arrows.testing import check_grads
@@ -166,3 +167,10 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 def test_refusals(call: Callable[[], Any], text: str) -> None:
     with pytest.raises(ShapeError, match=text):
         call()
+
+
+@pytest.mark.parametrize(("dtype", "default"), [("int32", 0.5), ("bool", 1), ("bool", 0.5)])
+def test_the_default_of_a_place_has_the_type_of_the_elements(dtype: str, default: float) -> None:
+    taken = ar.Function(lambda x, place: ops.segment_take(x, place, default=default))
+    with pytest.raises(ar.ArrowTypeError, match=f"segment_take: the default {default} is not {dtype}"):
+        ar.infer((ar.Map(ar.Scalar(dtype)) & ar.Constant(0, "int32")) >> taken)
