@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine import Ragged, to_numpy
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError, exports
-from arrows.typesys.did_you_mean import likely_name, missing_name
+from arrows.typesys import ArrowTypeError, ArrowValueError, exports, likely_name, missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 

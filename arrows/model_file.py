@@ -25,13 +25,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock, Block
 from arrows.data import Vocabulary
 from arrows.engine import Device, Model
 from arrows.engine import compile as compile_block
 from arrows.engine.device import get_device
 from arrows.engine.reading import Fingerprint
-from arrows.ops.arrays import HostArray
 from arrows.storage import CHECKSUM, read_arrays, require_path
 from arrows.training.arguments import described
 from arrows.training.outline import outline
@@ -44,8 +44,7 @@ from arrows.training.saving import (
     user_texts,
     write_parameters,
 )
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import escaped, message_of
+from arrows.typesys import ArrowTypeError, ArrowValueError, escaped, message_of
 from arrows.version import __version__
 
 __all__ = ["SavedModel", "builder", "load_model", "read_model_file", "save_model"]

@@ -26,9 +26,8 @@ import numpy.typing as npt
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import escaped
+from arrows.arrays import HostArray
+from arrows.typesys import ArrowTypeError, ArrowValueError, escaped
 
 CHECKSUM = "arrows.checksum"
 """The key of the checksum among the texts of a file."""

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray, quiet
 from arrows.engine import Model, Ragged
 from arrows.engine.device import Arena, Device
 from arrows.engine.planning import Plan, input_names, read_sites
@@ -31,9 +32,7 @@ from arrows.engine.running import (
 from arrows.engine.scheduling import BatchInput, Examples, Merged, WiredBatch, naming_places
 from arrows.engine.values import Recursion, import_array, mapped
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray, quiet
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, ArrowValueError, message
 
 try:
     import torch

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HostArray, quiet
 from arrows.engine.reference import MAX_NODES, ArraySemantics, interpret, parameters
 from arrows.inference import Typed
 from arrows.ops import Value
-from arrows.ops.arrays import HostArray, quiet
 from arrows.ops.evaluate import Lookup
 
 ParameterKey: TypeAlias = tuple[object, str]

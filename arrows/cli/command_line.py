@@ -18,9 +18,7 @@ from arrows.cli import check, demo, fit, predict, show
 from arrows.cli.option_types import positive
 from arrows.machine import limited_to, set_threads
 from arrows.training import NotFiniteError
-from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.errors import MissingExtraError
-from arrows.typesys.quoting import printable_lines, shortened
+from arrows.typesys import ArrowValueError, InputError, MissingExtraError, printable_lines, shortened
 from arrows.version import __version__
 
 LINE = 1000  # characters after which a line of an error is cut short

@@ -8,10 +8,8 @@ from math import inf
 from typing import TypeVar
 
 from arrows.engine.device import Device, get_device
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import ArrowTypeError, ArrowValueError, parse_type, quoted
 from arrows.typesys import types as T
-from arrows.typesys.parse import parse_type
-from arrows.typesys.quoting import quoted
 
 N = TypeVar("N", int, float)
 

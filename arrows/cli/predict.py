@@ -24,8 +24,7 @@ from arrows.data import FileReader, read_conllu, read_csv, read_json_lines, read
 from arrows.data.file_examples import by_line
 from arrows.storage import replacing
 from arrows.training import read_metadata
-from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.quoting import printable, printable_lines
+from arrows.typesys import ArrowValueError, InputError, printable, printable_lines
 
 DESCRIPTION = """Prints the model's result for each example as a line of JSON, in the same order; examples are
 read as they come, so an endless pipe will do. Where the model file names classes, scores are printed as the

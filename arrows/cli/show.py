@@ -26,8 +26,7 @@ from arrows.drawing import draw, draw_timeline, to_ascii, to_page
 from arrows.engine.planning import SCHEDULES
 from arrows.inference import Typed
 from arrows.storage import replacing, require_replaceable
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import printable_lines
+from arrows.typesys import ArrowTypeError, ArrowValueError, printable_lines
 
 MOST = 64  # examples in the schedule of a batch
 FORMATS = {"text": ("", ".txt"), "mermaid": (".mmd", ".md"), "svg": (".svg",), "html": (".html", ".htm")}

@@ -12,8 +12,7 @@ from pathlib import Path
 from arrows.data import FileExamples
 from arrows.data.file_examples import lines_of
 from arrows.training import read_metadata
-from arrows.typesys import InputError
-from arrows.typesys.quoting import counted, quoted, shortened
+from arrows.typesys import InputError, counted, quoted, shortened
 
 METADATA = "table columns"
 """Under this name a model file keeps the types of columns."""

@@ -17,7 +17,7 @@ from arrows.combinators.base.convert import are_pairs, as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import InferredZeros
-from arrows.typesys.did_you_mean import explains_arguments
+from arrows.typesys import explains_arguments
 
 K = TypeVar("K")
 

@@ -7,13 +7,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from arrows import ops
+from arrows.arrays import HostArray
 from arrows.combinators.base.arguments import set_name, shortened, wrong_argument
 from arrows.combinators.base.block import Block
 from arrows.ops import TensorLike
-from arrows.ops.arrays import HostArray
-from arrows.typesys import static
+from arrows.typesys import masked_elements, static
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import masked_elements
 
 B_co = TypeVar("B_co", covariant=True)
 

@@ -19,7 +19,7 @@ from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem
 from arrows.combinators.sequences import ZipWith
-from arrows.typesys.did_you_mean import explains_arguments
+from arrows.typesys import explains_arguments
 
 H = TypeVar("H")
 S = TypeVar("S")

@@ -15,7 +15,7 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.reductions import Max, Mean, Sum
 from arrows.combinators.sequences import Broadcast, Map, Zip
-from arrows.typesys.did_you_mean import explains_arguments
+from arrows.typesys import explains_arguments
 
 COMBINE: dict[str, Callable[[], AnyBlock]] = {
     "sum": Sum,

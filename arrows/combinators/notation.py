@@ -11,8 +11,7 @@ from arrows.combinators.base.printing import Pieces, Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.items import Item
 from arrows.combinators.recorder import GraphNode, Recorder, Source
-from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, SourceLine, message
 
 
 class Graph(Block[A, B]):

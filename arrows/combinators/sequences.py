@@ -13,7 +13,7 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import derived
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import Item
-from arrows.typesys.did_you_mean import explains_arguments
+from arrows.typesys import explains_arguments
 
 MOST = 10_000
 """A tuple of elements has at most so many, because its items are written down one by one."""

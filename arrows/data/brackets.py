@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 
 from arrows.data.file_examples import FileReader, Source, by_line
-from arrows.typesys import InputError
-from arrows.typesys.quoting import quoted, shortened
+from arrows.typesys import InputError, quoted, shortened
 
 Tree = dict[str, Any]
 

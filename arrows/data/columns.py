@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from arrows.data.file_examples import FileReader, Lines, Source, decoded
-from arrows.typesys import ArrowTypeError, InputError
-from arrows.typesys.quoting import quoted, shortened
+from arrows.typesys import ArrowTypeError, InputError, quoted, shortened
 
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _READ: dict[object, Callable[[str], Any]] = {

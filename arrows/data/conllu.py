@@ -13,8 +13,7 @@ from itertools import chain
 from typing import Any
 
 from arrows.data.file_examples import FileReader, Lines, Source, decoded
-from arrows.typesys import InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys import InputError, quoted
 
 Word = dict[str, Any]
 Sentence = list[Word]

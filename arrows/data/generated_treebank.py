@@ -14,8 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from arrows.data.brackets import Tree
-from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys import ArrowValueError, InputError, quoted
 
 CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 

@@ -7,8 +7,7 @@ from collections import Counter
 from typing import Any
 
 from arrows.data.file_examples import FileReader, Source, by_line
-from arrows.typesys import InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys import InputError, quoted
 
 
 def read_json_lines(path: Source, *, errors: str = "stop") -> FileReader[Any]:

@@ -10,8 +10,7 @@ from typing import SupportsIndex, overload
 import numpy as np
 
 from arrows.combinators import AnyBlock, InputTransform, Scalar, Unfit
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, quoted
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -12,8 +12,7 @@ import numpy as np
 
 from arrows.data.file_examples import decoded, lines_of
 from arrows.storage import require_path
-from arrows.typesys import ArrowTypeError, InputError
-from arrows.typesys.quoting import quoted
+from arrows.typesys import ArrowTypeError, InputError, quoted
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 

@@ -15,11 +15,10 @@ import numpy as np
 
 import arrows as ar
 from arrows import ops
+from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock, Unfit
 from arrows.ops import TensorLike
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import quoted
+from arrows.typesys import ArrowValueError, quoted
 
 MOST = 1000  # words or characters of a text that are read; the rest is left out
 FARTHEST = 30.0  # standard deviations from the mean: what lies beyond counts as this far away

@@ -16,8 +16,7 @@ import arrows as ar
 from arrows.combinators import AnyBlock
 from arrows.documents import blocks
 from arrows.documents.schema import ROOT, below
-from arrows.typesys import InputError
-from arrows.typesys.quoting import printable, quoted
+from arrows.typesys import InputError, printable, quoted
 
 Row = dict[str, Any]
 """How values are read: a kind, what this kind wants to know, and why."""

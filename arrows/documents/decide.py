@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.documents.blocks import HashedNGrams, category_name, days
 from arrows.documents.build import LEFT_OUT, Row, Rows
 from arrows.documents.schema import ROOT, Node, Schema
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import counted, quoted, shortened
+from arrows.typesys import ArrowValueError, counted, quoted, shortened
 
 KINDS = {
     "boolean": ("category",),

@@ -12,8 +12,7 @@ from arrows.documents.build import LEFT_OUT, build, read_as
 from arrows.documents.decide import decide
 from arrows.documents.schema import ROOT, Schema
 from arrows.engine.scheduling import as_stream
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
-from arrows.typesys.quoting import counted, printable, quoted, shortened
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, counted, printable, quoted, shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,7 @@ from itertools import islice
 from typing import Any
 
 from arrows.documents.blocks import entries, json_type
-from arrows.typesys import InputError
-from arrows.typesys.quoting import printable, quoted, shortened
+from arrows.typesys import InputError, printable, quoted, shortened
 
 ROOT = "$"
 LONGEST = 4  # steps between an object and the next of its kind that are looked at

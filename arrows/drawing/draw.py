@@ -12,8 +12,7 @@ from arrows.drawing.scene import clean, scene_of, shorten
 from arrows.drawing.svg import to_svg
 from arrows.drawing.text import to_text
 from arrows.inference import Typed, infer, typed_tree
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.quoting import printable_lines
+from arrows.typesys import ArrowTypeError, ArrowValueError, printable_lines
 
 NOTEBOOK = 120  # about the most boxes in a notebook
 

@@ -11,8 +11,7 @@ from xml.sax.saxutils import escape
 
 from arrows.drawing.scene import shorten
 from arrows.drawing.svg import document
-from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import counted
+from arrows.typesys import ArrowValueError, counted
 
 if TYPE_CHECKING:
     from arrows.engine.scheduling import Timeline

@@ -8,8 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from arrows.engine import reference
-from arrows.engine.device import PRECISIONS, Device, get_device
-from arrows.engine.device.jit import available
+from arrows.engine.device import PRECISIONS, Device, available, get_device
 from arrows.engine.model import Model
 from arrows.engine.planning import SCHEDULES, make_params
 from arrows.engine.reference import MAX_NODES

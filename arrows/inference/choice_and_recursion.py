@@ -15,9 +15,7 @@ from arrows.combinators import (
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import SELECT, explain_input, last_of, meet, name_of, passes, problem
 from arrows.inference.typed import case_names
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.errors import Side
-from arrows.typesys.terms import INPUT, Cause, Clash, Var, find, of_type
+from arrows.typesys import INPUT, ArrowTypeError, Cause, Clash, Side, Var, find, of_type
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

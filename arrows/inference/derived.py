@@ -7,8 +7,7 @@ from arrows.inference.hints import network_result
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, name_of, reason_and_hint
 from arrows.inference.rules import Misfit
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.terms import Clash, notation
+from arrows.typesys import ArrowTypeError, ArrowValueError, Clash, notation
 
 
 def spokesman(occurrence: Occurrence) -> Occurrence:

@@ -17,12 +17,13 @@ from arrows.inference.rules import (
     items,
     until_end,
 )
-from arrows.typesys import types as T
-from arrows.typesys.terms import (
+from arrows.typesys import (
     ENDLESS,
     INPUT,
     Cause,
+    Default,
     Keys,
+    Rule,
     Var,
     find,
     kind_of,
@@ -33,7 +34,7 @@ from arrows.typesys.terms import (
     sequence_of,
     tuple_of,
 )
-from arrows.typesys.unify import Default, Rule
+from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

@@ -30,12 +30,15 @@ from arrows.inference.reasons import (
     side_of,
     zeros_stand_for,
 )
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.terms import (
+from arrows.typesys import (
     ENDS,
     INPUT,
     MAX_PARTS,
+    ArrowTypeError,
+    ArrowValueError,
     Clash,
+    SourceLine,
+    TooWide,
     Var,
     find,
     items_of,
@@ -43,7 +46,6 @@ from arrows.typesys.terms import (
     notation,
     of_type,
 )
-from arrows.typesys.unify import TooWide
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

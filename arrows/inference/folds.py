@@ -9,12 +9,12 @@ from arrows.combinators import AnyBlock, InferredZeros, Layer, Loop
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
 from arrows.inference.rules import Misfit, explain_element, items, until_end
-from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
-from arrows.typesys.terms import (
+from arrows.typesys import (
     VOID,
+    ArrowTypeError,
     Cause,
     Clash,
+    Rule,
     Var,
     find,
     items_of,
@@ -23,7 +23,7 @@ from arrows.typesys.terms import (
     sequence_of,
     tuple_of,
 )
-from arrows.typesys.unify import Rule
+from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

@@ -12,7 +12,7 @@ from arrows import combinators as core
 from arrows.combinators import AnyBlock
 from arrows.inference import apply, choice_and_recursion, effects, elements, folds, maps, wiring
 from arrows.inference.occurrences import Occurrence
-from arrows.typesys.unify import Rule
+from arrows.typesys import Rule
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

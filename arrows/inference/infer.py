@@ -32,11 +32,21 @@ from arrows.inference.occurrences import (
 )
 from arrows.inference.traces import Traces
 from arrows.inference.typed import Path, Typed
-from arrows.typesys import ArrowTypeError, ArrowValueError
+from arrows.typesys import (
+    INPUT,
+    MAX_PARTS,
+    ArrowTypeError,
+    ArrowValueError,
+    Cause,
+    Clash,
+    Solver,
+    Var,
+    find,
+    gc_paused,
+    of_type,
+    tuple_of,
+)
 from arrows.typesys import types as T
-from arrows.typesys.runtime import gc_paused
-from arrows.typesys.terms import INPUT, MAX_PARTS, Cause, Clash, Var, find, of_type, tuple_of
-from arrows.typesys.unify import Solver
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000

@@ -14,12 +14,12 @@ from arrows.inference.rules import (
     explain_mixed_items,
     spread,
 )
-from arrows.typesys import types as T
-from arrows.typesys.terms import (
+from arrows.typesys import (
     ENDLESS,
     FINITE,
     INPUT,
     Cause,
+    Rule,
     Var,
     find,
     kind_of,
@@ -27,7 +27,7 @@ from arrows.typesys.terms import (
     sequence_of,
     tuple_of,
 )
-from arrows.typesys.unify import Rule
+from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

@@ -20,9 +20,8 @@ from arrows.combinators import (
     parts_first,
 )
 from arrows.inference.typed import Knot, Path, Typed
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, Clash, SourceLine, Var
 from arrows.typesys import types as T
-from arrows.typesys.terms import Clash, Var
 
 if TYPE_CHECKING:
     from arrows.ops import Trace

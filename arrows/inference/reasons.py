@@ -6,23 +6,26 @@ from collections.abc import Callable
 
 from arrows.combinators import AndFan, Choice, Layer, Pipe, Read, brief, title
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys import types as T
-from arrows.typesys.errors import Side, message
-from arrows.typesys.terms import (
+from arrows.typesys import (
     INPUT,
+    ArrowTypeError,
+    ArrowValueError,
     Clash,
+    Side,
+    SourceLine,
     Var,
     find,
     kind_of,
     labels_of,
     leaf_of,
     may_be_equal,
+    message,
     moved_key,
     notation,
     parts_of,
     readable,
 )
+from arrows.typesys import types as T
 
 NAME = 40  # a message names a block in at most so many characters
 

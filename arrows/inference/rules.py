@@ -8,14 +8,15 @@ from arrows.combinators import Map, Zip
 from arrows.inference.hints import NOTHING, network_result
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import explain_moved, name_of, passes, problem
-from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
-from arrows.typesys.errors import Message
-from arrows.typesys.terms import (
+from arrows.typesys import (
     FINITE,
     INPUT,
+    ArrowTypeError,
     Cause,
     Clash,
+    Default,
+    Message,
+    Rule,
     Var,
     find,
     items_of,
@@ -26,7 +27,7 @@ from arrows.typesys.terms import (
     parts_of,
     sequence_of,
 )
-from arrows.typesys.unify import Default, Rule
+from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Any
 from arrows.combinators import AnyBlock, Fan, Graph, Source, Tap
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import explain_input, first_of, last_of, meet, name_of, problem, step_of
-from arrows.typesys import ArrowTypeError
+from arrows.typesys import (
+    ArrowTypeError,
+    Cause,
+    Clash,
+    Side,
+    Var,
+    kind_of,
+    leaf_of,
+    notation,
+    parts_of,
+    tuple_of,
+)
 from arrows.typesys import types as T
-from arrows.typesys.errors import Side
-from arrows.typesys.terms import Cause, Clash, Var, kind_of, leaf_of, notation, parts_of, tuple_of
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

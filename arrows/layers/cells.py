@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, Unpack, o
 import numpy as np
 
 from arrows import ops
+from arrows.arrays import HostArray
 from arrows.layers import initializers
 from arrows.layers.arguments import A, B, DeclaredLayer, N, items, vector
 from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.arrays import HostArray
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
 from arrows.typesys.static import F32, Tensor

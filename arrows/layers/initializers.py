@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import HostArray
 from arrows.combinators.base.arguments import wrong_value
-from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError, exports
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from arrows import ops
+from arrows.arrays import HostArray
 from arrows.layers import initializers
 from arrows.layers.arguments import DeclaredLayer
 from arrows.ops import Parameter, ShapeError, TensorLike
-from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 import arrows as ar
+from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock, Unfit
 from arrows.data import Tree
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)

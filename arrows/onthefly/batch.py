@@ -11,6 +11,7 @@ import numpy as np
 
 from arrows import combinators as core
 from arrows import ops
+from arrows.arrays import Array, HostArray
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.reference import assemble, unwrap
 from arrows.engine.running import Gradient, own
@@ -28,15 +29,12 @@ from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
 from arrows.ops import Primitive, ShapeError, TensorLike, bind, miscalls
-from arrows.ops.arrays import Array, HostArray
 from arrows.ops.context import Context
 from arrows.ops.function_context import constant
 from arrows.ops.innermost import enter, leave
 from arrows.ops.primitive import Attributes
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, answers, message
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import answers
-from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly

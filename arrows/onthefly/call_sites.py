@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from arrows import combinators as core
+from arrows.arrays import HostArray
 from arrows.engine.lowering import (
     Lowered,
     Port,
@@ -28,10 +29,8 @@ from arrows.engine.lowering import (
 from arrows.engine.planning import GrowingParams
 from arrows.inference import Typed, infer
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.running import Gradient, ParameterKey, Run, add_gradients, only_reads, own
 from arrows.onthefly.runs import Runs
-from arrows.ops.arrays import Array
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, ArrowValueError, message
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly

@@ -10,8 +10,7 @@ from inspect import GEN_CREATED, getgeneratorstate
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message
 
 if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch

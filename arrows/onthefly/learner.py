@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.combinators import function_name
 from arrows.engine.device import Device
 from arrows.engine.planning import LossCheck, Params, SupportsStep
@@ -16,9 +17,7 @@ from arrows.engine.values import iterators_in
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.gradients import take_step
 from arrows.onthefly.tensor import LazyTensor
-from arrows.ops.arrays import Array
-from arrows.typesys import ArrowTypeError, InputError
-from arrows.typesys.errors import input_message, message
+from arrows.typesys import ArrowTypeError, InputError, input_message, message
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly

@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from arrows import combinators as core
+from arrows.arrays import HostArray
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name
@@ -22,11 +23,8 @@ from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
-from arrows.ops.arrays import HostArray
-from arrows.typesys import SourceLine
+from arrows.typesys import SourceLine, answers, is_inside, message
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import answers
-from arrows.typesys.errors import is_inside, message
 
 R = TypeVar("R")
 

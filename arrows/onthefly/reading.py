@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.combinators import Block
 from arrows.engine.values import LeafError, convert
 from arrows.onthefly.operands import holds_tensors
 from arrows.ops import TensorLike
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, SourceLine, masked_elements, message
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import masked_elements
-from arrows.typesys.errors import message
 
 
 def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[T.Tensor, HostArray]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 
 
 class Recording:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena
 from arrows.engine.planning import Plan
 from arrows.engine.reading import indices_out_of_range, starts_of_runs
@@ -22,9 +23,7 @@ from arrows.engine.values import node_keys
 from arrows.onthefly.recording import Recording, grown
 from arrows.onthefly.tensor import OUTPUT_BITS
 from arrows.onthefly.wiring import OUTPUT, WiredNodes, wire
-from arrows.ops.arrays import Array, HostArray
-from arrows.typesys import ArrowValueError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowValueError, message
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from arrows import ops
+from arrows.arrays import HostArray
 from arrows.ops import ROW, ShapeError, TensorLike
-from arrows.ops.arrays import HostArray
 from arrows.ops.extend import get
 from arrows.ops.tensorlike import Operand, refusal
-from arrows.typesys import ArrowTypeError, SourceLine
+from arrows.typesys import ArrowTypeError, SourceLine, answers, message
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import answers
-from arrows.typesys.errors import message
 
 if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch

@@ -8,13 +8,13 @@ from itertools import chain
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.ops.arrays import HostArray
 
 OUTPUT = (1 << OUTPUT_BITS) - 1
 

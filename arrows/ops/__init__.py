@@ -136,7 +136,7 @@ from arrows.ops.trace import Var as Var
 from arrows.ops.tracing import Tracer as Tracer
 from arrows.ops.tracing import TraceRecorder as TraceRecorder
 from arrows.ops.tracing import trace as trace
-from arrows.typesys.did_you_mean import missing_name
+from arrows.typesys import missing_name
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
 

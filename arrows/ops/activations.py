@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule
+from arrows.arrays import Array, ArrayModule
 from arrows.ops.comparison import clip, greater, where
 from arrows.ops.elementwise import add, erf, expm1, multiply, negative, sign, square
 from arrows.ops.primitive import Run

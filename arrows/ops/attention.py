@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, take
+from arrows.arrays import Array, ArrayModule, take
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Run, declare, get
@@ -26,7 +26,7 @@ from arrows.ops.shaping import reshape
 from arrows.ops.shaping import sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 TOGETHER = 1 << 16
 """On NumPy, so many weights are computed at a time where sequences are short: they stay in the cache."""

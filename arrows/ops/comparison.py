@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import cast as typed
 
-from arrows.ops.arrays import put
+from arrows.arrays import put
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.function_context import constant, type_beside
 from arrows.ops.primitive import Gradients, get
 from arrows.ops.shape_rules import broadcast, elementwise, same_dtype, truth
 from arrows.ops.shaping import cast, sum_to
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 
 def _share_vjp(

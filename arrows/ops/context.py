@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Attributes, Primitive
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_float, unwritable
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import is_float
-from arrows.typesys.quoting import unwritable
 
 if TYPE_CHECKING:
     from arrows.ops.tensorlike import Operand, TensorLike

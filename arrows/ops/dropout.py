@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Run, declare, get, lift_each
@@ -20,7 +20,7 @@ from arrows.ops.shape_rules import floating
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 TensorOrOther = TypeVar("TensorOrOther")
 

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
@@ -20,7 +20,7 @@ from arrows.ops.shape_rules import arithmetic, checked, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 Polynomial: TypeAlias = tuple[float, ...]
 """Coefficients, from the highest power down."""

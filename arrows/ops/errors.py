@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from arrows.ops.innermost import innermost
-from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import Message, message
+from arrows.typesys import ArrowTypeError, Message, SourceLine, message
 
 
 class ShapeError(ArrowTypeError):

@@ -13,16 +13,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from arrows.ops.arrays import HostArray, quiet
+from arrows.arrays import HostArray, quiet
 from arrows.ops.context import Parameter
 from arrows.ops.function_context import FunctionContext
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive
 from arrows.ops.segments import Segments
 from arrows.ops.sums import sum_rows
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys import ArrowValueError
-from arrows.typesys.dtypes import is_float
-from arrows.typesys.types import Tensor
+from arrows.typesys import ArrowValueError, Tensor, is_float
 
 Lookup = Callable[[object, Parameter], HostArray]
 

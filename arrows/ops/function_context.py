@@ -8,14 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import current_context
 from arrows.ops.primitive import INVARIANT, ROW, Attributes, Primitive, get
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.dtypes import is_float, masked_elements
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor, is_float, masked_elements
 
 
 class FunctionContext(Context):

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, HostArray, put
+from arrows.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant, type_beside
@@ -17,7 +17,7 @@ from arrows.ops.primitive import Gradients, Primitive, Run, declare, get, lift_e
 from arrows.ops.shape_rules import arithmetic, negative_axis, same_dtype
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 Span: TypeAlias = tuple[int, int | None, int]
 Key: TypeAlias = tuple[int | Span, ...]

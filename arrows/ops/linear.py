@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare, get
@@ -21,7 +21,7 @@ from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.sums import matmul as product
 from arrows.ops.sums import rows_by_matrix, sum_matmul
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 
 def _with_three_axes(a: Operand, b: Operand) -> TensorLike:

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put, take
+from arrows.arrays import Array, ArrayModule, put, take
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.comparison import where
 from arrows.ops.elementwise import multiply
@@ -37,7 +37,7 @@ from arrows.ops.shape_rules import arithmetic, element_type, integral, negative_
 from arrows.ops.shaping import reshape, shape_of, transpose
 from arrows.ops.shaping import sum as sum_along
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 
 def _indices(index: Operand) -> Operand:

@@ -14,9 +14,8 @@ from types import FrameType
 import arrows.ops as ops  # a cycle: the operations are looked up by name when this runs
 from arrows.ops.errors import ShapeError
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys import SourceLine
+from arrows.typesys import SourceLine, is_inside
 from arrows.typesys.did_you_mean import did_you_mean
-from arrows.typesys.errors import is_inside
 
 _REFUSED = re.compile(
     r"(TensorLike\.)?(\w+)\(\) "

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from arrows.ops.arrays import Array
+from arrows.arrays import Array
 from arrows.typesys import ArrowValueError
 from arrows.typesys import types as T
 

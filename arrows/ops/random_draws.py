@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
 from arrows.ops.dropout import check_key, spread_key
 from arrows.ops.elementwise import cos, log, sqrt
@@ -23,8 +23,7 @@ from arrows.ops.shape_rules import element_type, sizes
 from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys.dtypes import is_float
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor, is_float
 
 Bound: TypeAlias = float | TensorLike
 

@@ -20,8 +20,7 @@ from types import CodeType
 
 import numpy as np
 
-from arrows.typesys import SourceLine
-from arrows.typesys.errors import is_inside
+from arrows.typesys import SourceLine, is_inside
 
 _SOURCE = re.compile(
     "random|^rand|rng|generator|integers|choice|shuffle|permut|^next$|uuid|secrets", re.IGNORECASE

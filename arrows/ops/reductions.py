@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import Operation, bind, with_primitive
 from arrows.ops.comparison import equal, greater, maximum, where
 from arrows.ops.elementwise import add, divide, exp, log, multiply, square, stop_gradient, subtract
@@ -21,7 +21,7 @@ from arrows.ops.shaping import cast, kept, reduce, reduced, reshape, shape_of
 from arrows.ops.shaping import sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 
 def _not_empty(name: str, x: Tensor, *axes: int) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, HostArray, module_of
+from arrows.arrays import Array, ArrayModule, HostArray, module_of
 from arrows.ops.segments import Segments, reduce_segments
 from arrows.typesys import ArrowTypeError, ArrowValueError
 

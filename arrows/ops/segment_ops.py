@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, HostArray, put, take
+from arrows.arrays import Array, ArrayModule, HostArray, put, take
 from arrows.ops.bind import Operation, bind, operation, with_primitive
 from arrows.ops.comparison import equal, maximum, where
 from arrows.ops.elementwise import divide, multiply
@@ -20,8 +20,7 @@ from arrows.ops.segments import Segments, reduce_segments
 from arrows.ops.shape_rules import arithmetic, checked, floating, integral
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys import ArrowValueError
-from arrows.typesys.types import Tensor
+from arrows.typesys import ArrowValueError, Tensor
 
 
 def _broadcast_kernel(xp: ArrayModule, domain: int, rows: bool = False) -> Run:

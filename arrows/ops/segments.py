@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, Function, HostArray, on_host, put, take
+from arrows.arrays import Array, ArrayModule, Function, HostArray, on_host, put, take
 from arrows.ops.sums import sum_rows
-from arrows.typesys.runtime import cached_property
+from arrows.typesys import cached_property
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,7 @@ from arrows.ops.bind import Operation, operation
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Kernel, ShapeRule, SumRows, Vjp, no_gradient
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.dtypes import dtype_name, wider_dtype
-from arrows.typesys.types import Tensor
+from arrows.typesys import ArrowTypeError, Tensor, dtype_name, wider_dtype
 
 Check: TypeAlias = Callable[[str, Tensor], Tensor]
 """`check(name, type) -> type` returns the type, or raises a ShapeError that names the primitive."""

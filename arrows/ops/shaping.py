@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arrows.ops.arrays import put
+from arrows.arrays import put
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import refuse_wire
@@ -17,7 +17,7 @@ from arrows.ops.primitive import get, lift_rows
 from arrows.ops.shape_rules import Axis, arithmetic, element_type, negative_axes, negative_axis, sizes
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 
 @with_primitive(

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, put
+from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, with_primitive
 from arrows.ops.errors import ShapeError
 from arrows.ops.indexing import index
@@ -14,7 +14,7 @@ from arrows.ops.lookup import lookup
 from arrows.ops.primitive import Run, get
 from arrows.ops.shaping import reshape, shape_of
 from arrows.ops.tensorlike import Operand, TensorLike
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 
 def _kernel(xp: ArrayModule, descending: bool) -> Run:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, HostArray
+from arrows.arrays import Array, ArrayModule, HostArray
 
 Words = TypeVar("Words", bound=Array)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from arrows.ops.arrays import HOST, Array, ArrayModule, HostArray, put
+from arrows.arrays import HOST, Array, ArrayModule, HostArray, put
 
 _FEW = 32  # up to so many numbers are added one after the other
 _BLOCK = 16  # of more numbers, so many at a time become one

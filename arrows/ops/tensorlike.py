@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union, cast
 import numpy as np
 
 import arrows.ops as ops  # a cycle: operations take tensors, whose methods call operations when they run
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 from arrows.ops.errors import ShapeError
-from arrows.typesys.types import Tensor as TensorType
+from arrows.typesys import Tensor as TensorType
 
 if TYPE_CHECKING:
     from arrows.ops.context import Context

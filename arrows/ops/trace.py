@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 from arrows.ops.context import Parameter
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
+from arrows.typesys import cached_property
 from arrows.typesys import types as T
-from arrows.typesys.runtime import cached_property
 
 
 @dataclass(frozen=True, slots=True)

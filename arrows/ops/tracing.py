@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arrows.arrays import HostArray
 from arrows.ops import miscalls
-from arrows.ops.arrays import HostArray
 from arrows.ops.context import Parameter
 from arrows.ops.dropout import dropout_by_key
 from arrows.ops.errors import FunctionError, ShapeError
@@ -19,9 +19,8 @@ from arrows.ops.splitmix import GOLDEN
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_inside
 from arrows.typesys import types as T
-from arrows.typesys.errors import is_inside
 
 # So often a function is traced again to see a difference, for it may make little of its draws, as a coin
 # does: where a global generator has moved, and where its code only has a name of one.

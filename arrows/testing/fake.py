@@ -17,10 +17,9 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import HostArray
 from arrows.engine.cuda import WRITE_RANGES, KernelDevice
-from arrows.engine.device.device import Device
-from arrows.engine.device.kernel import Kernel, KernelSource, Launch, ProductLayout
-from arrows.ops.arrays import HostArray
+from arrows.engine.device import Device, Kernel, KernelSource, Launch, ProductLayout
 from arrows.testing.host_kernels import HostKernel, host_kernels, host_products
 
 # ------------------------------------------------------------------------------------------------- counting

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import HostArray
 from arrows.ops import ROW, EagerEvaluation, Parameter, Value
-from arrows.ops.arrays import HostArray
 from arrows.ops.structure import collect
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arrows.engine.device import compile_cache
-from arrows.engine.device.kernel import PRELUDE, KernelSource, Launch, ProductLayout
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
+from arrows.engine.device import PRELUDE, KernelSource, Launch, ProductLayout, compile_cache
 
 FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-shared", "-fPIC"]
 """What the host's compiler is called with."""

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Device, get_device, host_array
 from arrows.ops import Primitive, RowSparse, Segments, bind
-from arrows.ops.arrays import Array, HostArray
 from arrows.testing.gradients import Elements, check_close, check_grads
-from arrows.typesys.types import Tensor
+from arrows.typesys import Tensor
 
 _ROWS = (0, 1, 3)
 # Offsets of sequences of 0 to 5 elements: one sequence, gaps at each end and inside, none with elements.

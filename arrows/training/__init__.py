@@ -33,8 +33,8 @@ from arrows.training.saving import save as save
 from arrows.training.saving import save_state as save_state
 from arrows.training.schedules import Rate as Rate
 from arrows.training.schedules import Schedule as Schedule
+from arrows.typesys import NotFiniteError as NotFiniteError
 from arrows.typesys import did_you_mean, exports
-from arrows.typesys.errors import NotFiniteError as NotFiniteError
 
 if not TYPE_CHECKING:  # a type checker would accept any misspelt name
     __all__ = list(exports.exported(globals(), "Rate", "Schedule", "schedules"))

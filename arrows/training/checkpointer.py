@@ -27,9 +27,7 @@ from arrows.training.saving import (
     require_same,
     save_state,
 )
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import message
-from arrows.typesys.quoting import escaped
+from arrows.typesys import ArrowTypeError, ArrowValueError, escaped, message
 
 
 @dataclass(frozen=True, slots=True)

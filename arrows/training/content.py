@@ -6,8 +6,8 @@ import hashlib
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine import Model, Prepared
-from arrows.ops.arrays import HostArray
 
 _AT_ONCE = 1024  # examples whose wirings are copied at a time
 

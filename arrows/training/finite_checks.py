@@ -8,7 +8,7 @@ from arrows.engine import Batch, Model
 from arrows.engine.device import host_array
 from arrows.engine.scheduling import AtOnce
 from arrows.training.parameters import Trainable
-from arrows.typesys.errors import NotFiniteError
+from arrows.typesys import NotFiniteError
 
 ADVICE = "a smaller learning rate or clip_norm= may help"
 

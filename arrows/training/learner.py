@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from arrows.arrays import Array
 from arrows.engine.scheduling import AtOnce
-from arrows.ops.arrays import Array
 from arrows.training.optimizers import Optimizer
 from arrows.training.parameters import Trainable
 

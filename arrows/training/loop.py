@@ -14,10 +14,10 @@ from typing import Any
 from tqdm import tqdm
 
 from arrows import machine
+from arrows.arrays import Array
 from arrows.engine import Bucketed, ByNodes, Model
 from arrows.engine.planning import GrowingParams
 from arrows.engine.scheduling import AtOnce, at_once_of, checked_batch_size, epoch_batches
-from arrows.ops.arrays import Array
 from arrows.training.arguments import (
     described,
     require_model,
@@ -42,9 +42,7 @@ from arrows.training.parallel import Ranks
 from arrows.training.parameters import as_float
 from arrows.training.progress import Epoch, Evaluation, History, Progress, figures_of
 from arrows.training.schedules import rate_at
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.did_you_mean import explains_arguments
-from arrows.typesys.errors import NotFiniteError
+from arrows.typesys import ArrowTypeError, ArrowValueError, NotFiniteError, explains_arguments
 
 _STEPS, _SECONDS = 64, 1.0  # after so many steps, or so long, the losses of a GPU are read
 

@@ -11,7 +11,7 @@ import hashlib
 import re
 
 from arrows.combinators import Constant
-from arrows.engine.planning.layer_names import owned_parameters
+from arrows.engine.planning import owned_parameters
 from arrows.inference import Typed
 from arrows.ops import Trace
 from arrows.typesys import types as T

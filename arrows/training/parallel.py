@@ -18,19 +18,18 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine import Batch, Model, Prepared
 from arrows.engine.device import Device
 from arrows.engine.scheduling import AtOnce, share_of
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray
 from arrows.training.content import content_of
 from arrows.training.learner import Learner
 from arrows.training.optimizers import Optimizer
 from arrows.training.optimizers.rule import Gradient
 from arrows.training.progress import Progress
 from arrows.training.saving import load_state, save_state
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import MissingExtraError
+from arrows.typesys import ArrowTypeError, ArrowValueError, MissingExtraError
 
 Result = TypeVar("Result")
 LossCheck = Callable[[Array], None]

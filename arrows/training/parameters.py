@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from types import EllipsisType
 from typing import Any, Protocol, TypeVar
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Device, host_array
 from arrows.engine.planning import GrowingParams
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray
 
 Value = TypeVar("Value", Array, int, int | Array)
 

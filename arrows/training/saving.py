@@ -22,9 +22,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import host_array
 from arrows.engine.planning import GrowingParams
-from arrows.ops.arrays import Array, HostArray
 from arrows.storage import CHECKSUM, read_arrays, read_texts, require_path, write_arrays
 from arrows.training.arguments import require_model, require_optimizer
 from arrows.training.interrupt import undisturbed
@@ -33,9 +33,7 @@ from arrows.training.outline import outline
 from arrows.training.parameters import Trainable, all_parameters, notation
 from arrows.training.progress import Progress
 from arrows.training.schedules import rate_text
-from arrows.typesys import ArrowValueError
-from arrows.typesys.errors import message
-from arrows.typesys.quoting import escaped
+from arrows.typesys import ArrowValueError, escaped, message
 
 Texts = Mapping[str, str]
 Arrays = Mapping[str, Array] | Mapping[str, HostArray]

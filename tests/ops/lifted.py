@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array, ArrayModule
 from arrows.engine.device import get_device
 from arrows.ops import INVARIANT, Equation, Segments, Trace, Var
-from arrows.ops.arrays import Array, ArrayModule
 
 
 def run_lifted(

@@ -29,8 +29,7 @@ from arrows.model_file import save_model
 from arrows.storage import previous, replacing
 from arrows.training import History
 from arrows.training.saving import described_file
-from arrows.typesys import ArrowValueError
-from arrows.typesys.quoting import counted, printable, quoted
+from arrows.typesys import ArrowValueError, counted, printable, quoted
 
 FEW_TO_MEASURE = 50  # examples; the standard error of an accuracy is 0.07 then
 WRITTEN = ("model.safetensors", "block.py", "history.json", "report.html")

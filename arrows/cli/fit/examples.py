@@ -15,8 +15,7 @@ from arrows.cli.table_columns import column_notes, column_types, field_of, reade
 from arrows.data import FileExamples, FileReader, read_csv, read_json_lines
 from arrows.documents import category_name
 from arrows.documents.blocks import json_type
-from arrows.typesys import InputError
-from arrows.typesys.quoting import printable, quoted, shortened
+from arrows.typesys import InputError, printable, quoted, shortened
 
 Label = str | int | float | bool
 Parts = dict[str, list["Example"]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arrows.cli.option_types import add_device, count, folds, positive, rate, share
-from arrows.typesys.quoting import quoted
+from arrows.typesys import quoted
 
 SHARE = 0.1  # of the examples that validate, and that test
 DESCRIPTION = """Trains a classifier or regressor of documents from a raw file: JSON Lines, or a table (.csv,

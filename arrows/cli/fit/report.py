@@ -15,7 +15,7 @@ import numpy as np
 
 from arrows.cli.fit.task import Classes, Result, Task, figure_text
 from arrows.training import Epoch
-from arrows.typesys.quoting import printable, shortened
+from arrows.typesys import printable, shortened
 
 _CELL = 100  # characters of a cell in a terminal
 _SNIPPET = 200  # characters of a document

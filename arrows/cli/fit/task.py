@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.cli.fit.examples import Example, Parts
 from arrows.documents import category_name
 from arrows.metrics import ConfusionMatrix, MeanAbsoluteError, MeanSquaredError
 from arrows.models import DocumentModel, document_classifier, document_regressor
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.quoting import counted, quoted, shortened
+from arrows.typesys import ArrowValueError, InputError, counted, quoted, shortened
 
 FEW = 10  # so many different whole numbers are classes, unless the user says otherwise
 MOST_CLASSES = 1000

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
+from arrows.arrays import HostArray
 from arrows.cli.fit.examples import Example, Parts, documents_of, folds_of
 from arrows.cli.fit.task import Result, Task, figures_text, task_of
 from arrows.documents import Proposal, field_losses
@@ -22,11 +23,8 @@ from arrows.documents.infer import infer_block
 from arrows.documents.schema import ROOT, below
 from arrows.model_file import save_model
 from arrows.models.documents import average_of
-from arrows.ops.arrays import HostArray
 from arrows.training import Adam, Checkpoint, EarlyStopping, Epoch, Evaluation, History, load, train
-from arrows.typesys import InputError
-from arrows.typesys.errors import NotFiniteError
-from arrows.typesys.quoting import printable_lines
+from arrows.typesys import InputError, NotFiniteError, printable_lines
 
 BATCH = 256  # documents that are measured at once
 MOST = 500  # documents by which it is measured which fields matter

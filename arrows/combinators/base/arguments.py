@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.errors import Message, message, unhashed
-from arrows.typesys.quoting import unwritable
+from arrows.typesys import ArrowTypeError, ArrowValueError, Message, SourceLine, message, unhashed, unwritable
 
 if TYPE_CHECKING:
     from arrows.combinators.base.block import AnyBlock

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, overload
 
+from arrows.arrays import HostArray
 from arrows.combinators.base.arguments import set_name, type_refusal
 from arrows.combinators.base.calls import call_on_wires, connect, context_of
 from arrows.combinators.base.copying import reduce
@@ -19,7 +20,6 @@ from arrows.combinators.base.operators import WithoutValue, as_function
 from arrows.combinators.base.printing import Argument, Pieces, Spelling, brief, expression, pieces
 from arrows.combinators.base.wires import Wire
 from arrows.ops import TensorLike
-from arrows.ops.arrays import HostArray
 from arrows.typesys import SourceLine
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import type_refusal
-from arrows.typesys.did_you_mean import refuse_arguments
+from arrows.typesys import refuse_arguments
 
 
 class Freezing(type):

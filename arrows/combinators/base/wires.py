@@ -13,8 +13,7 @@ import numpy as np
 
 from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.operators import COMPARISONS, WithoutValue, as_function, written
-from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
     from arrows.combinators.recorder import Recorder

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from arrows.engine.program.emitters.arrays import Argument
-from arrows.engine.program.emitters.functions import c_type, number
-from arrows.engine.program.emitters.numbers import RowPlace, column
+from arrows.engine.program import Argument, RowPlace, c_type, column, number
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
     from arrows.engine.cuda.writer import KernelWriter
-    from arrows.engine.program.emitters.numbers import CodeBlock
+    from arrows.engine.program import CodeBlock
 
 Write = Callable[["CodeBlock", RowPlace, str], None]
 """``write(scope, place, value)`` writes a number of the result, of element ``r``."""

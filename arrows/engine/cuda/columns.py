@@ -12,11 +12,10 @@ from math import prod
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.cuda.products import RowMatrix
-from arrows.engine.program.emitters.arrays import Argument, Frame
-from arrows.engine.program.program import Place, Program
+from arrows.engine.program import Argument, Frame, Place, Program
 from arrows.ops import ROW, Var
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.cuda.kernel_device import WRITE_RANGES, KernelDevice
 from arrows.engine.device import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
-from arrows.ops.arrays import Array, HostArray
 
 NO_CUPY = (
     'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'

@@ -7,6 +7,7 @@ from math import gcd, prod
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.cuda.kernels import in_c
 from arrows.engine.cuda.products import table_index
 from arrows.engine.cuda.reductions import is_reduction
@@ -14,7 +15,6 @@ from arrows.engine.cuda.region import emit_kernels
 from arrows.engine.cuda.segments import segment_sum_kernel
 from arrows.engine.device import ArrayWrite, Device, Kernels, Launch, Sent, kernel_source
 from arrows.engine.reading import lengths_of
-from arrows.ops.arrays import Array
 
 KERNELS = Kernels(in_c, is_reduction, emit_kernels, table_index)
 

@@ -15,19 +15,28 @@ from arrows.engine.cuda.reductions import WARP, is_reduction, over_lanes, write_
 from arrows.engine.cuda.segments import write_shift, write_softmax
 from arrows.engine.cuda.writer import OF_SEQUENCES, KernelWriter
 from arrows.engine.device import kernel_source
-from arrows.engine.program.emitters.arrays import Argument, CKernel
-from arrows.engine.program.emitters.functions import FUNCTIONS, TYPES, NotInC, c_type, is_in_c
-from arrows.engine.program.emitters.loops import pieces
-from arrows.engine.program.emitters.numbers import INDEXING, CodeBlock, RowPlace, column, place
-from arrows.engine.program.instructions import (
+from arrows.engine.program import (
+    FUNCTIONS,
+    INDEXING,
+    TYPES,
+    Argument,
+    CKernel,
+    CodeBlock,
     Gather,
     Instruction,
+    NotInC,
+    Program,
     Pull,
     RowMap,
+    RowPlace,
     Scatter,
     Store,
+    c_type,
+    column,
+    is_in_c,
+    pieces,
+    place,
 )
-from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, ROW, Equation, Var
 
 

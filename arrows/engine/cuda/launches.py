@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from arrows.arrays import Array
 from arrows.engine.cuda.columns import RegionColumns, WordColumn
 from arrows.engine.cuda.products import RowMatrix, StepProduct
 from arrows.engine.cuda.segments import segment_sum_kernel
 from arrows.engine.device import Launch, ProductLayout
-from arrows.engine.program.emitters.arrays import CKernel, Frame
-from arrows.engine.program.program import Program
+from arrows.engine.program import CKernel, Frame, Program
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array
 
 
 class RegionLaunches:

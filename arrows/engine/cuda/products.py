@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from arrows.engine.program.emitters.arrays import Argument
-from arrows.engine.program.instructions import SumRows, attribute, is_view
-from arrows.engine.program.program import Program
+from arrows.engine.program import Argument, Program, SumRows, attribute, is_view
 from arrows.ops import INVARIANT, Equation, Var
 
 

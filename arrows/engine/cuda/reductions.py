@@ -16,8 +16,7 @@ from math import prod
 from typing import Any
 
 from arrows.engine.cuda.writer import KernelWriter
-from arrows.engine.program.emitters.functions import c_type, number
-from arrows.engine.program.emitters.numbers import CodeBlock, RowPlace, column, join, split
+from arrows.engine.program import CodeBlock, RowPlace, c_type, column, join, number, split
 from arrows.ops import Equation, Var
 from arrows.ops.reductions import EXTREMES
 

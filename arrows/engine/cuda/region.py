@@ -15,23 +15,27 @@ from arrows.engine.cuda.kernels import c_kernel
 from arrows.engine.cuda.launches import RegionLaunches
 from arrows.engine.cuda.products import step_product, summed_product, table_index, vectors
 from arrows.engine.device import Device
-from arrows.engine.program.emitters.arrays import CKernel, Frame
-from arrows.engine.program.emitters.numpy import RegionCode, RegionWriter, Tick
-from arrows.engine.program.emitters.values import suffix
-from arrows.engine.program.instructions import (
+from arrows.engine.program import (
     Accumulate,
+    CKernel,
+    Frame,
     Gather,
     Instruction,
     LoadKeys,
+    Place,
+    Program,
     Pull,
+    RegionCode,
+    RegionWriter,
     RowMap,
     Scatter,
     Store,
     SumRows,
+    Tick,
     is_product,
     is_view,
+    suffix,
 )
-from arrows.engine.program.program import Place, Program
 from arrows.ops import INVARIANT, Equation, Var
 
 

@@ -11,14 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from arrows.engine.device import KernelSource, kernel_source
-from arrows.engine.program.emitters.arrays import Argument
-from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type, number
-from arrows.engine.program.emitters.numbers import RowPlace, column
+from arrows.engine.program import TYPES, Argument, NotInC, RowPlace, c_type, column, number
 from arrows.ops import Equation, Var
 
 if TYPE_CHECKING:
     from arrows.engine.cuda.writer import KernelWriter
-    from arrows.engine.program.emitters.numbers import CodeBlock
+    from arrows.engine.program import CodeBlock
 
 
 def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: str, at: RowPlace) -> str:

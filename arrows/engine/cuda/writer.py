@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from arrows.engine.cuda.segments import collapsed
-from arrows.engine.program.emitters.arrays import Argument
-from arrows.engine.program.emitters.functions import TYPES, NotInC, c_type
-from arrows.engine.program.emitters.numbers import (
+from arrows.engine.program import (
+    TYPES,
+    Argument,
     CodeBlock,
+    Gather,
+    LoadKeys,
+    NotInC,
     NumberWriter,
+    Program,
+    Pull,
     RowPlace,
+    c_type,
     column,
+    is_view,
     place,
 )
-from arrows.engine.program.instructions import Gather, LoadKeys, Pull, is_view
-from arrows.engine.program.program import Program
 from arrows.ops import INVARIANT, Equation, Var
 
 OF_SEQUENCES = frozenset({"segment_broadcast", "segment_position", "segment_count", "segment_take"})

@@ -15,6 +15,8 @@ from arrows.engine.device.device import Device as Device
 from arrows.engine.device.devices import get_device as get_device
 from arrows.engine.device.devices import host_array as host_array
 from arrows.engine.device.devices import is_device_array as is_device_array
+from arrows.engine.device.jit import available as available
+from arrows.engine.device.jit import compiled as compiled
 from arrows.engine.device.kernel import PRECISIONS as PRECISIONS
 from arrows.engine.device.kernel import PRELUDE as PRELUDE
 from arrows.engine.device.kernel import Kernel as Kernel

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import Array, ArrayModule, HostArray
 from arrows.engine.device.kernel import Kernel, Kernels, KernelSource, Launch, ProductLayout
-from arrows.ops.arrays import Array, ArrayModule, HostArray
 from arrows.ops.sums import sum_rows
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.device.device import Device, NumpyDevice
-from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowValueError
 
 FAKES = "arrows.testing.fake"

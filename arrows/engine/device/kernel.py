@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from arrows.arrays import HostArray
 from arrows.ops import Equation
-from arrows.ops.arrays import HostArray
 
 Launch: TypeAlias = Callable[[int], None]
 """``launch(number)`` starts the launch of that number, a line of the table that it was bound to."""

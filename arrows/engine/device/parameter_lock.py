@@ -16,7 +16,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 from weakref import WeakSet
 
-from arrows.typesys.errors import message
+from arrows.typesys import message
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device.device import Device
-from arrows.ops.arrays import Array, HostArray
 
 _ALIGNED = 16  # bytes; no element type is wider
 

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import count
 
+from arrows.arrays import HostArray
 from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
 from arrows.engine.lowering.expression_writer import DEEPEST_NESTING, ExpressionWriter, KeyLine
 from arrows.engine.lowering.sites import Port, Site
@@ -23,7 +24,6 @@ from arrows.engine.lowering.symbols import (
 from arrows.engine.values import Recursion, each, recursive, trampoline
 from arrows.inference import Typed
 from arrows.ops import Trace
-from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 

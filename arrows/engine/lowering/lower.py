@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from arrows import combinators as core
+from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import apply, control_flow, sequences
 from arrows.engine.lowering.expression_writer import Emitter, ExpressionWriter, KeyLine
@@ -30,7 +31,6 @@ from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import ObjectSymbol
 from arrows.engine.values import drawing_occurrences, trampoline
 from arrows.inference import Typed
-from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 EMITTERS: dict[type[AnyBlock], Emitter] = {

@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.inference import Typed
 from arrows.ops import Trace
-from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 Producer = tuple[int, int]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine import reference
 from arrows.engine.device import Device, get_device
 from arrows.engine.lowering import lower
@@ -59,11 +60,9 @@ from arrows.engine.scheduling import (
 from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.machine import faster, limited_to
-from arrows.ops.arrays import Array, HostArray
 from arrows.storage import require_path
-from arrows.typesys import ArrowTypeError, InputError
+from arrows.typesys import ArrowTypeError, InputError, no_model_attribute
 from arrows.typesys import types as T
-from arrows.typesys.did_you_mean import no_model_attribute
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

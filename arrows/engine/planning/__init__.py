@@ -17,6 +17,7 @@ from arrows.engine.planning.differentiation import read_sites as read_sites
 from arrows.engine.planning.layer_names import LayerNames as LayerNames
 from arrows.engine.planning.layer_names import layer_name as layer_name
 from arrows.engine.planning.layer_names import named_parameters as named_parameters
+from arrows.engine.planning.layer_names import owned_parameters as owned_parameters
 from arrows.engine.planning.operations import Operation as Operation
 from arrows.engine.planning.parameters import GrowingParams as GrowingParams
 from arrows.engine.planning.parameters import Params as Params

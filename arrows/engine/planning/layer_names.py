@@ -8,8 +8,7 @@ from arrows.combinators import Block
 from arrows.engine.reference import parameters
 from arrows.inference import Typed
 from arrows.ops import Parameter
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, message
 
 if TYPE_CHECKING:
     from arrows.engine.planning.parameters import Params

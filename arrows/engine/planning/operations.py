@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock
 from arrows.engine.lowering import Composed, Site, SiteKind
 from arrows.inference import Typed
 from arrows.ops import Trace
-from arrows.ops.arrays import HostArray
 from arrows.typesys import types as T
 
 

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.combinators import Block
 from arrows.engine.device import Device, ParameterLock, host_array, is_device_array
 from arrows.engine.planning.layer_names import Key, LayerNames, owned_parameters
 from arrows.engine.values import ForeignArrayError, describe_error, import_array, lends_memory
 from arrows.inference import Typed
 from arrows.ops import Parameter
-from arrows.ops.arrays import Array, HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine
-from arrows.typesys.dtypes import masked_elements
-from arrows.typesys.errors import Side, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, Side, SourceLine, masked_elements, message
 
 
 class SharedArrays:

@@ -9,11 +9,11 @@ from itertools import count
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.lowering import Lowered
 from arrows.engine.planning.operations import Operation, PlannedPort, SiteGroups, group_sites
 from arrows.engine.planning.slabs import Output, PlannedSlabs, plan_slabs
 from arrows.engine.planning.strata import strata
-from arrows.ops.arrays import HostArray
 
 SCHEDULES = ("strata", "depth", "agenda", "none")
 

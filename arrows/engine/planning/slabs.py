@@ -15,14 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.device import Device
 from arrows.engine.lowering import Lowered
 from arrows.engine.planning.operations import SiteGroups
 from arrows.engine.planning.strata import components
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowValueError
+from arrows.typesys import ArrowValueError, message
 from arrows.typesys import types as T
-from arrows.typesys.errors import message
 
 Output = tuple[int, int]
 """An operation, and the number of one of its outputs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from arrows.arrays import HostArray
 from arrows.engine.program.instructions import (
     Accumulate,
     Gather,
@@ -19,7 +20,6 @@ from arrows.engine.program.instructions import (
     SumRows,
 )
 from arrows.ops import INVARIANT, ROW, Equation, Var
-from arrows.ops.arrays import HostArray
 
 MOST_NUMBERS = 64
 """Longer constants are written without their numbers."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arrows.ops.arrays import Array, ArrayModule, HostArray, put
+from arrows.arrays import Array, ArrayModule, HostArray, put
 from arrows.ops.lookup import check_index
 from arrows.ops.primitive import Primitive, Run, lift_each
 from arrows.ops.segment_ops import check_places

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Any, ClassVar, TypeAlias, TypeGuard
 
+from arrows.arrays import HostArray
 from arrows.ops import Equation, Parameter, Var
-from arrows.ops.arrays import HostArray
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
 """A box of a parameter: for each axis, where it starts and stops."""

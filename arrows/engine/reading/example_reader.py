@@ -19,8 +19,7 @@ from arrows.engine.reading.wiring import Wirings
 from arrows.engine.reference import Explainer
 from arrows.engine.values import iterators_in
 from arrows.ops import IndexOutOfRange
-from arrows.typesys import InputError
-from arrows.typesys.runtime import cached_property
+from arrows.typesys import InputError, cached_property
 
 # The examples that become arrays at once; bounds the Python lists that the generated code fills.
 CHUNK = 1024

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading.generated_code import Containers, TooManyNodes, drive
 from arrows.engine.reading.index_arrays import index_type
@@ -27,9 +28,7 @@ from arrows.engine.values import (
     describe_error,
     iterators_in,
 )
-from arrows.ops.arrays import HostArray
-from arrows.typesys import InputError
-from arrows.typesys.errors import input_message
+from arrows.typesys import InputError, input_message
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from arrows.combinators import function_name
 from arrows.engine.planning import Plan
 from arrows.engine.reading.content_digest import Unhashable, digest
 from arrows.engine.reading.index_bounds import IndexPort
-from arrows.typesys import ArrowTypeError, SourceLine
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, SourceLine, message
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 
 # Below, one sort of the whole numbers is faster than two of their halves.
 _FEW = 1024

@@ -15,10 +15,10 @@ import itertools
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading.index_arrays import starts_of_runs
 from arrows.engine.reading.wiring import source_layout
-from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import finalise
 
 # Hashing costs some 30 array operations a level. Deep narrow examples are not hashed: they share little.

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.lowering import Site
 from arrows.engine.planning import Operation, Plan
 from arrows.engine.reading.index_arrays import index_type, lengths_of
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.lowering import lower
 from arrows.engine.planning import Plan
 from arrows.engine.reading.example_reader import CHUNK, ExampleReader, blocks
@@ -31,9 +32,7 @@ from arrows.engine.reading.wiring import Wirings
 from arrows.engine.reference import Explainer
 from arrows.inference import infer
 from arrows.ops import Parameter
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
-from arrows.typesys.errors import Message, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, Message, message
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

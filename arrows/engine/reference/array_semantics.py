@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
 from arrows.engine.reference.walk import Endless, Semantics
 from arrows.engine.values import (
@@ -24,7 +25,6 @@ from arrows.engine.values import (
 )
 from arrows.inference import Typed
 from arrows.ops import INVARIANT, EagerEvaluation, Value
-from arrows.ops.arrays import HostArray
 from arrows.ops.evaluate import Lookup
 from arrows.ops.innermost import in_own_context
 from arrows.ops.structure import collect

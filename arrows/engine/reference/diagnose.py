@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from arrows.arrays import HostArray
 from arrows.engine.reference.array_semantics import ArraySemantics
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import UsedUp
 from arrows.engine.values import IteratorReplay
 from arrows.inference import Typed
 from arrows.ops import Parameter
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from arrows.arrays import HostArray
 from arrows.combinators import Tap
 from arrows.engine.reference.array_semantics import ArraySemantics, unwrap
 from arrows.engine.reference.interpreter import interpret
 from arrows.engine.reference.walk import MAX_NODES
 from arrows.inference import Typed
 from arrows.ops import Parameter
-from arrows.ops.arrays import HostArray
 from arrows.ops.evaluate import Lookup
 from arrows.typesys import types as T
 

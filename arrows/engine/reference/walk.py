@@ -20,9 +20,8 @@ from arrows.engine.values import (
     trampoline,
 )
 from arrows.inference import Knot, Typed
-from arrows.typesys import InputError
+from arrows.typesys import InputError, input_message
 from arrows.typesys import types as T
-from arrows.typesys.errors import input_message
 
 
 class Semantics(Protocol):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.device import Buffer, BufferRows, Sent, Upload
 from arrows.engine.running.distinct import DistinctRows, find_distinct
 from arrows.engine.running.gradient_flow import FlowPlanner, OperationFlow
@@ -21,7 +22,6 @@ from arrows.engine.running.index import (
 from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.scheduling import Merged, OperationRows
 from arrows.ops import ROW
-from arrows.ops.arrays import HostArray
 
 if TYPE_CHECKING:
     from arrows.engine.running.executor import Executor

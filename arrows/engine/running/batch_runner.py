@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena
 from arrows.engine.planning import LossWeights, read_sites
 from arrows.engine.reading import Outputs
@@ -45,7 +46,6 @@ from arrows.engine.scheduling import (
 )
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError
 
 NODE_BYTES = 64

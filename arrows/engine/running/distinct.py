@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.device import Arena, Device, Sent, Upload
 from arrows.engine.program import Program
 from arrows.engine.reading import lengths_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.gradient_flow import RowSums
 from arrows.engine.scheduling import OperationRows, PortRows
-from arrows.ops.arrays import Array
 
 # What products save grows with the width of the rows and with the share of them that need not be computed;
 # what copying and summing cost does not. Measured: docs/results.md.

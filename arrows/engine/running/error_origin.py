@@ -13,15 +13,14 @@ from typing import NoReturn
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.lowering import Composed
 from arrows.engine.planning import Operation, Plan
 from arrows.engine.reference import out_of_range
 from arrows.engine.running.run import OperationRefused, Run
 from arrows.engine.scheduling import Merged
 from arrows.ops import IndexOutOfRange
-from arrows.ops.arrays import Array, HostArray
-from arrows.typesys import ArrowValueError, InputError
-from arrows.typesys.errors import input_message
+from arrows.typesys import ArrowValueError, InputError, input_message
 
 
 def raise_input_error(

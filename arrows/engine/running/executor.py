@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray, quiet
 from arrows.engine.device import Arena, ArrayWrite, Device
 from arrows.engine.planning import (
     Operation,
@@ -17,8 +18,7 @@ from arrows.engine.planning import (
     moving_slabs,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, make_code, make_program
-from arrows.engine.program.slab_memory import separate_memory, shared_memory
+from arrows.engine.program import Clock, make_code, make_program, separate_memory, shared_memory
 from arrows.engine.reading import computed_indices, lengths_of
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch, PlannedOperation
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
@@ -26,7 +26,6 @@ from arrows.engine.running.operation_code import OperationCode
 from arrows.engine.running.run import BoundOperation, OperationRefused, Run
 from arrows.engine.scheduling import DropoutSeed, WiredBatch, dropout_keys, merge
 from arrows.ops import IndexOutOfRange, Parameter
-from arrows.ops.arrays import Array, HostArray, quiet
 from arrows.ops.sums import FEW_TRANSPOSED
 from arrows.typesys import ArrowValueError
 

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena, Buffer, BufferRows, Device, Sent, Upload
 from arrows.engine.reading import lengths_of, range_of, ranges_of, stable_order, starts_of_runs, with_stop
 from arrows.engine.running.operation_code import OperationCode, ScatterGroup
 from arrows.engine.scheduling import OperationRows
-from arrows.ops.arrays import Array, HostArray
 
 if TYPE_CHECKING:
     from arrows.engine.running.batch_plan import PlannedBatch

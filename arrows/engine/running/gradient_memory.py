@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.device import ArrayWrite, Device
-from arrows.engine.program.instructions import Accumulate, Region, overlap, subscript
+from arrows.engine.program import Accumulate, Region, overlap, subscript
 from arrows.ops import Parameter, RowSparse
-from arrows.ops.arrays import Array
 
 RunDeferred: TypeAlias = Callable[
     [Sequence["Array | None"], Sequence["Array | None"]], Sequence["Array | RowSparse | None"]

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.device import Buffer, BufferRows, Upload
-from arrows.engine.program.emitters.arrays import DistinctIndices, RowIndex, SegmentBounds
-from arrows.engine.program.program import Place
+from arrows.engine.program import DistinctIndices, Place, RowIndex, SegmentBounds
 from arrows.engine.reading import lengths_of, range_of, ranges_of, starts_of_runs, with_stop
 from arrows.engine.running.operation_code import OperationCode
 from arrows.ops import ROW, Segments
-from arrows.ops.arrays import HostArray
 
 if TYPE_CHECKING:
     from arrows.engine.running.batch_plan import PlannedBatch

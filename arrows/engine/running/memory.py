@@ -10,14 +10,11 @@ from math import prod
 import numpy as np
 
 from arrows.engine.device import ArenaFull, Buffer, UploadFull
-from arrows.engine.program.instructions import SumRows
+from arrows.engine.program import SumRows
 from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.executor import Executor
 from arrows.ops import ROW
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import message
-from arrows.typesys.quoting import counted
-from arrows.typesys.types import Tensor
+from arrows.typesys import ArrowTypeError, ArrowValueError, Tensor, counted, message
 
 _UNITS = {"": 1, "b": 1, "bytes": 1}
 _UNITS |= {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from arrows.engine.device import Device
 from arrows.engine.planning import Operation
-from arrows.engine.program import Program
-from arrows.engine.program.emitters.arrays import CKernel
-from arrows.engine.program.emitters.numpy import RegionCode, once
-from arrows.engine.program.instructions import (
+from arrows.engine.program import (
     Accumulate,
+    CKernel,
     LoadKeys,
+    Place,
+    Program,
+    RegionCode,
     Scatter,
+    Slot,
     SumRows,
     is_product,
+    once,
 )
-from arrows.engine.program.program import Place, Slot
 from arrows.ops import Equation, Var
 
 

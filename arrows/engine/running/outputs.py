@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Device
 from arrows.engine.lowering import Streams, ValueStreams
 from arrows.engine.planning import Plan
@@ -17,7 +18,6 @@ from arrows.engine.program import RowCounts, row_counts
 from arrows.engine.reading import Column, Outputs
 from arrows.engine.running.run import Run
 from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
-from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import types as T
 
 _NOTHING = Column(np.zeros(0, np.int64), np.zeros(1, np.int64))  # a stream of no examples

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray, quiet
 from arrows.engine.device import Arena, ArrayWrite, BufferRows, Device, Sent
-from arrows.engine.program import Clock
-from arrows.engine.program.emitters.arrays import Frame, PlacesOfRows, StepRefused
+from arrows.engine.program import Clock, Frame, PlacesOfRows, StepRefused
 from arrows.engine.running.batch_plan import PlannedBatch, PlannedOperation
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, RunDeferred
 from arrows.engine.scheduling import Merged, WiredBatch
-from arrows.ops.arrays import Array, HostArray, quiet
 
 if TYPE_CHECKING:
     from arrows.engine.running.executor import Executor

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.reading import (
     ExampleReader,
     Fingerprint,
@@ -29,10 +30,7 @@ from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
 from arrows.engine.scheduling.set_file import said_by_content, set_in_file
 from arrows.engine.values import IteratorReplay
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError
-from arrows.typesys.errors import message
-from arrows.typesys.quoting import quoted
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, message, quoted
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arrows.ops.arrays import HostArray
+from arrows.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 
 

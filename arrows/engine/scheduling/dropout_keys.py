@@ -12,10 +12,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.scheduling.merge import Merged
 from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.engine.values import draw_keys, node_keys
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, message
 
 _ROWS = 1024  # of a table that become Python objects at once
 _OF_TABLES = ("collect", "compute", "shape", "num_rows")

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Operation, Plan
 from arrows.engine.reading import (
     Column,
@@ -33,7 +34,6 @@ from arrows.engine.scheduling.node_table import NodeKeys, NodeTable
 from arrows.engine.scheduling.prepared_set import WiredBatch
 from arrows.engine.scheduling.row_lookup import first_rows_of, row_lookup, scratch
 from arrows.engine.scheduling.step_order import Span, Step, by_depth, step_keys
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import (
     Column,
@@ -28,7 +29,6 @@ from arrows.engine.reading import (
     source_layout,
     stable_order,
 )
-from arrows.ops.arrays import HostArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from weakref import WeakSet
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import Fingerprint, Wirings, lengths_of
 from arrows.engine.scheduling.node_table import NodeTable, node_table
-from arrows.ops.arrays import HostArray
-from arrows.typesys import ArrowTypeError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, message
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import lengths_of
 from arrows.engine.scheduling.node_table import NodeTable
-from arrows.ops.arrays import HostArray
 
 
 def first_rows_of(plan: Plan, count: HostArray) -> tuple[HostArray, tuple[int, ...]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import (
     Column,
@@ -29,10 +30,8 @@ from arrows.engine.reading import (
     index_type,
 )
 from arrows.engine.scheduling.prepared_set import Prepared
-from arrows.ops.arrays import HostArray
 from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.errors import message
+from arrows.typesys import ArrowTypeError, ArrowValueError, message
 from arrows.version import __version__
 
 _KIND = "arrows prepared set, version 1"

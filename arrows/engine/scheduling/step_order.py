@@ -16,10 +16,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import Plan
 from arrows.engine.reading import starts_of_runs
 from arrows.engine.scheduling.node_table import NodeKeys, NodeTable, ordered_keys
-from arrows.ops.arrays import HostArray
 
 Step = tuple[int, int]
 """An operation, and which of its steps."""

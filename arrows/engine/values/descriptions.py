@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from arrows.combinators import attributes, has_attributes
-from arrows.typesys.quoting import QUOTED, shortened
-from arrows.typesys.types import label
+from arrows.typesys import QUOTED, label, shortened
 
 # Of a path of more steps, only the two ends are printed: a recursion can make a path very long.
 _LONGEST = 16

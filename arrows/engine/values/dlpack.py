@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import Device
-from arrows.ops.arrays import Array, HostArray
 
 # What `__dlpack_device__` says of memory that the host can read (plain, or pinned by CUDA), and of a GPU's.
 _HOST_MEMORY = (1, 3)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.inference import Typed
-from arrows.ops.arrays import HostArray
 from arrows.ops.splitmix import GOLDEN, finalise
 
 _SALT = 0x8CB92BA72F3D8DD7

@@ -13,10 +13,10 @@ from typing import Any, NoReturn, Self, SupportsIndex, overload
 
 import numpy as np
 
+from arrows.arrays import Array, HostArray
 from arrows.engine.device import host_array
 from arrows.engine.values.structure import Recursion, each, recursive
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.values.descriptions import describe, short_repr
 from arrows.engine.values.dlpack import ForeignArrayError, lends_memory, to_host
 from arrows.engine.values.input_hints import hint_for_leaf, leaf_of
-from arrows.ops.arrays import HostArray
+from arrows.typesys import masked_elements
 from arrows.typesys import types as T
-from arrows.typesys.dtypes import masked_elements
 
 
 class LeafError(ValueError):

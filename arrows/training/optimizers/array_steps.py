@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.device import Device
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array
 from arrows.training.optimizers.rule import Gradient, Rule, StepCount, on_arrays
 from arrows.training.parameters import row_blocks
 

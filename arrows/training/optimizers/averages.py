@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from arrows.arrays import Array, quiet
 from arrows.engine.device import Device
-from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import require_number
 from arrows.training.optimizers.rule import StepCount
 from arrows.training.parameters import Trainable, all_parameters, row_blocks

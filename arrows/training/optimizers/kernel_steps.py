@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program import ELEMENT_FUNCTIONS, are_in_c, element_lines
 from arrows.ops import RowSparse, Var
-from arrows.ops.arrays import Array
 from arrows.training.optimizers.array_steps import ArraySteps, Change, numbers_of
 from arrows.training.optimizers.rule import Gradient, Rule
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from arrows.arrays import Array, quiet
 from arrows.engine.device import Device, locks_parameters
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
-from arrows.ops.arrays import Array, quiet
 from arrows.training.arguments import (
     described,
     require_above,
@@ -26,8 +26,7 @@ from arrows.training.optimizers.kernel_steps import KernelSteps
 from arrows.training.optimizers.rule import Gradient, Rule, StepCount, record
 from arrows.training.parameters import Trainable, moved, notation
 from arrows.training.schedules import Rate, by_name, rate_at, rate_text, require_rate
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys.did_you_mean import refuse_arguments
+from arrows.typesys import ArrowTypeError, ArrowValueError, refuse_arguments
 
 _IN_0_1, _AT_LEAST_0, _ABOVE_0 = (0.0, 1.0), (0.0,), ()
 _RANGES = {

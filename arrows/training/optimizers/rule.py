@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HOST, Array, ArrayModule
 from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Tracer, TraceRecorder, Var
-from arrows.ops.arrays import HOST, Array, ArrayModule
 from arrows.ops.innermost import in_own_context
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T

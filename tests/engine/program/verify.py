@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from arrows.arrays import HostArray
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import format_instruction
 from arrows.engine.program.instructions import (
@@ -28,7 +29,6 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, TraceRecorder, Var
-from arrows.ops.arrays import HostArray
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from arrows.typesys import types as T
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arrows.arrays import Array
 from arrows.engine.device import Device, KernelSource, Sent
 from arrows.ops import Segments, Var
-from arrows.ops.arrays import Array
 
 SegmentBounds = tuple[int, int, Segments]
 """Of one step: where the elements of a sequence start and stop, and the bounds of each row's elements."""

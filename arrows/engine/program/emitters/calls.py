@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from arrows.engine.device.jit import compiled
+from arrows.arrays import Array, ArrayModule
+from arrows.engine.device import compiled
 from arrows.engine.program.emitters.loops import python_source
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import RowMap, SumRows
 from arrows.ops import INVARIANT, Equation, RowSparse, Var
-from arrows.ops.arrays import Array, ArrayModule
 from arrows.ops.primitive import Run, SumRun
 from arrows.ops.sums import sum_rows
 

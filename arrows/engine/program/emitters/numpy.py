@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from arrows.arrays import Array, ArrayModule
 from arrows.engine.device import Device
 from arrows.engine.program.emitters.arrays import CKernel, Frame, StepRefused
 from arrows.engine.program.emitters.calls import Calls
@@ -39,7 +40,6 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, IndexOutOfRange, Parameter, Var
-from arrows.ops.arrays import Array, ArrayModule
 from arrows.typesys import ArrowValueError
 
 Tick = Callable[[str, int], None]
