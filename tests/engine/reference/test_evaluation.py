@@ -47,9 +47,12 @@ class Nudged(reference.ArraySemantics):
 
 
 @settings(max_examples=1000 if NIGHTLY else 20)
-@given(cases(noise=False), st.integers(0, 3))  # what an example draws depends on its place in the batch
+@given(
+    # Half of the other results have no loss.  What an example draws depends on its place in the batch.
+    st.sampled_from(["scalar", "void"]).flatmap(lambda result: cases(result=result, noise=False)),
+    st.integers(0, 3),
+)
 def test_gradients_are_slopes(case: Case, seed: int) -> None:
-    assume(case.loss != "")
     assume(case.examples)
     lookup = random_parameters(seed)
     typed = ar.infer(case.block, float_type="float64")
