@@ -17,100 +17,107 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from arrows import ops as ops
-from arrows.combinators import RNN as RNN
-from arrows.combinators import AllOf as AllOf
-from arrows.combinators import At as At
-from arrows.combinators import Attention as Attention
-from arrows.combinators import Bidirectional as Bidirectional
-from arrows.combinators import Block as Block
-from arrows.combinators import Broadcast as Broadcast
-from arrows.combinators import Composition as Composition
-from arrows.combinators import Concat as Concat
-from arrows.combinators import Constant as Constant
-from arrows.combinators import Fold as Fold
-from arrows.combinators import ForwardDeclaration as ForwardDeclaration
-from arrows.combinators import Function as Function
-from arrows.combinators import GetItem as GetItem
-from arrows.combinators import GroupBy as GroupBy
-from arrows.combinators import Identity as Identity
-from arrows.combinators import Input as Input
-from arrows.combinators import InputTransform as InputTransform
-from arrows.combinators import Layer as Layer
-from arrows.combinators import Length as Length
-from arrows.combinators import Map as Map
-from arrows.combinators import Max as Max
-from arrows.combinators import Mean as Mean
-from arrows.combinators import MessagePassing as MessagePassing
-from arrows.combinators import Metric as Metric
-from arrows.combinators import Min as Min
-from arrows.combinators import NGrams as NGrams
-from arrows.combinators import Nth as Nth
-from arrows.combinators import OneHot as OneHot
-from arrows.combinators import OneHotFromList as OneHotFromList
-from arrows.combinators import OneOf as OneOf
-from arrows.combinators import Optional as Optional
-from arrows.combinators import Pipe as Pipe
-from arrows.combinators import Record as Record
-from arrows.combinators import Reduce as Reduce
-from arrows.combinators import Reverse as Reverse
-from arrows.combinators import Scalar as Scalar
-from arrows.combinators import Scan as Scan
-from arrows.combinators import Shift as Shift
-from arrows.combinators import Slice as Slice
-from arrows.combinators import Stack as Stack
-from arrows.combinators import Sum as Sum
-from arrows.combinators import Tap as Tap
-from arrows.combinators import Tensor as Tensor
-from arrows.combinators import Vector as Vector
-from arrows.combinators import Void as Void
-from arrows.combinators import Window as Window
-from arrows.combinators import Wire as Wire
-from arrows.combinators import Zeros as Zeros
-from arrows.combinators import Zip as Zip
-from arrows.combinators import ZipWith as ZipWith
-from arrows.combinators import arrow as arrow
-from arrows.combinators import fix as fix
-from arrows.combinators import shared as shared
-from arrows.combinators import unpack as unpack
+from arrows.combinators import (
+    RNN as RNN,
+    AllOf as AllOf,
+    At as At,
+    Attention as Attention,
+    Bidirectional as Bidirectional,
+    Block as Block,
+    Broadcast as Broadcast,
+    Composition as Composition,
+    Concat as Concat,
+    Constant as Constant,
+    Fold as Fold,
+    ForwardDeclaration as ForwardDeclaration,
+    Function as Function,
+    GetItem as GetItem,
+    GroupBy as GroupBy,
+    Identity as Identity,
+    Input as Input,
+    InputTransform as InputTransform,
+    Layer as Layer,
+    Length as Length,
+    Map as Map,
+    Max as Max,
+    Mean as Mean,
+    MessagePassing as MessagePassing,
+    Metric as Metric,
+    Min as Min,
+    NGrams as NGrams,
+    Nth as Nth,
+    OneHot as OneHot,
+    OneHotFromList as OneHotFromList,
+    OneOf as OneOf,
+    Optional as Optional,
+    Pipe as Pipe,
+    Record as Record,
+    Reduce as Reduce,
+    Reverse as Reverse,
+    Scalar as Scalar,
+    Scan as Scan,
+    Shift as Shift,
+    Slice as Slice,
+    Stack as Stack,
+    Sum as Sum,
+    Tap as Tap,
+    Tensor as Tensor,
+    Vector as Vector,
+    Void as Void,
+    Window as Window,
+    Wire as Wire,
+    Zeros as Zeros,
+    Zip as Zip,
+    ZipWith as ZipWith,
+    arrow as arrow,
+    fix as fix,
+    shared as shared,
+    unpack as unpack,
+)
 from arrows.layers import *  # noqa: F403  each layer is exported once, there
 from arrows.layers import initializers as initializers
-from arrows.machine import set_threads as set_threads
-from arrows.machine import show_config as show_config
-from arrows.ops import Parameter as Parameter
-from arrows.ops import RowSparse as RowSparse
-from arrows.typesys import ArrowTypeError as ArrowTypeError
-from arrows.typesys import ArrowValueError as ArrowValueError
-from arrows.typesys import InputError as InputError
-from arrows.typesys import did_you_mean, exports
-from arrows.typesys import types as types
+from arrows.machine import set_threads as set_threads, show_config as show_config
+from arrows.ops import Parameter as Parameter, RowSparse as RowSparse
+from arrows.typesys import (
+    ArrowTypeError as ArrowTypeError,
+    ArrowValueError as ArrowValueError,
+    InputError as InputError,
+    did_you_mean,
+    exports,
+    types as types,
+)
 from arrows.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from arrows import data as data
-    from arrows import documents as documents
-    from arrows import drawing as drawing
-    from arrows import metrics as metrics
-    from arrows import models as models
-    from arrows import testing as testing
-    from arrows import training as training
+    from arrows import (
+        data as data,
+        documents as documents,
+        drawing as drawing,
+        metrics as metrics,
+        models as models,
+        testing as testing,
+        training as training,
+    )
     from arrows.data import Vocabulary as Vocabulary
     from arrows.documents.infer import infer_block as infer_block
-    from arrows.engine import BatchMemoryError as BatchMemoryError
-    from arrows.engine import Bucketed as Bucketed
-    from arrows.engine import ByNodes as ByNodes
-    from arrows.engine import Model as Model
-    from arrows.engine import Prepared as Prepared
-    from arrows.engine import Ragged as Ragged
-    from arrows.engine import to_numpy as to_numpy
+    from arrows.engine import (
+        BatchMemoryError as BatchMemoryError,
+        Bucketed as Bucketed,
+        ByNodes as ByNodes,
+        Model as Model,
+        Prepared as Prepared,
+        Ragged as Ragged,
+        to_numpy as to_numpy,
+    )
     from arrows.engine.compile import compile as compile
     from arrows.inference.infer import infer as infer
-    from arrows.model_file import builder as builder
-    from arrows.model_file import load_model as load_model
-    from arrows.model_file import read_model_file as read_model_file
-    from arrows.model_file import save_model as save_model
-    from arrows.onthefly import LazyBatch as LazyBatch
-    from arrows.onthefly import LazyTensor as LazyTensor
-    from arrows.onthefly import OnTheFly as OnTheFly
+    from arrows.model_file import (
+        builder as builder,
+        load_model as load_model,
+        read_model_file as read_model_file,
+        save_model as save_model,
+    )
+    from arrows.onthefly import LazyBatch as LazyBatch, LazyTensor as LazyTensor, OnTheFly as OnTheFly
 else:
     # `import arrows` does not load these rooms, so that it stays quick.  A type checker must not see
     # `__getattr__`: it would accept any misspelt name as one of them.

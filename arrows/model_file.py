@@ -28,8 +28,7 @@ import numpy as np
 from arrows.arrays import HostArray
 from arrows.combinators import AnyBlock, Block
 from arrows.data import Vocabulary
-from arrows.engine import Device, Model
-from arrows.engine import compile as compile_block
+from arrows.engine import Device, Model, compile as compile_block
 from arrows.engine.device import get_device
 from arrows.engine.reading import Fingerprint
 from arrows.storage import CHECKSUM, read_arrays, require_path

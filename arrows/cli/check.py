@@ -18,8 +18,7 @@ from arrows.cli.user_file import Unreadable, block_named, blocks_of, load, split
 from arrows.combinators import AnyBlock, Apply, InferredZeros
 from arrows.engine.planning import named_parameters
 from arrows.inference import Typed, typed_tree
-from arrows.typesys import ArrowTypeError, ArrowValueError, counted, printable_lines
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, counted, printable_lines, types as T
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,7 @@ from math import inf
 from typing import TypeVar
 
 from arrows.engine.device import Device, get_device
-from arrows.typesys import ArrowTypeError, ArrowValueError, parse_type, quoted
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, parse_type, quoted, types as T
 
 N = TypeVar("N", int, float)
 

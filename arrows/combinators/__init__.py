@@ -6,94 +6,100 @@ know the core forms alone (`core_forms.py`). `arrows` hands on what users write.
 
 from __future__ import annotations
 
-from arrows.combinators.apply import Apply as Apply
-from arrows.combinators.apply import Concat as Concat
-from arrows.combinators.apply import Function as Function
-from arrows.combinators.apply import spread_items as spread_items
+from arrows.combinators.apply import (
+    Apply as Apply,
+    Concat as Concat,
+    Function as Function,
+    spread_items as spread_items,
+)
 from arrows.combinators.attention import Attention as Attention
-from arrows.combinators.base.arguments import function_name as function_name
-from arrows.combinators.base.arguments import set_name as set_name
-from arrows.combinators.base.block import AnyBlock as AnyBlock
-from arrows.combinators.base.block import Block as Block
+from arrows.combinators.base.arguments import function_name as function_name, set_name as set_name
+from arrows.combinators.base.block import AnyBlock as AnyBlock, Block as Block
 from arrows.combinators.base.convert import as_block as as_block
-from arrows.combinators.base.printing import brief as brief
-from arrows.combinators.base.printing import title as title
+from arrows.combinators.base.printing import brief as brief, title as title
 from arrows.combinators.base.traversal import parts_first as parts_first
 from arrows.combinators.base.wires import Wire as Wire
-from arrows.combinators.choice import Choice as Choice
-from arrows.combinators.choice import OneOf as OneOf
-from arrows.combinators.choice import Optional as Optional
-from arrows.combinators.compose import Identity as Identity
-from arrows.combinators.compose import Pipe as Pipe
-from arrows.combinators.compose import derived as derived
+from arrows.combinators.choice import Choice as Choice, OneOf as OneOf, Optional as Optional
+from arrows.combinators.compose import Identity as Identity, Pipe as Pipe, derived as derived
 from arrows.combinators.composition import Composition as Composition
-from arrows.combinators.constant import Constant as Constant
-from arrows.combinators.constant import InferredZeros as InferredZeros
-from arrows.combinators.constant import Void as Void
-from arrows.combinators.constant import Zeros as Zeros
-from arrows.combinators.constant import without_zero as without_zero
-from arrows.combinators.core_forms import CORE_FORMS as CORE_FORMS
-from arrows.combinators.core_forms import core_form as core_form
-from arrows.combinators.effects import Metric as Metric
-from arrows.combinators.effects import Shared as Shared
-from arrows.combinators.effects import SideOutput as SideOutput
-from arrows.combinators.effects import Tap as Tap
-from arrows.combinators.effects import shared as shared
-from arrows.combinators.fanout import AllOf as AllOf
-from arrows.combinators.fanout import AndFan as AndFan
-from arrows.combinators.fanout import Fan as Fan
-from arrows.combinators.fanout import Record as Record
-from arrows.combinators.folds import RNN as RNN
-from arrows.combinators.folds import Bidirectional as Bidirectional
-from arrows.combinators.folds import Fold as Fold
-from arrows.combinators.folds import Loop as Loop
-from arrows.combinators.folds import Reduce as Reduce
-from arrows.combinators.folds import Scan as Scan
-from arrows.combinators.inputs import Input as Input
-from arrows.combinators.inputs import InputTransform as InputTransform
-from arrows.combinators.inputs import Length as Length
-from arrows.combinators.inputs import Read as Read
-from arrows.combinators.inputs import Scalar as Scalar
-from arrows.combinators.inputs import Tensor as Tensor
-from arrows.combinators.inputs import Unfit as Unfit
-from arrows.combinators.inputs import Vector as Vector
-from arrows.combinators.items import GetItem as GetItem
-from arrows.combinators.items import GroupBy as GroupBy
-from arrows.combinators.items import Item as Item
-from arrows.combinators.items import NoItem as NoItem
-from arrows.combinators.items import Nth as Nth
-from arrows.combinators.items import Reverse as Reverse
-from arrows.combinators.items import Slice as Slice
-from arrows.combinators.items import attributes as attributes
-from arrows.combinators.items import has_attributes as has_attributes
-from arrows.combinators.items import take as take
-from arrows.combinators.items import take_of as take_of
-from arrows.combinators.items import take_or_default as take_or_default
+from arrows.combinators.constant import (
+    Constant as Constant,
+    InferredZeros as InferredZeros,
+    Void as Void,
+    Zeros as Zeros,
+    without_zero as without_zero,
+)
+from arrows.combinators.core_forms import CORE_FORMS as CORE_FORMS, core_form as core_form
+from arrows.combinators.effects import (
+    Metric as Metric,
+    Shared as Shared,
+    SideOutput as SideOutput,
+    Tap as Tap,
+    shared as shared,
+)
+from arrows.combinators.fanout import AllOf as AllOf, AndFan as AndFan, Fan as Fan, Record as Record
+from arrows.combinators.folds import (
+    RNN as RNN,
+    Bidirectional as Bidirectional,
+    Fold as Fold,
+    Loop as Loop,
+    Reduce as Reduce,
+    Scan as Scan,
+)
+from arrows.combinators.inputs import (
+    Input as Input,
+    InputTransform as InputTransform,
+    Length as Length,
+    Read as Read,
+    Scalar as Scalar,
+    Tensor as Tensor,
+    Unfit as Unfit,
+    Vector as Vector,
+)
+from arrows.combinators.items import (
+    GetItem as GetItem,
+    GroupBy as GroupBy,
+    Item as Item,
+    NoItem as NoItem,
+    Nth as Nth,
+    Reverse as Reverse,
+    Slice as Slice,
+    attributes as attributes,
+    has_attributes as has_attributes,
+    take as take,
+    take_of as take_of,
+    take_or_default as take_or_default,
+)
 from arrows.combinators.layer import Layer as Layer
 from arrows.combinators.message_passing import MessagePassing as MessagePassing
-from arrows.combinators.notation import Graph as Graph
-from arrows.combinators.notation import arrow as arrow
-from arrows.combinators.notation import unpack as unpack
-from arrows.combinators.onehot import OneHot as OneHot
-from arrows.combinators.onehot import OneHotFromList as OneHotFromList
-from arrows.combinators.places import At as At
-from arrows.combinators.places import Shift as Shift
-from arrows.combinators.places import Window as Window
-from arrows.combinators.places import options_written as options_written
-from arrows.combinators.places import window_steps as window_steps
+from arrows.combinators.notation import Graph as Graph, arrow as arrow, unpack as unpack
+from arrows.combinators.onehot import OneHot as OneHot, OneHotFromList as OneHotFromList
+from arrows.combinators.places import (
+    At as At,
+    Shift as Shift,
+    Window as Window,
+    options_written as options_written,
+    window_steps as window_steps,
+)
 from arrows.combinators.recorder import Source as Source
-from arrows.combinators.recursion import ForwardDeclaration as ForwardDeclaration
-from arrows.combinators.recursion import Reference as Reference
-from arrows.combinators.recursion import Token as Token
-from arrows.combinators.recursion import fix as fix
-from arrows.combinators.reductions import Max as Max
-from arrows.combinators.reductions import Mean as Mean
-from arrows.combinators.reductions import Min as Min
-from arrows.combinators.reductions import Reduction as Reduction
-from arrows.combinators.reductions import Stack as Stack
-from arrows.combinators.reductions import Sum as Sum
-from arrows.combinators.sequences import Broadcast as Broadcast
-from arrows.combinators.sequences import Map as Map
-from arrows.combinators.sequences import NGrams as NGrams
-from arrows.combinators.sequences import Zip as Zip
-from arrows.combinators.sequences import ZipWith as ZipWith
+from arrows.combinators.recursion import (
+    ForwardDeclaration as ForwardDeclaration,
+    Reference as Reference,
+    Token as Token,
+    fix as fix,
+)
+from arrows.combinators.reductions import (
+    Max as Max,
+    Mean as Mean,
+    Min as Min,
+    Reduction as Reduction,
+    Stack as Stack,
+    Sum as Sum,
+)
+from arrows.combinators.sequences import (
+    Broadcast as Broadcast,
+    Map as Map,
+    NGrams as NGrams,
+    Zip as Zip,
+    ZipWith as ZipWith,
+)

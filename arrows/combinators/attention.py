@@ -17,8 +17,7 @@ from arrows.combinators.fanout import Fan
 from arrows.combinators.reductions import ReductionWithDefault, as_default, each, put_default
 from arrows.combinators.sequences import Map
 from arrows.ops import TensorLike
-from arrows.typesys import explains_arguments
-from arrows.typesys import types as T
+from arrows.typesys import explains_arguments, types as T
 
 
 @overload

@@ -11,8 +11,7 @@ from arrows.arrays import HostArray
 from arrows.combinators.base.arguments import set_name, shortened, wrong_argument
 from arrows.combinators.base.block import Block
 from arrows.ops import TensorLike
-from arrows.typesys import masked_elements, static
-from arrows.typesys import types as T
+from arrows.typesys import masked_elements, static, types as T
 
 B_co = TypeVar("B_co", covariant=True)
 

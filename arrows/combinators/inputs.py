@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal, get_origin, overload
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
 from arrows.combinators.base.block import A, B, Block, spelled
 from arrows.combinators.base.printing import Spelling
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, static
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, static, types as T
 
 
 class Read(Block[A, B]):

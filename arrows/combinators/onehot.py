@@ -21,8 +21,7 @@ from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
 from arrows.combinators.inputs import InputTransform, Scalar, Unfit
 from arrows.ops import TensorLike
-from arrows.typesys import explains_arguments, static
-from arrows.typesys import types as T
+from arrows.typesys import explains_arguments, static, types as T
 
 UnitVector: TypeAlias = static.Tensor[Any, tuple[Any]]
 

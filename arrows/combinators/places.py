@@ -22,8 +22,7 @@ from arrows.combinators.items import Slice
 from arrows.combinators.reductions import WithDefault, as_default, each, unfit
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
-from arrows.typesys import explains_arguments
-from arrows.typesys import types as T
+from arrows.typesys import explains_arguments, types as T
 
 FARTHEST = 2**31 - 1
 """A sequence is shifted by at most so many places: more elements no batch has."""

@@ -19,8 +19,7 @@ from arrows.combinators.base.arguments import (
 from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.wires import Wire
-from arrows.typesys import SourceLine
-from arrows.typesys import types as T
+from arrows.typesys import SourceLine, types as T
 
 
 @dataclass(slots=True, eq=False)

@@ -18,8 +18,7 @@ from arrows.combinators.compose import derived
 from arrows.combinators.items import Item
 from arrows.combinators.sequences import MOST
 from arrows.ops import TensorLike
-from arrows.typesys import explains_arguments
-from arrows.typesys import types as T
+from arrows.typesys import explains_arguments, types as T
 
 
 class WithDefault(Apply[A, B]):

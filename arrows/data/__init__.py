@@ -7,15 +7,12 @@
 
 from arrows.data.brackets import Tree, format_tree, parse_tree, read_trees, words
 from arrows.data.columns import read_csv
-from arrows.data.conllu import TAGS, Sentence, read_conllu
-from arrows.data.conllu import Word as Word
-from arrows.data.file_examples import FileExamples as FileExamples
-from arrows.data.file_examples import FileReader as FileReader
+from arrows.data.conllu import TAGS, Sentence, Word as Word, read_conllu
+from arrows.data.file_examples import FileExamples as FileExamples, FileReader as FileReader
 from arrows.data.generated_treebank import CLASSES, generate, label_tree
 from arrows.data.json_lines import read_json_lines
 from arrows.data.vocabularies import Vocabulary as Vocabulary
-from arrows.data.word_vectors import Vector as Vector
-from arrows.data.word_vectors import read_vectors
+from arrows.data.word_vectors import Vector as Vector, read_vectors
 
 __all__ = [
     "CLASSES",

@@ -9,19 +9,17 @@ plain box, or as a frame around its parts.
 from __future__ import annotations
 
 from arrows.drawing.dataflow import draw_dataflow
-from arrows.drawing.draw import draw
-from arrows.drawing.draw import notebook_html as notebook_html
-from arrows.drawing.draw import to_page as to_page
-from arrows.drawing.layout import CHARACTERS as CHARACTERS
-from arrows.drawing.layout import PIXELS as PIXELS
-from arrows.drawing.layout import Drawing as Drawing
-from arrows.drawing.layout import lay_out as lay_out
+from arrows.drawing.draw import draw, notebook_html as notebook_html, to_page as to_page
+from arrows.drawing.layout import (
+    CHARACTERS as CHARACTERS,
+    PIXELS as PIXELS,
+    Drawing as Drawing,
+    lay_out as lay_out,
+)
 from arrows.drawing.mermaid import to_mermaid as to_mermaid
-from arrows.drawing.scene import Scene as Scene
-from arrows.drawing.scene import scene_of as scene_of
+from arrows.drawing.scene import Scene as Scene, scene_of as scene_of
 from arrows.drawing.svg import to_svg as to_svg
-from arrows.drawing.text import to_ascii as to_ascii
-from arrows.drawing.text import to_text as to_text
+from arrows.drawing.text import to_ascii as to_ascii, to_text as to_text
 from arrows.drawing.timeline import draw_timeline
 
 __all__ = ["draw", "draw_dataflow", "draw_timeline"]

@@ -28,8 +28,7 @@ from arrows.combinators import (
     title,
 )
 from arrows.inference import Knot, TreePart, Typed, shows_arguments, visible
-from arrows.typesys import printable
-from arrows.typesys import types as T
+from arrows.typesys import printable, types as T
 
 BOXES = 400
 STEPS = 24

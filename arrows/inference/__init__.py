@@ -8,12 +8,13 @@ Each family of core forms has a file with its rules and explanations; `forms` ha
 """
 
 from arrows.combinators import title as title
-from arrows.inference.infer import Inference as Inference
-from arrows.inference.infer import infer as infer
-from arrows.inference.typed import Knot as Knot
-from arrows.inference.typed import TreePart as TreePart
-from arrows.inference.typed import Typed as Typed
-from arrows.inference.typed import case_names as case_names
-from arrows.inference.typed import shows_arguments as shows_arguments
-from arrows.inference.typed import typed_tree as typed_tree
-from arrows.inference.typed import visible as visible
+from arrows.inference.infer import Inference as Inference, infer as infer
+from arrows.inference.typed import (
+    Knot as Knot,
+    TreePart as TreePart,
+    Typed as Typed,
+    case_names as case_names,
+    shows_arguments as shows_arguments,
+    typed_tree as typed_tree,
+    visible as visible,
+)

@@ -10,8 +10,7 @@ from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
-from arrows.typesys import ArrowTypeError, Default, Rule, find, kind_of
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, Default, Rule, find, kind_of, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

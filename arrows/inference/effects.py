@@ -9,8 +9,7 @@ from arrows.inference.explain import refused
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import name_of, no_object, problem
 from arrows.inference.rules import Misfit
-from arrows.typesys import INPUT, VOID, Cause, Rule, Side, Var, find, items_of, kind_of, notation
-from arrows.typesys import types as T
+from arrows.typesys import INPUT, VOID, Cause, Rule, Side, Var, find, items_of, kind_of, notation, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

@@ -33,8 +33,8 @@ from arrows.typesys import (
     parts_of,
     sequence_of,
     tuple_of,
+    types as T,
 )
-from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

@@ -26,8 +26,7 @@ from arrows.combinators import (
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import name_of, origin_of
 from arrows.inference.traces import Traces
-from arrows.typesys import Var, ground
-from arrows.typesys import types as T
+from arrows.typesys import Var, ground, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

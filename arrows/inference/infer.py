@@ -45,8 +45,8 @@ from arrows.typesys import (
     gc_paused,
     of_type,
     tuple_of,
+    types as T,
 )
-from arrows.typesys import types as T
 
 # At most so many occurrences in an expression: their inference takes seconds and a gigabyte.
 _MOST_OCCURRENCES = 500_000

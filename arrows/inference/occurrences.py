@@ -6,8 +6,7 @@ one occurrence, unless it has an effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,7 @@ from arrows.combinators import (
     parts_first,
 )
 from arrows.inference.typed import Knot, Path, Typed
-from arrows.typesys import ArrowTypeError, Clash, SourceLine, Var
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, Clash, SourceLine, Var, types as T
 
 if TYPE_CHECKING:
     from arrows.ops import Trace

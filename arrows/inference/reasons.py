@@ -24,8 +24,8 @@ from arrows.typesys import (
     notation,
     parts_of,
     readable,
+    types as T,
 )
-from arrows.typesys import types as T
 
 NAME = 40  # a message names a block in at most so many characters
 

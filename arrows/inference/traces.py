@@ -5,8 +5,7 @@ from __future__ import annotations
 from arrows import ops
 from arrows.combinators import AnyBlock, Apply, Constant
 from arrows.ops import Trace
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 
 
 class Traces:

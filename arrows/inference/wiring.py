@@ -18,8 +18,8 @@ from arrows.typesys import (
     notation,
     parts_of,
     tuple_of,
+    types as T,
 )
-from arrows.typesys import types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference

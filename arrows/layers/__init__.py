@@ -18,11 +18,13 @@ from arrows.layers.embedding import Embedding as Embedding
 from arrows.layers.fc import FC as FC
 from arrows.layers.gru import GRUCell as GRUCell
 from arrows.layers.layer_norm import LayerNorm as LayerNorm
-from arrows.layers.losses import Hinge as Hinge
-from arrows.layers.losses import Huber as Huber
-from arrows.layers.losses import SigmoidCrossEntropy as SigmoidCrossEntropy
-from arrows.layers.losses import SoftmaxCrossEntropy as SoftmaxCrossEntropy
-from arrows.layers.losses import SquaredError as SquaredError
+from arrows.layers.losses import (
+    Hinge as Hinge,
+    Huber as Huber,
+    SigmoidCrossEntropy as SigmoidCrossEntropy,
+    SoftmaxCrossEntropy as SoftmaxCrossEntropy,
+    SquaredError as SquaredError,
+)
 from arrows.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
 from arrows.layers.tree_lstm import TreeLSTM as TreeLSTM
 from arrows.typesys import exports

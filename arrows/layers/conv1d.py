@@ -12,8 +12,7 @@ from arrows.layers import initializers
 from arrows.layers.fc import FC, Activation
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
-from arrows.typesys import explains_arguments
-from arrows.typesys import types as T
+from arrows.typesys import explains_arguments, types as T
 
 
 @explains_arguments("layer")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from arrows import combinators as core
-from arrows import ops
+from arrows import combinators as core, ops
 from arrows.arrays import Array, HostArray
 from arrows.engine.planning import LossCheck, SupportsStep
 from arrows.engine.reference import assemble, unwrap
@@ -33,8 +32,7 @@ from arrows.ops.context import Context
 from arrows.ops.function_context import constant
 from arrows.ops.innermost import enter, leave
 from arrows.ops.primitive import Attributes
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, answers, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, answers, message, types as T
 
 if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly

@@ -29,8 +29,7 @@ from arrows.engine.lowering import (
 from arrows.engine.planning import GrowingParams
 from arrows.inference import Typed, infer
 from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, types as T
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)

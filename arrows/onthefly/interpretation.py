@@ -12,8 +12,7 @@ from arrows.engine.values import build, convert
 from arrows.inference import Typed
 from arrows.onthefly.operands import holds_tensors, read, type_of
 from arrows.onthefly.tensor import LazyTensor
-from arrows.typesys import ArrowTypeError, SourceLine, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
 
 if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch

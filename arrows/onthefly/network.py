@@ -23,8 +23,7 @@ from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
-from arrows.typesys import SourceLine, answers, is_inside, message
-from arrows.typesys import types as T
+from arrows.typesys import SourceLine, answers, is_inside, message, types as T
 
 R = TypeVar("R")
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows.onthefly.tensor import LazyConstant, LazyTensor
 from arrows.ops import TensorLike
-from arrows.typesys import ArrowTypeError, SourceLine, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
 
 if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch

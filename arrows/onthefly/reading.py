@@ -11,8 +11,7 @@ from arrows.combinators import Block
 from arrows.engine.values import LeafError, convert
 from arrows.onthefly.operands import holds_tensors
 from arrows.ops import TensorLike
-from arrows.typesys import ArrowTypeError, SourceLine, masked_elements, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, SourceLine, masked_elements, message, types as T
 
 
 def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[T.Tensor, HostArray]:

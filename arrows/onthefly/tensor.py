@@ -13,8 +13,7 @@ from arrows.arrays import HostArray
 from arrows.ops import ROW, ShapeError, TensorLike
 from arrows.ops.extend import get
 from arrows.ops.tensorlike import Operand, refusal
-from arrows.typesys import ArrowTypeError, SourceLine, answers, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, SourceLine, answers, message, types as T
 
 if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch

@@ -22,8 +22,7 @@ from arrows.ops.primitive import Gradients, Run, declare, get
 from arrows.ops.segment_ops import segment_broadcast
 from arrows.ops.segments import Segments
 from arrows.ops.shape_rules import floating, same_dtype
-from arrows.ops.shaping import reshape
-from arrows.ops.shaping import sum as sum_along
+from arrows.ops.shaping import reshape, sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import Tensor

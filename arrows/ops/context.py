@@ -12,8 +12,7 @@ from arrows.arrays import HostArray
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Attributes, Primitive
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_float, unwritable
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_float, types as T, unwritable
 
 if TYPE_CHECKING:
     from arrows.ops.tensorlike import Operand, TensorLike

@@ -12,8 +12,7 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
 from arrows.ops.linear import matmul, outer
 from arrows.ops.primitive import INVARIANT
-from arrows.ops.shaping import reshape, shape_of, transpose
-from arrows.ops.shaping import sum as sum_along
+from arrows.ops.shaping import reshape, shape_of, sum as sum_along, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
 
 

@@ -5,8 +5,7 @@ Shapes broadcast as in NumPy; element types do not mix.
 
 from __future__ import annotations
 
-from math import inf, pi
-from math import log as math_log
+from math import inf, log as math_log, pi
 from typing import TypeAlias, cast
 
 import numpy as np

@@ -18,8 +18,7 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Attributes, Gradients, HasRows, Run, SumRun, Types, declare, get
 from arrows.ops.shape_rules import arithmetic, same_dtype
 from arrows.ops.shaping import reshape, shape_of, transpose
-from arrows.ops.sums import matmul as product
-from arrows.ops.sums import rows_by_matrix, sum_matmul
+from arrows.ops.sums import matmul as product, rows_by_matrix, sum_matmul
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor
 

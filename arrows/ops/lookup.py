@@ -34,8 +34,7 @@ from arrows.ops.primitive import (
 )
 from arrows.ops.rowsparse import RowSparse, add_rows
 from arrows.ops.shape_rules import arithmetic, element_type, integral, negative_axis
-from arrows.ops.shaping import reshape, shape_of, transpose
-from arrows.ops.shaping import sum as sum_along
+from arrows.ops.shaping import reshape, shape_of, sum as sum_along, transpose
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor
 

@@ -35,8 +35,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from arrows.arrays import Array
-from arrows.typesys import ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowValueError, types as T
 
 if TYPE_CHECKING:
     from arrows.ops.rowsparse import RowSparse

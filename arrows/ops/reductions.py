@@ -17,8 +17,7 @@ from arrows.ops.elementwise import add, divide, exp, log, multiply, square, stop
 from arrows.ops.errors import ShapeError
 from arrows.ops.primitive import Gradients, Run, get
 from arrows.ops.shape_rules import Axis, arithmetic, floating, negative_axes, negative_axis
-from arrows.ops.shaping import cast, kept, reduce, reduced, reshape, shape_of
-from arrows.ops.shaping import sum as sum_along
+from arrows.ops.shaping import cast, kept, reduce, reduced, reshape, shape_of, sum as sum_along
 from arrows.ops.sums import sum_axes
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from operator import attrgetter
-from operator import index as as_int
+from operator import attrgetter, index as as_int
 from typing import Any, SupportsIndex, TypeAlias
 
 from arrows.ops.bind import Operation, operation

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from arrows.arrays import HostArray
 from arrows.ops.context import Parameter
 from arrows.ops.primitive import INVARIANT, ROW, Primitive
-from arrows.typesys import cached_property
-from arrows.typesys import types as T
+from arrows.typesys import cached_property, types as T
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from arrows.ops.splitmix import GOLDEN
 from arrows.ops.structure import collect, spread
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.ops.trace import Equation, Trace, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_inside
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, is_inside, types as T
 
 # So often a function is traced again to see a difference, for it may make little of its draws, as a coin
 # does: where a global generator has moved, and where its code only has a name of one.

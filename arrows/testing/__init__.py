@@ -6,8 +6,7 @@ fake device.  `fake.py` has the devices of the tests, which are imported when th
 in the package imports this room.
 """
 
-from arrows.testing.gradients import Elements, check_grads
-from arrows.testing.gradients import check_close as check_close
+from arrows.testing.gradients import Elements, check_close as check_close, check_grads
 from arrows.testing.primitives import check_primitive
 
 __all__ = [

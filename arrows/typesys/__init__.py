@@ -9,68 +9,75 @@ element types, quoting of foreign text, the Python runtime.
 from __future__ import annotations
 
 from arrows.typesys import types
-from arrows.typesys.did_you_mean import answers as answers
-from arrows.typesys.did_you_mean import explains_arguments as explains_arguments
-from arrows.typesys.did_you_mean import likely_name as likely_name
-from arrows.typesys.did_you_mean import missing_name as missing_name
-from arrows.typesys.did_you_mean import no_model_attribute as no_model_attribute
-from arrows.typesys.did_you_mean import refuse_arguments as refuse_arguments
-from arrows.typesys.dtypes import dtype_name as dtype_name
-from arrows.typesys.dtypes import is_float as is_float
-from arrows.typesys.dtypes import masked_elements as masked_elements
-from arrows.typesys.dtypes import wider_dtype as wider_dtype
-from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError, SourceLine
-from arrows.typesys.errors import Message as Message
-from arrows.typesys.errors import MissingExtraError as MissingExtraError
-from arrows.typesys.errors import NotFiniteError as NotFiniteError
-from arrows.typesys.errors import Side as Side
-from arrows.typesys.errors import input_message as input_message
-from arrows.typesys.errors import is_inside as is_inside
-from arrows.typesys.errors import message as message
-from arrows.typesys.errors import unhashed as unhashed
+from arrows.typesys.did_you_mean import (
+    answers as answers,
+    explains_arguments as explains_arguments,
+    likely_name as likely_name,
+    missing_name as missing_name,
+    no_model_attribute as no_model_attribute,
+    refuse_arguments as refuse_arguments,
+)
+from arrows.typesys.dtypes import (
+    dtype_name as dtype_name,
+    is_float as is_float,
+    masked_elements as masked_elements,
+    wider_dtype as wider_dtype,
+)
+from arrows.typesys.errors import (
+    ArrowTypeError,
+    ArrowValueError,
+    InputError,
+    Message as Message,
+    MissingExtraError as MissingExtraError,
+    NotFiniteError as NotFiniteError,
+    Side as Side,
+    SourceLine,
+    input_message as input_message,
+    is_inside as is_inside,
+    message as message,
+    unhashed as unhashed,
+)
 from arrows.typesys.parse import parse_type as parse_type
-from arrows.typesys.quoting import QUOTED as QUOTED
-from arrows.typesys.quoting import counted as counted
-from arrows.typesys.quoting import escaped as escaped
-from arrows.typesys.quoting import message_of as message_of
-from arrows.typesys.quoting import printable as printable
-from arrows.typesys.quoting import printable_lines as printable_lines
-from arrows.typesys.quoting import quoted as quoted
-from arrows.typesys.quoting import shortened as shortened
-from arrows.typesys.quoting import unwritable as unwritable
-from arrows.typesys.runtime import cached_property as cached_property
-from arrows.typesys.runtime import gc_paused as gc_paused
-from arrows.typesys.terms import ENDLESS as ENDLESS
-from arrows.typesys.terms import ENDS as ENDS
-from arrows.typesys.terms import FINITE as FINITE
-from arrows.typesys.terms import INPUT as INPUT
-from arrows.typesys.terms import MAX_PARTS as MAX_PARTS
-from arrows.typesys.terms import VOID as VOID
-from arrows.typesys.terms import Cause as Cause
-from arrows.typesys.terms import Clash as Clash
-from arrows.typesys.terms import Keys as Keys
-from arrows.typesys.terms import Var as Var
-from arrows.typesys.terms import find as find
-from arrows.typesys.terms import ground as ground
-from arrows.typesys.terms import items_of as items_of
-from arrows.typesys.terms import kind_of as kind_of
-from arrows.typesys.terms import labels_of as labels_of
-from arrows.typesys.terms import leaf_of as leaf_of
-from arrows.typesys.terms import lost_by as lost_by
-from arrows.typesys.terms import may_be_equal as may_be_equal
-from arrows.typesys.terms import moved_key as moved_key
-from arrows.typesys.terms import notation as notation
-from arrows.typesys.terms import of_type as of_type
-from arrows.typesys.terms import parts_of as parts_of
-from arrows.typesys.terms import readable as readable
-from arrows.typesys.terms import sequence_of as sequence_of
-from arrows.typesys.terms import tuple_of as tuple_of
-from arrows.typesys.types import Tensor as Tensor
-from arrows.typesys.types import as_type
-from arrows.typesys.types import label as label
-from arrows.typesys.unify import Default as Default
-from arrows.typesys.unify import Rule as Rule
-from arrows.typesys.unify import Solver as Solver
-from arrows.typesys.unify import TooWide as TooWide
+from arrows.typesys.quoting import (
+    QUOTED as QUOTED,
+    counted as counted,
+    escaped as escaped,
+    message_of as message_of,
+    printable as printable,
+    printable_lines as printable_lines,
+    quoted as quoted,
+    shortened as shortened,
+    unwritable as unwritable,
+)
+from arrows.typesys.runtime import cached_property as cached_property, gc_paused as gc_paused
+from arrows.typesys.terms import (
+    ENDLESS as ENDLESS,
+    ENDS as ENDS,
+    FINITE as FINITE,
+    INPUT as INPUT,
+    MAX_PARTS as MAX_PARTS,
+    VOID as VOID,
+    Cause as Cause,
+    Clash as Clash,
+    Keys as Keys,
+    Var as Var,
+    find as find,
+    ground as ground,
+    items_of as items_of,
+    kind_of as kind_of,
+    labels_of as labels_of,
+    leaf_of as leaf_of,
+    lost_by as lost_by,
+    may_be_equal as may_be_equal,
+    moved_key as moved_key,
+    notation as notation,
+    of_type as of_type,
+    parts_of as parts_of,
+    readable as readable,
+    sequence_of as sequence_of,
+    tuple_of as tuple_of,
+)
+from arrows.typesys.types import Tensor as Tensor, as_type, label as label
+from arrows.typesys.unify import Default as Default, Rule as Rule, Solver as Solver, TooWide as TooWide
 
 __all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "SourceLine", "as_type", "types"]

@@ -9,14 +9,12 @@ a type may nest as deep as memory allows; but pickling does, and reaches 200 typ
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
-from collections.abc import Sequence as AnySequence
+from collections.abc import Hashable, Iterator, Sequence as AnySequence
 from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
-from arrows.typesys.dtypes import DTYPES as DTYPES
-from arrows.typesys.dtypes import dtype_name, is_float
+from arrows.typesys.dtypes import DTYPES as DTYPES, dtype_name, is_float
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, SourceLine, message
 
 __all__ = [

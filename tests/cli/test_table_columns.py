@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from arrows.cli.table_columns import column_notes, column_types, field_of, is_missing, separator_of
 from arrows.data import FileExamples

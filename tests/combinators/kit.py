@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import arrows as ar
-from arrows import ops
-from arrows import types as T
+from arrows import ops, types as T
 
 
 class Embedding(ar.Layer[Any, Any]):

@@ -15,8 +15,7 @@ import pytest
 import arrows as ar
 from arrows import FC
 from arrows.combinators import AndFan
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 from tests.combinators.kit import Embedding, tree_lstm
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows import training
-from arrows import types as T
+from arrows import training, types as T
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError, InputError
 
 S, V = ar.Scalar, ar.Vector

@@ -6,8 +6,7 @@ import gzip
 import tracemalloc
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from arrows.data import read_vectors
 from arrows.typesys.errors import ArrowTypeError, InputError

@@ -11,8 +11,7 @@ import pytest
 import arrows as ar
 from arrows import FC, ops
 from arrows.combinators import Apply, Reference
-from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, types as T
 from tests.combinators.kit import Embedding, tree_lstm
 
 SCALAR, INDEX, VOID, INPUT = T.Tensor(()), T.Tensor((), "int32"), T.Void(), T.Input()

@@ -10,8 +10,7 @@ import pytest
 
 import arrows as ar
 from arrows import ops
-from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, types as T
 from tests.agree import agree
 
 PAIR = ar.GetItem(0) >> ar.Vector(3), ar.GetItem(1) >> ar.Vector(2)

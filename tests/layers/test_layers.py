@@ -29,8 +29,7 @@ from arrows.layers import (
 )
 from arrows.ops import EagerEvaluation, ShapeError, trace
 from arrows.testing import Elements, check_grads
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 
 RNG = np.random.default_rng(3)
 GAUSS = initializers.normal(0.7)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import arrows as ar
 from arrows import ops
@@ -17,8 +16,7 @@ from arrows.drawing import CHARACTERS, lay_out, scene_of, to_text
 from arrows.ops import RowSparse, trace
 from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD, Adagrad, Adam, AdamW, RMSprop
-from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, types as T
 from tests.agree import agree
 from tests.compare import close
 from tests.profile import draws

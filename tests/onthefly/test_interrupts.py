@@ -6,8 +6,7 @@ import gc
 from typing import Any
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import arrows as ar
 from arrows.ops.innermost import in_own_context

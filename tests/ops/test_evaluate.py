@@ -10,8 +10,7 @@ import pytest
 from arrows import ops
 from arrows.ops import EagerEvaluation, Parameter, parameter
 from arrows.testing import check_grads
-from arrows.typesys import ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowValueError, types as T
 
 OWNER = object()
 

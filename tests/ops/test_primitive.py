@@ -12,8 +12,7 @@ import arrows as ar
 from arrows import ops
 from arrows.ops import Primitive
 from arrows.testing import check_grads, check_primitive
-from arrows.typesys import ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowValueError, types as T
 
 X = np.array([0.5, -1.5, 2.5])
 

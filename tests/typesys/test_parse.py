@@ -6,11 +6,9 @@ import contextlib
 import string
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from arrows.typesys import ArrowTypeError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, types as T
 from arrows.typesys.parse import parse_type
 
 SHAPES = st.lists(st.integers(0, 300), max_size=3).map(tuple)

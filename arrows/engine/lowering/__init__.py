@@ -9,13 +9,7 @@ the source, compiles it and runs it.
 from __future__ import annotations
 
 from arrows.engine.lowering.expression_writer import KeyLine as KeyLine
-from arrows.engine.lowering.lower import Lowered as Lowered
-from arrows.engine.lowering.lower import lower as lower
-from arrows.engine.lowering.lower import observed_sites as observed_sites
-from arrows.engine.lowering.merge_chains import Composed as Composed
-from arrows.engine.lowering.merge_chains import Compositions as Compositions
-from arrows.engine.lowering.sites import Port as Port
-from arrows.engine.lowering.sites import Site as Site
-from arrows.engine.lowering.sites import SiteKind as SiteKind
-from arrows.engine.lowering.streams import Streams as Streams
-from arrows.engine.lowering.streams import ValueStreams as ValueStreams
+from arrows.engine.lowering.lower import Lowered as Lowered, lower as lower, observed_sites as observed_sites
+from arrows.engine.lowering.merge_chains import Composed as Composed, Compositions as Compositions
+from arrows.engine.lowering.sites import Port as Port, Site as Site, SiteKind as SiteKind
+from arrows.engine.lowering.streams import Streams as Streams, ValueStreams as ValueStreams

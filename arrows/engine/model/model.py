@@ -61,8 +61,7 @@ from arrows.engine.values import Ragged
 from arrows.inference import Typed
 from arrows.machine import faster, limited_to
 from arrows.storage import require_path
-from arrows.typesys import ArrowTypeError, InputError, no_model_attribute
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, InputError, no_model_attribute, types as T
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

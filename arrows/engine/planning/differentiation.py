@@ -10,8 +10,7 @@ from arrows.combinators import Read
 from arrows.engine.lowering import Site
 from arrows.engine.planning.plan import Plan
 from arrows.inference import Typed
-from arrows.typesys import ArrowTypeError, ArrowValueError, Side, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, Side, message, types as T
 
 LossCheck = Callable[[Any], object]
 """Sees the loss of a training step before the step is made; may raise."""

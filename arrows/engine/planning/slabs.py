@@ -20,8 +20,7 @@ from arrows.engine.device import Device
 from arrows.engine.lowering import Lowered
 from arrows.engine.planning.operations import SiteGroups
 from arrows.engine.planning.strata import components
-from arrows.typesys import ArrowValueError, message
-from arrows.typesys import types as T
+from arrows.typesys import ArrowValueError, message, types as T
 
 Output = tuple[int, int]
 """An operation, and the number of one of its outputs."""

@@ -18,8 +18,7 @@ from arrows.engine.program.format import OwnerName, format_instruction, level_te
 from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, Store, SumRows
 from arrows.engine.scheduling import Merged
 from arrows.ops import Equation, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError, quoted
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, quoted, types as T
 
 REGIONS = ("once", "early", "step", "step_back", "late", "deferred")
 """The regions, in the order in which they run.

@@ -8,31 +8,37 @@ says how a model reads, so that only models that read alike share prepared sets.
 
 from __future__ import annotations
 
-from arrows.engine.reading.content_digest import Unhashable as Unhashable
-from arrows.engine.reading.content_digest import digest as digest
+from arrows.engine.reading.content_digest import Unhashable as Unhashable, digest as digest
 from arrows.engine.reading.example_reader import ExampleReader as ExampleReader
 from arrows.engine.reading.example_streams import ReadNotes as ReadNotes
-from arrows.engine.reading.fingerprint import Fingerprint as Fingerprint
-from arrows.engine.reading.fingerprint import fingerprint as fingerprint
-from arrows.engine.reading.index_arrays import index_type as index_type
-from arrows.engine.reading.index_arrays import largest_first as largest_first
-from arrows.engine.reading.index_arrays import lengths_of as lengths_of
-from arrows.engine.reading.index_arrays import range_of as range_of
-from arrows.engine.reading.index_arrays import ranges_of as ranges_of
-from arrows.engine.reading.index_arrays import stable_order as stable_order
-from arrows.engine.reading.index_arrays import starts_of_runs as starts_of_runs
-from arrows.engine.reading.index_arrays import with_stop as with_stop
-from arrows.engine.reading.index_bounds import IndexPort as IndexPort
-from arrows.engine.reading.index_bounds import computed_indices as computed_indices
-from arrows.engine.reading.index_bounds import index_of as index_of
-from arrows.engine.reading.index_bounds import index_ports as index_ports
-from arrows.engine.reading.index_bounds import indices_out_of_range as indices_out_of_range
+from arrows.engine.reading.fingerprint import Fingerprint as Fingerprint, fingerprint as fingerprint
+from arrows.engine.reading.index_arrays import (
+    index_type as index_type,
+    largest_first as largest_first,
+    lengths_of as lengths_of,
+    range_of as range_of,
+    ranges_of as ranges_of,
+    stable_order as stable_order,
+    starts_of_runs as starts_of_runs,
+    with_stop as with_stop,
+)
+from arrows.engine.reading.index_bounds import (
+    IndexPort as IndexPort,
+    computed_indices as computed_indices,
+    index_of as index_of,
+    index_ports as index_ports,
+    indices_out_of_range as indices_out_of_range,
+)
 from arrows.engine.reading.structural_hash import classify as classify
-from arrows.engine.reading.wiring import Column as Column
-from arrows.engine.reading.wiring import Outputs as Outputs
-from arrows.engine.reading.wiring import Wirings as Wirings
-from arrows.engine.reading.wiring import element_ids as element_ids
-from arrows.engine.reading.wiring import source_layout as source_layout
-from arrows.engine.reading.workers import checked_executor as checked_executor
-from arrows.engine.reading.workers import read_by_executor as read_by_executor
-from arrows.engine.reading.workers import read_by_processes as read_by_processes
+from arrows.engine.reading.wiring import (
+    Column as Column,
+    Outputs as Outputs,
+    Wirings as Wirings,
+    element_ids as element_ids,
+    source_layout as source_layout,
+)
+from arrows.engine.reading.workers import (
+    checked_executor as checked_executor,
+    read_by_executor as read_by_executor,
+    read_by_processes as read_by_processes,
+)

@@ -6,14 +6,17 @@ An `Explainer` says what is wrong with an example that the fast reader refuses.
 """
 
 from arrows.engine.reference.apply import out_of_range as out_of_range
-from arrows.engine.reference.array_semantics import ArraySemantics as ArraySemantics
-from arrows.engine.reference.array_semantics import assemble as assemble
-from arrows.engine.reference.array_semantics import unwrap as unwrap
+from arrows.engine.reference.array_semantics import (
+    ArraySemantics as ArraySemantics,
+    assemble as assemble,
+    unwrap as unwrap,
+)
 from arrows.engine.reference.diagnose import Explainer as Explainer
-from arrows.engine.reference.evaluation import evaluate as evaluate
-from arrows.engine.reference.evaluation import parameters as parameters
+from arrows.engine.reference.evaluation import evaluate as evaluate, parameters as parameters
 from arrows.engine.reference.interpreter import interpret as interpret
-from arrows.engine.reference.walk import MAX_NODES as MAX_NODES
-from arrows.engine.reference.walk import Semantics as Semantics
-from arrows.engine.reference.walk import most_levels as most_levels
-from arrows.engine.reference.walk import too_many as too_many
+from arrows.engine.reference.walk import (
+    MAX_NODES as MAX_NODES,
+    Semantics as Semantics,
+    most_levels as most_levels,
+    too_many as too_many,
+)

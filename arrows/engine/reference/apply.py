@@ -10,8 +10,7 @@ from arrows.engine.reference.walk import Located, Walk
 from arrows.engine.values import ExamplePath, LeafError, describe, describe_error
 from arrows.inference import Typed
 from arrows.ops import IndexOutOfRange, ShapeError
-from arrows.typesys import ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowValueError, types as T
 
 
 def apply(walk: Walk, typed: Typed, value: Any, path: ExamplePath) -> Located:

@@ -20,8 +20,7 @@ from arrows.engine.values import (
     trampoline,
 )
 from arrows.inference import Knot, Typed
-from arrows.typesys import InputError, input_message
-from arrows.typesys import types as T
+from arrows.typesys import InputError, input_message, types as T
 
 
 class Semantics(Protocol):

@@ -17,8 +17,7 @@ from arrows.arrays import Array, HostArray
 from arrows.engine.device import host_array
 from arrows.engine.values.structure import Recursion, each, recursive
 from arrows.ops import RowSparse
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 
 
 class Labelled(tuple[Any, ...]):  # noqa: SLOT001 (a tuple has no room for slots that hold anything)

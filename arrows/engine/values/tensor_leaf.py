@@ -18,8 +18,7 @@ from arrows.arrays import HostArray
 from arrows.engine.values.descriptions import describe, short_repr
 from arrows.engine.values.dlpack import ForeignArrayError, lends_memory, to_host
 from arrows.engine.values.input_hints import hint_for_leaf, leaf_of
-from arrows.typesys import masked_elements
-from arrows.typesys import types as T
+from arrows.typesys import masked_elements, types as T
 
 
 class LeafError(ValueError):

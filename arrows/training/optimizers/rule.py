@@ -17,8 +17,7 @@ import numpy as np
 from arrows.arrays import HOST, Array, ArrayModule
 from arrows.ops import INVARIANT, ROW, Equation, RowSparse, Tracer, TraceRecorder, Var
 from arrows.ops.innermost import in_own_context
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 
 if TYPE_CHECKING:
     from arrows.training.optimizers.optimizer import Optimizer

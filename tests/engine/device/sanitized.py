@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import arrows as ar
 from arrows.engine.device import kernel_source

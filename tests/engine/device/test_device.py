@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from arrows.engine.device import Device, get_device, host_array
 from arrows.testing.fake import FakeArray

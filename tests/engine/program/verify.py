@@ -29,8 +29,7 @@ from arrows.engine.program.instructions import (
 )
 from arrows.engine.program.program import Place, Program, RangeOf
 from arrows.ops import INVARIANT, ROW, Equation, Primitive, TraceRecorder, Var
-from arrows.typesys import ArrowTypeError, ArrowValueError
-from arrows.typesys import types as T
+from arrows.typesys import ArrowTypeError, ArrowValueError, types as T
 
 
 class ProgramError(AssertionError):

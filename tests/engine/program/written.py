@@ -11,8 +11,7 @@ import numpy as np
 
 from arrows import ops
 from arrows.engine.cuda import KERNELS
-from arrows.engine.program import instructions as made
-from arrows.engine.program import program as programs
+from arrows.engine.program import instructions as made, program as programs
 from arrows.layers.initializers import zeros
 from arrows.ops import INVARIANT, ROW, Equation, Parameter, Var
 from arrows.typesys.parse import parse_type

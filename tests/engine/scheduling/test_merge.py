@@ -6,8 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import arrows as ar
 from arrows import ops

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adam, Epoch, save_state, train
-from arrows.training import parameters as blocks
+from arrows.training import SGD, Adam, Epoch, parameters as blocks, save_state, train
 from arrows.typesys.errors import ArrowValueError
 from tests.training.optimizers.test_optimizers import DEVICES, KERNELS, Model
 from tests.training.test_train import Bookkeeper

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import arrows as ar
 from arrows.engine.device import Device, get_device
 from arrows.engine.values import Ragged
 from arrows.ops import RowSparse
-from arrows.training import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from arrows.training import parameters as blocks
+from arrows.training import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, parameters as blocks
 from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from tests.marks import CUDA, KERNELS
 from tests.profile import draws

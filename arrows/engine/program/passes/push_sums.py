@@ -20,8 +20,7 @@ benchmarks.passes`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
