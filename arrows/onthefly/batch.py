@@ -104,7 +104,8 @@ class LazyBatch(Context):
         self.open = self._entered = False
         self.recording = Recording()
         self.calls = net.calls
-        self._nodes, self._inside = self.recording.nodes, net.inside
+        self._nodes, self._lock, self._inside = self.recording.nodes, net.lock, net.inside
+        self._updates = -1  # of the parameters, when `_made` was begun; -1: the batch is not open
         self._shares = net.schedule != "none"  # where one node at a time is wanted, equal ones stay apart
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
         self.numbers: dict[int, LazyTensor] = {}  # the integers that have come in
@@ -122,7 +123,7 @@ class LazyBatch(Context):
     def __enter__(self) -> Self:
         if self._entered:
             raise ArrowValueError("a batch is entered once: make another by net.batch()")
-        self._entered = True
+        self._entered, self._updates = True, self._lock.updates
         try:
             pause_collector(self)
             enter(self)
@@ -135,6 +136,7 @@ class LazyBatch(Context):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             leave(self)
+            self._updates = -1
             self._made.clear()
             self.numbers.clear()
             self._zeros_of.clear()
@@ -342,8 +344,10 @@ class LazyBatch(Context):
             site: the call site.
             node: its number and the ids of the operands.
         """
-        if not self.open:
+        if self._updates != self._lock.updates:  # it is closed, or a step has changed what calls give
             self.check_open(f"compute at {site.line}")
+            self._made.clear()
+            self._updates = self._lock.updates
         result = self._made.get(node)
         if result is None:
             nodes = self._nodes

@@ -36,8 +36,8 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
                 hint="make it by net.batch(), without gradients=False",
             )
         )
-    runs.compute([loss])
     runs.check_parameters("differentiate")
+    runs.compute([loss])
     places = runs.locate(np.array([loss]))
     ((last, slab, _, _),) = places.pieces
     run = runs.finished[last]

@@ -49,6 +49,11 @@ def _slices(key: Key, rows: bool) -> tuple[int | slice, ...]:
     return (slice(None), *items) if rows else items
 
 
+def _without_numbers(shape: tuple[int, ...]) -> HostArray:
+    """An array of a shape that takes no memory, to ask NumPy what an index makes of it."""
+    return np.empty(shape, np.dtype([]))
+
+
 def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
     place = _slices(key, rows)
 
@@ -56,7 +61,7 @@ def _index_kernel(xp: ArrayModule, key: Key, rows: bool = False) -> Run:
 
 
 @with_primitive(
-    lambda x, key: Tensor(np.empty(x.shape, bool)[_slices(key, False)].shape, x.dtype),
+    lambda x, key: Tensor(_without_numbers(x.shape)[_slices(key, False)].shape, x.dtype),
     _index_kernel,
     lambda g, result, x, key: (bind(_pad_slice, g, key=key, shape=x.shape),),
     lift=lift_rows,
@@ -75,7 +80,7 @@ def index(x: TensorLike | HostArray, key: object) -> TensorLike:
         return lookup(x, key)
     items = [_item(item) for item in (key if isinstance(key, tuple) else (key,))]
     try:
-        shape = np.empty(x.shape, bool)[tuple(items)].shape
+        shape = _without_numbers(x.shape)[tuple(items)].shape
     except IndexError as error:
         raise ShapeError(str(error)) from None
     used = [item for item in items if item is not None]

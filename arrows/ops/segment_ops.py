@@ -17,7 +17,7 @@ from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, Run, get, lift_each, lift_rows
 from arrows.ops.reductions import EXTREMES
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import arithmetic, checked, floating, integral
+from arrows.ops.shape_rules import arithmetic, checked, floating, integral, optional_number
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError, Tensor
@@ -109,7 +109,7 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(get("segment_max"), x, default=default)
+    return bind(get("segment_max"), x, default=optional_number("segment_max", default))
 
 
 @_extreme
@@ -127,7 +127,7 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return bind(get("segment_min"), x, default=default)
+    return bind(get("segment_min"), x, default=optional_number("segment_min", default))
 
 
 @with_primitive(
@@ -302,6 +302,7 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
     ... )
     (3.0, 7.0)
     """
+    optional_number("segment_take", default)
     # A plain integer must not take the element type of the sequence beside it.
     return bind(
         get("segment_take"), x, place if isinstance(place, TensorLike) else constant(place), default=default

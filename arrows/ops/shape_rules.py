@@ -147,6 +147,13 @@ def element_type(name: str, dtype: object, context: Context | None) -> str:
     return kind if context is None else context.float_or(kind)
 
 
+def optional_number(name: str, value: object) -> Any:
+    """A default: a Python number or None; else a ShapeError."""
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    raise ShapeError(f"{name}: the default is a Python number or None, got {type(value).__name__}")
+
+
 def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
     """A shape, given as one integer or several; else a ShapeError."""
     try:

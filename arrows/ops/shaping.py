@@ -6,6 +6,7 @@ A sum along an axis and a repetition along it are each other's derivatives.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -42,10 +43,13 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     [[0, 1, 2], [3, 4, 5]]
     """
     old = shape_of(x)
-    try:
-        new = np.empty(old, bool).reshape(shape).shape
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"reshape: {error}") from None
+    new = sizes("reshape", shape)
+    if new.count(-1) == 1:
+        rest = prod(n for n in new if n != -1)
+        if rest:
+            new = tuple(prod(old) // rest if n == -1 else n for n in new)
+    if min(new, default=0) < 0 or prod(new) != prod(old):
+        raise ShapeError(f"reshape: {list(old)} has {prod(old)} elements and does not fit into {list(new)}")
     return x if new == old and isinstance(x, TensorLike) else bind(get("reshape"), x, shape=new)
 
 

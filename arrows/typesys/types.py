@@ -249,7 +249,7 @@ class Tuple(Type):
             >>> pair.place("b"), pair.place(-1), pair.place("c") is None
             (1, 1, True)
         """
-        if self.labels is not None and key in self.labels:
+        if self.labels is not None and isinstance(key, Hashable) and key in self.labels:
             return self.labels.index(key)
         if isinstance(key, int) and -len(self.items) <= key < len(self.items):
             place = key % len(self.items)

@@ -324,3 +324,9 @@ def test_keys_are_lost_in_a_recursion(order: int) -> None:
 
     with pytest.raises(ArrowTypeError, match="have different keys"):
         ar.infer(ar.fix(chain) >> ar.GetItem(1))
+
+
+def test_a_key_that_cannot_be_hashed_is_no_item() -> None:
+    block = ar.Record({"a": ar.Scalar(), "b": ar.Vector(2)}) >> ar.GetItem(np.array([1, 2]))
+    with pytest.raises(ar.ArrowTypeError, match="the keys are 'a', 'b'"):
+        ar.infer(block)

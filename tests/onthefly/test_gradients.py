@@ -96,6 +96,7 @@ def test_a_step_ends_what_a_batch_computes(step: Any) -> None:
             ("differentiate", lambda: g.value_and_grad(loss)),
             ("compute a value", lambda: waiting.numpy()),
             ("compute a value", lambda: layer(data * 2.0).numpy()),
+            ("compute a value", lambda: layer(data).numpy()),  # another call than that of `old`
         ):
             with pytest.raises(ar.ArrowValueError) as error:
                 use()

@@ -160,6 +160,21 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.matmul(n(2, 3, 4), n(2, 3, 5)), "axis 2 is 4 on the left and axis 1 is 3 on the right"),
     (lambda: ops.matmul(n(2, 3, 4), n(3, 5)), r"matmul: \[2, 3, 4\] @ \[3, 5\] do not fit"),
     (lambda: ops.matmul(n(2, 2, 2, 2), n(2)), "matmul takes one, two or three axes"),
+    (lambda: ops.reshape(n(6), (4, 2)), r"reshape: \[6\] has 6 elements and does not fit into \[4, 2\]"),
+    (lambda: ops.reshape(n(6), (-2, 3)), r"does not fit into \[-2, 3\]"),
+    (lambda: ops.reshape(n(6), None), "reshape: a shape is made of integers, got None"),
+    (lambda: ops.normalize(V3, epsilon=0), "normalize: epsilon is positive, got 0"),
+    (lambda: ops.standardize(V3, epsilon=-1), "standardize: epsilon is 0 or more, got -1"),
+    (lambda: ops.standardize(V3, epsilon=float("nan")), "standardize: epsilon is 0 or more, got nan"),
+    (
+        lambda: ops.segment_max(V3, default="x"),
+        "the default is a Python number or None, got str",
+    ),
+    (
+        lambda: ops.segment_min(V3, default=[0]),
+        "the default is a Python number or None, got list",
+    ),
+    (lambda: ops.segment_take(V3, 0, default=True), "segment_take: the default is a Python number or None"),
 ]
 
 
@@ -174,3 +189,9 @@ def test_the_default_of_a_place_has_the_type_of_the_elements(dtype: str, default
     taken = ar.Function(lambda x, place: ops.segment_take(x, place, default=default))
     with pytest.raises(ar.ArrowTypeError, match=f"segment_take: the default {default} is not {dtype}"):
         ar.infer((ar.Map(ar.Scalar(dtype)) & ar.Constant(0, "int32")) >> taken)
+
+
+def test_a_shape_is_found_without_memory_for_the_numbers() -> None:
+    large = ar.Tensor([10**8, 10**7])
+    assert str(ar.infer(large >> ar.Function(lambda x: x[0, ::2])).output) == "float32[5000000]"
+    assert str(ar.infer(large >> ar.Function(lambda x: ops.reshape(x, (-1, 10))[3])).output) == "float32[10]"

@@ -69,7 +69,9 @@ def read(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
     try:
         return walk.semantics.read(typed, result), path
     except LeafError as error:
-        walk.fail(typed, path, f"the length {error}" if form.counts else str(error), error, error.hint)
+        if form.counts:
+            walk.fail(typed, path, f"the length {error}", error)
+        walk.fail(typed, path, str(error), error, error.hint)
 
 
 def _fits_each(function: Callable[[Any], Any], value: object) -> bool:

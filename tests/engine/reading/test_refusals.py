@@ -230,3 +230,9 @@ def test_what_does_not_fit_is_told_with_its_place_however_it_is_read(
             with pytest.raises(ar.InputError) as told:
                 call([example])
             assert without_hint(told.value) == f"example 0: {without_hint(alone.value)}"
+
+
+def test_what_takes_the_length_is_no_scalar() -> None:
+    with pytest.raises(ar.InputError) as caught:
+        ar.Length("uint8").eval([0] * 300)
+    assert "hint" not in str(caught.value)
