@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.arrays import HostArray
-from arrows.engine.cuda import WRITE_RANGES, KernelDevice
-from arrows.engine.device import Device, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.cuda import KernelDevice
+from arrows.engine.device import Device, KernelSource, Launch, ProductLayout
 from arrows.testing.host_kernels import HostKernel, host_kernels, host_products
 
 # ------------------------------------------------------------------------------------------------- counting
@@ -541,14 +541,11 @@ class FakeKernelsDevice(KernelDevice, FakeDevice):
     name = "fake-kernels"
 
     def __init__(self, *, backwards: bool = False) -> None:
+        super().__init__()
         self._backwards = backwards
-        self._kernels: dict[str, HostKernel] = {}
 
-    def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
-        new = {source.name: source for source in (*sources, WRITE_RANGES) if source.name not in self._kernels}
-        if new:
-            self._kernels |= host_kernels(list(new.values()), _launched, backwards=self._backwards)
-        return self._kernels
+    def compile_unit(self, sources: Sequence[KernelSource]) -> Mapping[str, HostKernel]:
+        return host_kernels(sources, _launched, backwards=self._backwards)
 
     def products(self, layout: ProductLayout, words: HostArray) -> Launch:
         return host_products(layout, words, _launched)

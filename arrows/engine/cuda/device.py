@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arrows.arrays import Array, HostArray
-from arrows.engine.cuda.kernel_device import WRITE_RANGES, KernelDevice
-from arrows.engine.device import PRELUDE, Kernel, KernelSource, Launch, ProductLayout
+from arrows.engine.cuda.kernel_device import KernelDevice
+from arrows.engine.device import PRELUDE, KernelSource, Launch, ProductLayout
 
 NO_CUPY = (
     'device="cuda" needs CuPy, which is not installed: pip install cupy-cuda12x (or cupy-cuda13x for CUDA 13)'
@@ -63,6 +63,7 @@ class CudaDevice(KernelDevice):
     """
 
     def __init__(self, number: int = 0) -> None:
+        super().__init__()
         self.name = f"cuda:{number}" if number else "cuda"
         count = count_gpus()
         if number >= count:
@@ -72,18 +73,14 @@ class CudaDevice(KernelDevice):
         self.xp = cupy
         self._cupy: Any = cupy
         self._gpu = cupy.cuda.Device(number)
-        self._kernels: dict[str, CudaKernel] = {}
 
-    def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
-        new = {source.name: source for source in (*sources, WRITE_RANGES) if source.name not in self._kernels}
-        if new:
-            self._gpu.use()
-            text = PRELUDE + "".join(source.text for source in new.values())
-            # CuPy keeps what NVRTC makes of a text in the user's folder for caches.
-            module = self._cupy.RawModule(code=text, options=("--std=c++17",))
-            for name, source in new.items():
-                self._kernels[name] = CudaKernel(source, self, module.get_function(name).kernel)
-        return self._kernels
+    def compile_unit(self, sources: Sequence[KernelSource]) -> Mapping[str, CudaKernel]:
+        self._gpu.use()
+        text = PRELUDE + "".join(source.text for source in sources)
+        # CuPy keeps what NVRTC makes of a text in the user's folder for caches.
+        module = self._cupy.RawModule(code=text, options=("--std=c++17",))
+        functions = {source.name: module.get_function(source.name).kernel for source in sources}
+        return {source.name: CudaKernel(source, self, functions[source.name]) for source in sources}
 
     def address(self, array: Any) -> int:
         if not self.is_array(array):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, prod
 
 import numpy as np
@@ -13,7 +13,16 @@ from arrows.engine.cuda.products import table_index
 from arrows.engine.cuda.reductions import is_reduction
 from arrows.engine.cuda.region import emit_kernels
 from arrows.engine.cuda.segments import segment_sum_kernel
-from arrows.engine.device import ArrayWrite, Device, Kernels, Launch, Sent, kernel_source
+from arrows.engine.device import (
+    ArrayWrite,
+    Device,
+    Kernel,
+    Kernels,
+    KernelSource,
+    Launch,
+    Sent,
+    kernel_source,
+)
 from arrows.engine.reading import lengths_of
 
 KERNELS = Kernels(in_c, is_reduction, emit_kernels, table_index)
@@ -49,13 +58,29 @@ class KernelDevice(Device):
     kernels = KERNELS
     lacks = frozenset({"float16"})
 
+    def __init__(self) -> None:
+        self._compiled: dict[str, Kernel] = {}
+
+    def compile_unit(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
+        """Kernels by name, none of which has been compiled before, in one unit."""
+        raise NotImplementedError
+
+    def compile(self, sources: Sequence[KernelSource]) -> Mapping[str, Kernel]:
+        wanted = {source.name: source for source in (*sources, WRITE_RANGES)}
+        new = [source for name, source in wanted.items() if name not in self._compiled]
+        if new:
+            self._compiled |= self.compile_unit(new)
+        return self._compiled
+
     def write(self, writes: Iterable[ArrayWrite]) -> None:
         lines: list[list[int]] = []
         for write in writes:
+            if not write.target.size:
+                continue
             line = self._line(write)
             if line is None:
                 super().write([write])
-            elif line[0]:
+            else:
                 lines.append(line)
         for first in range(0, len(lines), _MOST):
             each = lines[first : first + _MOST]
@@ -67,8 +92,6 @@ class KernelDevice(Device):
     def _line(self, write: ArrayWrite) -> list[int] | None:
         """The words of a range; None if the kernel cannot write it."""
         target, source = write.target, write.source
-        if not target.size:
-            return [0] * _WORDS
         item = target.itemsize
         if target.flags.c_contiguous:
             width = stride = target.size * item
