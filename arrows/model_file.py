@@ -361,7 +361,7 @@ def _saved_model(path: Path, arrays: Mapping[str, HostArray], texts: Mapping[str
         for name, kind in _TYPES.items():
             if not isinstance(fields[name], kind):
                 raise TypeError(f"{name} is {described(fields[name])}")
-        fields["reading"] = Fingerprint.of(fields["reading"])
+        fields["reading"] = Fingerprint(**fields["reading"])
         fields["vocabularies"] = {
             name: Vocabulary.of_content(content, f"the vocabulary {name[:40]!r}")
             for name, content in fields["vocabularies"].items()

@@ -38,7 +38,6 @@ from arrows.engine.reading.wiring import (
     source_layout as source_layout,
 )
 from arrows.engine.reading.workers import (
-    checked_executor as checked_executor,
     read_by_executor as read_by_executor,
     read_by_processes as read_by_processes,
 )

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
 
 from arrows.combinators import function_name
 from arrows.engine.planning import Plan
 from arrows.engine.reading.content_digest import Unhashable, digest
 from arrows.engine.reading.index_bounds import IndexPort
 from arrows.typesys import ArrowTypeError, SourceLine, message
+
+_SAY = "say what your functions' data is: ar.compile(block, fingerprint='vocabulary of May')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +26,15 @@ class Fingerprint:
         functions: for each function and table that the block reads with, what it is called in messages and a
             hash of its code and of all that it holds.
         stated: what the user says instead of that, `compile(fingerprint=)`.
-        python: the version of Python; the code of functions differs between versions.
         refusal: which function has content that cannot be hashed, and why; no function is hashed then.
+        python: the version of Python; the code of functions differs between versions.
     """
 
     block: str
-    functions: tuple[tuple[str, str], ...] = ()
+    functions: Sequence[tuple[str, str]] = ()
     stated: str | None = None
     refusal: str | None = None
     python: str = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-
-    @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Fingerprint:
-        """The inverse of `dataclasses.asdict`, after JSON; raises KeyError, TypeError or ValueError."""
-        return cls(**{**fields, "functions": tuple((name, digest) for name, digest in fields["functions"])})
 
     def require_told(self, attempt: str) -> None:
         """Refuses to keep a set for models that could not tell whether they read alike.
@@ -47,41 +43,24 @@ class Fingerprint:
             ArrowTypeError: the content of a function cannot be hashed.
         """
         if self.refusal is not None:
-            raise ArrowTypeError(
-                message(
-                    attempt,
-                    reason="a later model could not tell whether it reads examples as they were read: "
-                    f"{self.refusal}",
-                    hint="say what your functions' data is, and say it anew when it changes: "
-                    "ar.compile(block, fingerprint='vocabulary of May')",
-                )
-            )
+            reason = f"no later model could tell whether it reads examples alike: {self.refusal}"
+            raise ArrowTypeError(message(attempt, reason=reason, hint=f"{_SAY}; and anew when it changes"))
 
     def difference(self, other: Fingerprint) -> str | None:
         """Why two models do not read examples alike; None if they do."""
         if self.block != other.block:
             return "its block reads examples otherwise"
-        if (self.stated is None) != (other.stated is None):
-            return "only one of the two models was compiled with fingerprint="
         if self.stated != other.stated:
             return f"it was compiled with fingerprint={other.stated!r}, this one with {self.stated!r}"
-        for refusal in (self.refusal, other.refusal):
-            if refusal is not None:
-                return (
-                    f"nothing shows whether they read alike: {refusal}; say what your functions' data is, in "
-                    "both models: ar.compile(block, fingerprint='vocabulary of May')"
-                )
-        if self.stated is None and self.python != other.python:
-            return (
-                f"functions that {other.python} has compiled cannot be compared with those of {self.python}: "
-                "give both models fingerprint="
-            )
+        refusal = self.refusal or other.refusal
+        if refusal is not None:
+            return f"nothing shows whether they read alike: {refusal}; in both models, {_SAY}"
         pairs = zip(self.functions, other.functions, strict=True)  # of one block, so they are as many
         changed = [name for (name, own_hash), (_, other_hash) in pairs if own_hash != other_hash]
         if changed:
             return (
                 f"what it reads examples with holds other data, or did so then: {', '.join(changed)}; if it "
-                "only remembers results, give both models fingerprint="
+                "only remembers results, or another Python compiled it, give both models fingerprint="
             )
         return None
 
@@ -92,35 +71,23 @@ def fingerprint(block: str, names: Mapping[str, object], stated: str | None) -> 
     ``names`` are the functions and tables that its generated code reads with; if the user states nothing of
     what they hold, it is looked at.
     """
-    if stated is not None:
-        return Fingerprint(block, stated=stated)
-    called = [(_called(name, value), value) for name, value in names.items() if not name.startswith("MEMO")]
-    try:
-        return Fingerprint(block, tuple((name, digest(name, value)) for name, value in called))
-    except Unhashable as refused:
-        return Fingerprint(block, refusal=f"{refused.path} {refused.reason}")
+    hashes = []
+    for name, value in names.items() if stated is None else ():
+        if not name.startswith("MEMO"):
+            called = _called(name, value)
+            try:
+                hashes.append((called, digest(value)))
+            except Unhashable as refused:
+                return Fingerprint(block, refusal=f"{called} holds {refused}, whose content cannot be told")
+    return Fingerprint(block, hashes, stated)
 
 
 def described(plan: Plan, indices: Sequence[IndexPort], source: str) -> str:
     """A hash of how a block reads, without what its functions say; ``source``: the generated code."""
-    said = [
-        plan.schedule,
-        plan.shares,
-        plan.has_dropout,
-        [str(read) for read in plan.lowered.streams.reads],
-        plan.sites.operation.tolist(),
-        [
-            (type(operation).__name__, *(getattr(operation, name, None) for name in _READ_BY))
-            for operation in plan.operations
-        ],
-        [(slab.constants, slab.outputs) for slab in plan.slabs],
-        [str(site) for site in indices],
-        source,
-    ]
+    sites = [(site.kind, [(port.leaf, port.domain) for port in site.ports]) for site in plan.lowered.sites]
+    reads = list(map(str, plan.lowered.streams.reads))
+    said = sites, reads, plan.sites.operation.tolist(), plan.sites.pair.tolist(), plan.shift, indices, source
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_READ_BY = ("slabs", "ports", "stream", "parent", "domain")  # which rows an operation reads
 
 
 def _called(name: str, value: object) -> str:

@@ -14,33 +14,32 @@ import pickle
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from arrows.arrays import HostArray
 from arrows.engine.lowering import lower
 from arrows.engine.planning import Plan
-from arrows.engine.reading.example_reader import CHUNK, ExampleReader, blocks
+from arrows.engine.reading.example_reader import ExampleReader, blocks
 from arrows.engine.reading.wiring import Wirings
 from arrows.engine.reference import Explainer
 from arrows.inference import infer
 from arrows.ops import Parameter
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, Message, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, message
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
+    from multiprocessing.connection import Connection
 
-# With fewer examples, starting a process and sending its results costs more than it saves.
-_FEWEST = 256
-_SENT = 256  # examples that a worker of an executor gets at once
-_FEWEST_PENDING = 8  # chunks that are under way, if the executor does not say how many workers it has
+_SENT = 512  # examples that a worker of an executor gets at once
+_INHERITED = 4096  # examples that a forked process reads at most; to fork takes as long as to read some 100
+_PENDING = 16  # chunks that are under way in an executor, which does not say how many workers it has
 
 Task: TypeAlias = Callable[[], Wirings]
 
@@ -49,27 +48,17 @@ def read_by_processes(reader: ExampleReader, examples: Iterable[object], process
     """Reads examples in forked processes, and yields their wirings in order.
 
     That is safe on Linux, while no other thread runs that could hold a lock which a process would wait for.
-    Elsewhere, and where the examples are few, this process reads.
+    Elsewhere this process reads.
 
     Raises:
         InputError: an example does not fit.
         ArrowValueError: a process ended, or cannot send its wirings.
     """
     if processes == 1 or sys.platform != "linux" or _others_run():
-        yield from reader.read_chunks(examples)
-        return
-    first = 0
-    for block in blocks(examples, 4 * processes * CHUNK):
-        # Several chunks a process, because examples differ in size.
-        chunks = min(len(block) // _FEWEST, 4 * processes)
-        if chunks < 2:
-            yield from reader.read_chunks(block, first)
-        else:
-            cuts = pairwise(len(block) * n // chunks for n in range(chunks + 1))
-            with _forked(min(processes, chunks), (reader, block, first)) as executor:
-                tasks = ((partial(_read_inherited, a, z), first + a, first + z - 1) for a, z in cuts)
-                yield from _in_order(executor, tasks, chunks)
-        first += len(block)
+        return reader.read_chunks(examples)
+    few = len(examples) // (2 * processes) + 1 if isinstance(examples, Sequence) else _INHERITED
+    tasks = (partial(_read_inherited, reader, *chunk) for chunk in _numbered(examples, min(few, _INHERITED)))
+    return _in_order(_Forked, tasks, processes)
 
 
 def read_by_executor(
@@ -77,94 +66,51 @@ def read_by_executor(
 ) -> Iterator[Wirings]:
     """Reads examples in an executor's workers, and yields their wirings in order.
 
-    A few chunks a worker are under way at a time.
-
-    Args:
-        executor: the executor.
-        reader: the model's.
-        examples: any number of them.
-
     Raises:
         InputError: an example does not fit.
         ArrowTypeError: the block, or an example, cannot be pickled.
-        ArrowValueError: a worker failed otherwise, or the executor takes no work.
+        Exception: whatever the executor raises, when a worker dies for example.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    threads = isinstance(executor, ThreadPoolExecutor)
-    explain, schedule = reader.explain, reader.plan.schedule
-    block = explain.typed.form, explain.float_type, schedule, reader.max_nodes, reader.description
-    sent = b"" if threads else _pickled(block, "the block")
-
-    def tasks() -> Iterator[tuple[Task, int, int]]:
-        first = 0
-        for chunk in blocks(examples, _SENT):
-            last = first + len(chunk) - 1
-            if threads:
-                yield partial(reader.read_chunk, chunk, first), first, last
-            else:
-                packed = _pickled(chunk, f"one of the examples {first} to {last}")
-                yield partial(_read_sent, sent, packed, first), first, last
-            first = last + 1
-
-    count = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
-    workers = max(count, _FEWEST_PENDING) if isinstance(count, int) else _FEWEST_PENDING
-    return _in_order(executor, tasks(), 2 * workers)
+    if isinstance(executor, ThreadPoolExecutor):
+        tasks = (partial(reader.read_chunk, *chunk) for chunk in _numbered(examples))
+        return _in_order(executor.submit, tasks, _PENDING)
+    explain = reader.explain
+    sent = _pickled(
+        (explain.typed.form, explain.float_type, reader.plan.schedule, reader.max_nodes, reader.description),
+        "the block",
+    )
+    chunks = (
+        (_pickled(chunk, f"one of the examples from {first} on"), first)
+        for chunk, first in _numbered(examples)
+    )
+    return _in_order(executor.submit, (partial(_read_sent, sent, *chunk) for chunk in chunks), _PENDING)
 
 
-def _in_order(executor: Executor, tasks: Iterable[tuple[Task, int, int]], most: int) -> Iterator[Wirings]:
-    """The results of tasks, each with its first and last example; at most so many are under way."""
-    pending: deque[tuple[Future[Wirings | _HandedBack], int, int]] = deque()
+def _numbered(examples: Iterable[object], size: int = _SENT) -> Iterator[tuple[list[object], int]]:
+    """Chunks of so many examples, and the number of the first of each."""
+    first = 0
+    for chunk in blocks(examples, size):
+        yield chunk, first
+        first += len(chunk)
 
-    def result() -> Wirings:
-        future, first, last = pending.popleft()
-        with _refused(first, last):
-            read = future.result()
-        if isinstance(read, tuple):
-            raise InputError(read[0]) from read[1]
-        return read
 
+def _in_order(
+    submit: Callable[[Task], Future[Wirings] | _Forked], tasks: Iterable[Task], most: int
+) -> Iterator[Wirings]:
+    """The results of tasks; at most so many are under way."""
+    pending: deque[Future[Wirings] | _Forked] = deque()
     try:
-        for task, first, last in tasks:
-            with _refused(first, last):  # the executor was shut down, or a worker has died
-                pending.append((executor.submit(_handing_back, task), first, last))
+        for task in tasks:
+            pending.append(submit(task))
             if len(pending) >= most:
-                yield result()
+                yield pending.popleft().result()
         while pending:
-            yield result()
+            yield pending.popleft().result()
     finally:
-        for future, _, _ in pending:
+        for future in pending:
             future.cancel()
-
-
-@contextmanager
-def _refused(first: int, last: int) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        raise ArrowValueError(
-            message(
-                f"cannot prepare the examples {first} to {last} in other processes",
-                reason=f"{type(error).__name__}: {error}",
-                hint="workers need this version of arrows, and the modules that the block's functions are "
-                "from; without processes= and executor=, this process reads",
-            )
-        ) from error
-
-
-def checked_executor(executor: Any) -> Executor:
-    """An executor.
-
-    Raises:
-        ArrowTypeError: it is something else.
-    """
-    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
-        raise ArrowTypeError(
-            "prepare: executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor(4), "
-            f"not {executor!r}"
-        )
-    checked: Executor = executor
-    return checked
 
 
 def _pickled(value: object, name: str) -> bytes:
@@ -174,40 +120,15 @@ def _pickled(value: object, name: str) -> bytes:
     try:
         content: bytes = pickler.dumps(value)
     except Exception as error:
-        hint = "cloudpickle also takes lambdas and functions of a script: pip install 'arrows[cloudpickle]'"
-        if has_cloudpickle:
-            hint = (
-                "what functions hold (locks, open files, models) cannot go to another process: let them open "
-                "it when they are called, or prepare without an executor"
-            )
         raise ArrowTypeError(
             message(
                 "cannot prepare examples in an executor",
                 reason=f"{name} cannot be pickled: {type(error).__name__}: {error}",
-                hint=hint,
+                hint="cloudpickle takes lambdas and functions of a script too (pip install "
+                "'arrows[cloudpickle]'); nothing takes locks, open files and models: let functions open them",
             )
         ) from error
     return content
-
-
-# ---------------------------------------------------------------------------------- what a worker does
-
-
-_HandedBack: TypeAlias = tuple[Message, BaseException | None]
-"""An error about an example, on its way from a worker: what it says, and what caused it, if that can go."""
-
-
-def _handing_back(task: Task) -> Wirings | _HandedBack:
-    """Does a task in a worker; an example that does not fit is a result."""
-    try:
-        return task()
-    except InputError as error:
-        cause = error.__cause__
-        try:
-            pickle.loads(pickle.dumps(cause))
-        except Exception:  # noqa: BLE001 (whatever it holds)
-            cause = None
-        return error.details, cause
 
 
 _latest: dict[bytes, ExampleReader] = {}  # a worker keeps the reader of the last model
@@ -232,56 +153,65 @@ def _read_sent(sent: bytes, examples: bytes, first: int) -> Wirings:
     return reader.read_chunk(pickle.loads(examples), first)
 
 
-# --------------------------------------------------------------------------------------- forked processes
+class _Forked:
+    """A task that runs in a forked process; has what `_in_order` asks of a `Future`."""
 
+    def __init__(self, task: Task) -> None:
+        import multiprocessing
 
-Inherited: TypeAlias = tuple[ExampleReader, list[object], int]
-"""What a forked process reads with, unpickled: the reader, examples, and the number of the first."""
-
-_inherited: list[Inherited] = []
-
-
-def _read_inherited(start: int, stop: int) -> Wirings:
-    reader, examples, first = _inherited[0]
-    return reader.read_chunk(examples[start:stop], first + start)
-
-
-@contextmanager
-def _forked(processes: int, inherited: Inherited) -> Iterator[Executor]:
-    """So many forked processes, which end with the context."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    before = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, (inherited,))
-    try:
+        context = multiprocessing.get_context("fork")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_run, args=(task, sender), daemon=True)
         with warnings.catch_warnings():
             # Python warns of a fork beside threads. The only threads here are BLAS's, which handles forks.
             warnings.simplefilter("ignore", DeprecationWarning)
-            executor.submit(os.getpid)  # the first task starts all processes
-        yield executor
-    except BaseException:
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()  # an interrupt does not wait for chunks under way
-        raise
-    finally:
-        executor.shutdown(cancel_futures=True)
+            self._process.start()
+        sender.close()
+
+    def result(self) -> Wirings:
+        try:
+            result = self._receiver.recv()
+        except EOFError:
+            self._process.join()
+            raise ArrowValueError(
+                f"a process that read examples ended with exit code {self._process.exitcode}; without "
+                "processes= this process reads"
+            ) from None
+        self._process.join()
+        if isinstance(result, Exception):
+            raise result
+        read: Wirings = result
+        return read
+
+    def cancel(self) -> None:
+        self._process.terminate()  # an interrupt does not wait for chunks under way
 
 
-def _begin(inherited: Inherited) -> None:
-    _inherited[:] = [inherited]
-    inherited[0].explain.parameter = _no_values  # those on a GPU cannot be read in a forked process
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the worker ends silently, since the parent reports
+def _read_inherited(reader: ExampleReader, examples: list[object], first: int) -> Wirings:
+    reader.explain.parameter = _no_values  # those on a GPU cannot be read in a forked process
+    return reader.read_all(examples, first)
+
+
+def _run(task: Task, sender: Connection) -> None:
+    """What a forked process does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends silently, since the parent reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        result: object = task()
+    except Exception as error:  # noqa: BLE001 (the parent raises it)
+        if error.__cause__ is not None:
+            error.add_note("".join(traceback.format_exception(error.__cause__)))
+        result = error
+    sender.send(result)
 
 
 def _end_with_parent() -> None:
     import multiprocessing
 
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _others_run() -> bool:

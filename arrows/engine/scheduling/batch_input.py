@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,6 @@ from arrows.engine.reading import (
     Outputs,
     ReadNotes,
     Wirings,
-    checked_executor,
     fingerprint,
     lengths_of,
     read_by_executor,
@@ -28,9 +27,9 @@ from arrows.engine.reading import (
 from arrows.engine.scheduling.batching import AtOnce, batch_stops, checked_count
 from arrows.engine.scheduling.example_sources import as_examples, as_stream
 from arrows.engine.scheduling.prepared_set import Batch, Prepared, WiredBatch
-from arrows.engine.scheduling.set_file import said_by_content, set_in_file
+from arrows.engine.scheduling.set_file import said_of, set_in_file
 from arrows.engine.values import IteratorReplay
-from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, message, quoted
+from arrows.typesys import ArrowTypeError, ArrowValueError, InputError, message
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -199,7 +198,7 @@ class BatchReader:
         read: Callable[[Iterable[object]], Iterator[Wirings]] = (
             partial(read_by_processes, self.reader, processes=processes)
             if executor is None
-            else partial(read_by_executor, checked_executor(executor), self.reader)
+            else partial(read_by_executor, executor, self.reader)
         )
         if isinstance(examples, (Prepared, Batch)):
             if cache is not None:
@@ -211,15 +210,12 @@ class BatchReader:
             wirings = examples.prepared.wirings.select(examples.indices)
             return Prepared.numbered(self.reader.plan, wirings, examples.prepared.fingerprint)
         if cache is not None:
-            in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
-            said = f"data={quoted(data)}" if data is not None else ""
-            said = said or said_by_content(cache, as_stream(examples, purpose) if in_memory else None)
+            said = said_of(cache, examples, data)
             with naming_places(examples), self.reader.hinting(examples):
                 prepared = set_in_file(
                     cache,
                     said,
                     lambda: read(as_stream(examples, purpose)),
-                    count=len(examples) if isinstance(examples, Sized) else None,
                     fingerprint=self.fingerprint,
                     plan=self.reader.plan,
                     max_nodes=self.reader.max_nodes,

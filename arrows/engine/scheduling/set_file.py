@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict
 from pathlib import Path
 
@@ -29,12 +29,13 @@ from arrows.engine.reading import (
     digest,
     index_type,
 )
+from arrows.engine.scheduling.example_sources import as_stream
 from arrows.engine.scheduling.prepared_set import Prepared
 from arrows.storage import ColumnWriter, map_columns, read_texts, require_replaceable
-from arrows.typesys import ArrowTypeError, ArrowValueError, message
+from arrows.typesys import ArrowTypeError, ArrowValueError, message, quoted
 from arrows.version import __version__
 
-_KIND = "arrows prepared set, version 1"
+_WRITER = f"prepare of arrows {__version__}"
 
 
 def set_in_file(
@@ -42,7 +43,6 @@ def set_in_file(
     data: str,
     wirings: Callable[[], Iterable[Wirings]],
     *,
-    count: int | None,
     fingerprint: Callable[[], Fingerprint],
     plan: Plan,
     max_nodes: int,
@@ -51,9 +51,8 @@ def set_in_file(
 
     Args:
         path: the folder.
-        data: which examples they are (by the name that the user gives them, or `said_by_content`).
+        data: which examples they are (`said_of`).
         wirings: reads the examples, chunk by chunk.
-        count: how many there are; None: nobody knows.
         fingerprint: tells how the model reads examples now.
         plan: the model's plan.
         max_nodes: the most nodes of an example.
@@ -72,66 +71,54 @@ def set_in_file(
         with ColumnWriter(path) as writer:
             names = write_wirings(plan, wirings(), max_nodes, writer)
             now = fingerprint()  # as the model reads in the end: a vocabulary may have grown
-            texts = {"kind": _KIND, "version": __version__, "data": data, "columns": json.dumps(names)}
+            texts = {"writer": _WRITER, "data": data, "columns": json.dumps(names)}
             writer.finish({**texts, "fingerprint": json.dumps(asdict(now))})
     try:
-        mapped = _mapped(path, data, count, now, len(plan.lowered.constants))
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        mapped = f"it is damaged, or something else: {error}"
-    if isinstance(mapped, str):
-        raise ArrowValueError(
-            message(
-                f"cannot take prepared examples from {path}",
-                reason=mapped,
-                hint="remove it, and they are prepared anew; or name another path",
-            )
-        )
+        texts = read_texts(path)
+        if (writer_of := texts.get("writer", "something else")) != _WRITER:
+            reason: str | None = f"{writer_of} has written it, and this is {_WRITER}"
+        elif (reason := now.difference(Fingerprint(**json.loads(texts["fingerprint"])))) is not None:
+            reason = f"another model has made it, and {reason}"
+        elif texts["data"] != data:
+            reason = f"it was made of {texts['data']}, and these are {data}"
+        else:
+            mapped = map_wirings(map_columns(path), json.loads(texts["columns"]), len(plan.lowered.constants))
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"it is damaged, or something else: {error}"
+    if reason is not None:
+        hint = "remove it, and they are prepared anew; or name another path"
+        raise ArrowValueError(message(f"cannot take prepared examples from {path}", reason=reason, hint=hint))
     prepared = Prepared(mapped, now, path)
     prepared.plans.add(plan)
     return prepared
 
 
-def _mapped(path: Path, data: str, count: int | None, now: Fingerprint, constants: int) -> Wirings | str:
-    """The wirings of a folder, or why they are not those that are wanted."""
-    texts = read_texts(path)
-    if texts.get("kind") != _KIND:
-        return "it is something else than a prepared set"
-    if texts["version"] != __version__:
-        return f"arrows {texts['version']} has written it, and this is arrows {__version__}"
-    reason = now.difference(Fingerprint.of(json.loads(texts["fingerprint"])))
-    if reason is not None:
-        return f"another model has made it, and {reason}"
-    wirings = map_wirings(map_columns(path), json.loads(texts["columns"]), constants)
-    if count is not None and count != len(wirings):
-        return f"it has {len(wirings):,} examples, and there are {count:,} now"
-    if texts["data"] != data:
-        return f"it was made of {texts['data']}, and these are others"
-    return wirings
-
-
-def said_by_content(path: Path, examples: Iterable[object] | None) -> str:
-    """Which examples a set has, by their content; None: to look at it would be to read them all.
+def said_of(path: Path, examples: object, data: str | None) -> str:
+    """Which examples a set has: by the name that the user gives them, or by their content.
 
     Raises:
-        ArrowTypeError: the content cannot be told.
+        ArrowTypeError: there is no name, and the content cannot be told.
     """
-    content = hashlib.sha256()
+    count = f"{len(examples)} examples" if isinstance(examples, Sized) else "examples"
+    if data is not None:
+        return f"{count} named {quoted(data)}"
+    in_memory = isinstance(examples, (list, tuple, np.ndarray)) or hasattr(examples, "columns")
     reason = "to look at their content would be to read them all"
-    try:
-        for example in examples or ():
-            content.update(digest("the example", example).encode("ascii"))
-    except Unhashable as refused:
-        examples, reason = None, f"{refused.path} {refused.reason}"
-    if examples is None:
-        raise ArrowTypeError(
-            message(
-                f"cannot keep prepared examples in {path}",
-                reason=f"nothing shows whether the file will be of the same examples: {reason}",
-                hint="say what the examples are, and say it anew when they change: "
-                "prepare(..., data='reviews of May')",
-            )
+    if in_memory:
+        content = hashlib.sha256()
+        try:
+            for example in as_stream(examples, "prepare examples"):
+                content.update(digest(example).encode("ascii"))
+            return f"{count} of the content sha256:{content.hexdigest()[:32]}"
+        except Unhashable as refused:
+            reason = f"one holds {refused}, whose content cannot be told"
+    raise ArrowTypeError(
+        message(
+            f"cannot keep prepared examples in {path}",
+            reason=f"nothing shows whether the file will be of the same examples: {reason}",
+            hint="say what they are, and say it anew when they change: prepare(..., data='reviews of May')",
         )
-    return f"examples of the content sha256:{content.hexdigest()[:32]}"
+    )
 
 
 def write_wirings(plan: Plan, chunks: Iterable[Wirings], most: int, writer: ColumnWriter) -> list[str]:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import arrows as ar
 from arrows.engine.reading import workers
 
 ROOT = Path(__file__).parents[3]
-COUNT = 700  # more than two chunks
+COUNT = 1100  # more than two chunks
 WORDS = {f"w{n}": n for n in range(50)}
 
 
@@ -82,7 +82,7 @@ def test_few_chunks_are_under_way_at_a_time(tmp_path: Path) -> None:
 
     def examples() -> Iterator[list[str]]:
         nonlocal taken
-        for example in make_examples(256 * 40):
+        for example in make_examples(512 * 40):
             taken += 1
             yield example
 
@@ -102,7 +102,7 @@ def test_few_chunks_are_under_way_at_a_time(tmp_path: Path) -> None:
             return future
 
     make_model().prepare(examples(), executor=Counting(), cache=tmp_path / "set", data="words")
-    assert taken == 256 * 40 and max(seen) <= 2 * workers._FEWEST_PENDING
+    assert taken == 512 * 40 and max(seen) <= workers._PENDING
 
 
 def test_without_cloudpickle_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,15 +111,6 @@ def test_without_cloudpickle_its_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         make_model().prepare([["w1"]], executor=Inline())
     plain = ar.compile(ar.Map(ar.Scalar()) >> ar.Sum())
     assert plain(plain.prepare([[1, 2]], executor=Inline())).tolist() == [3.0]
-
-
-def test_a_worker_that_dies_is_said() -> None:
-    model = ar.compile(ar.InputTransform(lambda x: os._exit(3)) >> ar.Scalar())
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        with pytest.raises(
-            ar.ArrowValueError, match=r"(?s)examples 0 to 1 in other processes.*BrokenProcessPool"
-        ):
-            model.prepare([1, 2], executor=executor)
 
 
 class Dying(Inline):
@@ -135,22 +126,18 @@ class Dying(Inline):
         return super().submit(function, *arguments, **named)
 
 
-@pytest.mark.parametrize("most", [0, 1, 3, 20, 39])
-def test_an_executor_that_breaks_on_the_way_is_said(most: int, tmp_path: Path) -> None:
-    model, examples = make_model(), make_examples(256 * 40)
-    reason = rf"(?s)examples {256 * most} to \d+ in other processes.*BrokenExecutor: a worker has died"
+@pytest.mark.parametrize("most", [0, 1, 17])
+def test_an_executor_that_breaks_on_the_way_leaves_nothing(most: int, tmp_path: Path) -> None:
+    model, examples = make_model(), make_examples(512 * 20)
     for arguments in ({}, {"cache": tmp_path / "set"}):
-        with pytest.raises(ar.ArrowValueError, match=reason):
+        with pytest.raises(BrokenExecutor, match="a worker has died"):
             model.prepare(examples, executor=Dying(most), **arguments)  # type: ignore[arg-type]
     assert not [*tmp_path.iterdir()]
     assert len(model.prepare(examples[:9])) == 9
 
 
-def test_arguments(tmp_path: Path) -> None:
+def test_arguments() -> None:
     model = make_model()
-    for bad in (3, ThreadPoolExecutor, "threads"):
-        with pytest.raises(ar.ArrowTypeError, match=r"executor must be a concurrent\.futures"):
-            model.prepare([], executor=bad)  # type: ignore[arg-type]
     with pytest.raises(ar.ArrowValueError, match="either processes or executor"):
         model.prepare([], executor=Inline(), processes=2)
     assert len(model.prepare([], executor=Inline())) == 0

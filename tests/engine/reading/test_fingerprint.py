@@ -3,7 +3,6 @@ sets that are pickled and for those that are not."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pickle
 import subprocess
@@ -171,7 +170,7 @@ def unspeakable() -> dict[str, Any]:
         "an object": Vocabulary({}),
         "a method": Vocabulary({}).number,
         "a model": ar.compile(ar.Scalar()),
-        "inside": {"deep": [1, {"x": (iter(()),)}]},
+        "inside": {"deep": [1, {"x": (Vocabulary({}),)}]},
         "many": [[[]] for _ in range(2000)],
         "a reader of files": lambda: open(__file__),
     }
@@ -188,12 +187,8 @@ def test_what_cannot_be_told_is_said_when_it_matters(what: str, monkeypatch: pyt
     model = reader(block())
     prepared = model.prepare(EXAMPLES)
     assert model(prepared).tolist() == [0, 1, 0, 2]
-    with pytest.raises(
-        ar.ArrowTypeError, match=r"(?s)cannot pickle.*lambda.*thing.*fingerprint='"
-    ) as refused:
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)cannot pickle.*lambda.*holds.*fingerprint='"):
         pickle.dumps(prepared)
-    if what == "inside":
-        assert "thing['deep'][1]['x'][0]" in str(refused.value).replace("\n  ", " ")
     with pytest.raises(ar.ArrowValueError, match=r"(?s)prepared by another model.*nothing shows"):
         reader(block())(prepared)
     stated = reader(block(), fingerprint="May")
@@ -210,17 +205,6 @@ def test_what_cannot_be_told_is_said_when_it_matters(what: str, monkeypatch: pyt
                 continue
             with pytest.raises(ar.ArrowValueError, match=r"(?s)prepared by another model.*fingerprint="):
                 other(sent(again))
-
-
-def test_functions_of_another_python_are_not_compared() -> None:
-    for stated in (None, "May"):
-        prepared = reader(TABLE.get, fingerprint=stated).prepare(EXAMPLES)
-        prepared.fingerprint = dataclasses.replace(prepared.fingerprint, python="Python 2.7")
-        if stated is not None:
-            assert reader(TABLE.get, fingerprint=stated)(pickled(prepared)).tolist() == [0, 1, 0, 2]
-            continue
-        with pytest.raises(ar.ArrowValueError, match=r"(?s)Python 2\.7.*fingerprint="):
-            reader(TABLE.get)(pickled(prepared))
 
 
 @pytest.mark.parametrize("stated", [1, b"x", ["a"]])

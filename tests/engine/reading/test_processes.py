@@ -70,6 +70,7 @@ def test_an_example_that_does_not_fit_is_named_as_ever() -> None:
     with pytest.raises(ar.InputError) as spread_out:
         sums.prepare(some, processes=2)
     assert str(spread_out.value) == str(alone.value)
+    assert len(sums.prepare([], processes=2)) == 0
     assert "example 1212: numbers > [1]" in str(alone.value)
 
 
@@ -89,9 +90,7 @@ def test_a_process_that_is_killed_is_said() -> None:
         return x
 
     numbers = ar.compile(ar.InputTransform(number) >> ar.Scalar())
-    with pytest.raises(
-        ar.ArrowValueError, match=r"(?s)examples \d+ to \d+ in other processes.*BrokenProcess"
-    ):
+    with pytest.raises(ar.ArrowValueError, match="ended with exit code -9; without processes="):
         numbers.prepare(range(COUNT), processes=2)
     assert len(numbers.prepare(range(COUNT))) == COUNT
 
@@ -153,13 +152,6 @@ def _runs(process: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_few_examples_and_none_stay_here() -> None:
-    sums, some = model(), examples(np.random.default_rng(3))
-    for count in (1, 100):
-        assert where(sums, sums.prepare(some[:count], processes=4)) == {1.0}
-    assert len(sums.prepare([], processes=4)) == 0
 
 
 @pytest.mark.parametrize("processes", [0, -1, 1.5, "2", None, True])

@@ -155,7 +155,7 @@ def test_the_second_call_reads_nothing(tmp_path: Path) -> None:
         raise AssertionError
         yield 1
 
-    model.prepare([1, 2], cache=tmp_path / "named", data="two numbers")
+    model.prepare(iter([1, 2]), cache=tmp_path / "named", data="two numbers")
     assert len(model.prepare(never(), cache=tmp_path / "named", data="two numbers")) == 2
 
 
@@ -185,13 +185,13 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "set"
     tree_model().prepare(list(trees(5)), cache=path)
     assert "its block reads examples otherwise" in refused(path, model=tree_model(schedule="depth"))
-    assert "it has 5 examples, and there are 6 now" in refused(path, list(trees(6)))
+    assert "it was made of 5 examples of the content" in refused(path, list(trees(6)))
     assert "examples of the content" in refused(path, list(trees(5, seed=1)))
-    assert "examples of the content" in refused(path, trees(5), data="trees")
+    assert "examples named 'trees'" in refused(path, trees(5), data="trees")
     named = tmp_path / "named"
     tree_model().prepare(trees(5), cache=named, data="May")
-    assert "it was made of data='May'" in refused(named, trees(5), data="June")
-    assert "it was made of data='May'" in refused(named)
+    assert "it was made of examples named 'May'" in refused(named, trees(5), data="June")
+    assert "it was made of examples named 'May'" in refused(named)
 
 
 def test_a_vocabulary_that_grows_counts_as_it_was_in_the_end(tmp_path: Path) -> None:
@@ -223,18 +223,21 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     assert "damaged, or something else" in refused(other)
     other.unlink()
     ar.training.save(tree_model(), other)
-    assert "something else than a prepared set" in refused(other)
+    assert "something else has written it" in refused(other)
     with ColumnWriter(tmp_path / "columns") as writer:
         writer.finish({})
-    assert "something else than a prepared set" in refused(tmp_path / "columns")
+    assert "something else has written it" in refused(tmp_path / "columns")
 
 
 def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "set"
     with monkeypatch.context() as patch:
-        patch.setattr(set_file, "__version__", "0.0.9")
+        patch.setattr(set_file, "_WRITER", "prepare of arrows 0.0.9")
         tree_model().prepare(list(trees(5)), cache=path)
-    assert f"arrows 0.0.9 has written it, and this is arrows {ar.__version__}" in refused(path)
+    assert (
+        f"prepare of arrows 0.0.9 has written it, and this is prepare of arrows {ar.__version__}"
+        in refused(path)
+    )
 
 
 def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
@@ -264,11 +267,11 @@ def test_examples_that_cannot_be_told_want_a_name(tmp_path: Path) -> None:
         model.prepare(iter([1, 2]), cache=tmp_path / "set")
     reads = ar.compile(ar.InputTransform(lambda x: 1.0) >> ar.Scalar())
     with open(__file__, encoding="utf-8") as file:
-        with pytest.raises(ar.ArrowTypeError, match=r"(?s)the example.*TextIO.*data="):
+        with pytest.raises(ar.ArrowTypeError, match=r"(?s)one holds.*TextIO.*data="):
             reads.prepare([file], cache=tmp_path / "set")
     held = tmp_path.joinpath("held").open("w")
     locked = ar.compile(ar.InputTransform(lambda x: held.name) >> ar.Scalar())
-    with pytest.raises(ar.ArrowTypeError, match=r"(?s)later model could not tell.*fingerprint="):
+    with pytest.raises(ar.ArrowTypeError, match=r"(?s)no later model could tell.*fingerprint="):
         locked.prepare([1], cache=tmp_path / "set")
     held.close()
     assert not (tmp_path / "set").exists()
