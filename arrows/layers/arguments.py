@@ -20,11 +20,9 @@ from arrows.combinators.base.arguments import require_flag, wrong_argument, wron
 from arrows.combinators.layer import Written
 from arrows.ops import ShapeError
 from arrows.typesys import types as T
-from arrows.typesys.static import Axis
 
 A = TypeVar("A")
 B = TypeVar("B")
-N = TypeVar("N", bound=Axis)
 
 
 @dataclass(eq=False, repr=False)
@@ -55,14 +53,13 @@ class DeclaredLayer(Declared[A, B], Layer[A, B]):
 
 def size_of(layer: str, words: str, size: Any) -> int:
     """A positive size, given as a number or as a named axis."""
-    number = size.size if isinstance(size, type) and issubclass(size, Axis) else size
-    if isinstance(number, bool) or not isinstance(number, Integral):
+    if isinstance(size, bool) or not isinstance(size, Integral):
         hint = f"make the block first, then call it on the wire, as ar.{layer}(300)(wire)"
-        reason = f"the {words} of {layer} is a whole number or an Axis, got {size!r}"
+        reason = f"the {words} of {layer} is a whole number, got {size!r}"
         raise wrong_argument(layer, reason, hint=hint if isinstance(size, Wire) else "")
-    if number < 1:
-        raise wrong_value(layer, f"the {words} of {layer} is at least 1, got {number}")
-    return int(number)
+    if size < 1:
+        raise wrong_value(layer, f"the {words} of {layer} is at least 1, got {size}")
+    return int(size)
 
 
 def float_type(layer: str, words: str, dtype: Any) -> str:

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from arrows import ops
 from arrows.arrays import HostArray
 from arrows.layers import initializers
-from arrows.layers.arguments import A, B, DeclaredLayer, N, items, vector
+from arrows.layers.arguments import A, B, DeclaredLayer, items, vector
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.static import F32, Tensor
+from arrows.typesys.static import Tensor
 
-State: TypeAlias = tuple[Tensor[F32, tuple[N]], Tensor[F32, tuple[N]]]
+Vector: TypeAlias = Tensor[Any, tuple[Any]]
+State: TypeAlias = tuple[Vector, Vector]
 Memory: TypeAlias = tuple[TensorLike, TensorLike]
 """The state (h, c) while it is computed."""
-
-
-class CellOptions(TypedDict, total=False):
-    """What all cells take by keyword, for type checkers."""
-
-    dropout: float
-    initializer: Initializer
-    name: str | None
-
-
-class MemoryOptions(CellOptions, total=False):
-    """And what cells with a memory take."""
-
-    forget_bias: float
 
 
 @dataclass(eq=False, repr=False)
@@ -133,7 +120,7 @@ class GateBias:
 
 
 @dataclass(eq=False, repr=False)
-class LSTMCell(MemoryCell[A, B]):
+class LSTMCell(MemoryCell[tuple[Vector, State], State]):
     """One step of an LSTM: from (x, (h, c)) to the next (h, c); x is a vector [in], h and c are [size].
 
     Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997, with the forget gates of Gers, Schmidhuber,
@@ -146,7 +133,7 @@ class LSTMCell(MemoryCell[A, B]):
     It is the Tree-LSTM of one child: same state, same order of gates.
 
     Args:
-        size: length of h and of c: a number, or an `Axis` that type checkers see.
+        size: length of h and of c.
         dropout: rate of the recurrent dropout, 0 <= dropout < 1, of the update tanh(u), while training (see
             `ops.dropout`).  Semeniuta, Severyn, Barth, "Recurrent Dropout without Memory Loss", COLING 2016,
             (15).
@@ -172,20 +159,6 @@ class LSTMCell(MemoryCell[A, B]):
     >>> h.shape
     (4,)
     """
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(
-            self: LSTMCell[tuple[Tensor[F32, Any], State[N]], State[N]],
-            size: type[N],
-            **options: Unpack[MemoryOptions],
-        ) -> None: ...
-        @overload
-        def __init__(
-            self: LSTMCell[Any, Any], size: int, *, dtype: str = "float32", **options: Unpack[MemoryOptions]
-        ) -> None: ...
-        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = self.x_of(input)

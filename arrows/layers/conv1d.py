@@ -75,7 +75,7 @@ def Conv1d(
     return derived("Conv1d", words, *steps, Map(_Filters(size, activation, bias, initializer)), name=name)
 
 
-class _Filters(FC[Any, Any]):
+class _Filters(FC):
     """The matrix product of a `Conv1d`, from a window [kernel_size, in] to [size]."""
 
     kind = "Conv1d"
@@ -90,8 +90,8 @@ class _Filters(FC[Any, Any]):
                 f"the input of Conv1d must be a sequence of vectors of floats, not of {element}", hint=hint
             )
         weight, *bias = super().parameters(T.Tensor((input.size,), input.dtype))
-        return replace(weight, shape=(*input.shape, self.size)), *bias
+        return replace(weight, shape=(*input.shape, self.units)), *bias
 
     def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> Any:
-        weight = ops.reshape(parameters["weight"], (x.type.size, self.size))
+        weight = ops.reshape(parameters["weight"], (x.type.size, self.units))
         return super().forward({**parameters, "weight": weight}, ops.reshape(x, (x.type.size,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,29 +13,24 @@ from arrows import ops
 from arrows.combinators import AnyBlock, Function
 from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import A, B, DeclaredLayer, N, float_type
+from arrows.layers.arguments import DeclaredLayer, float_type
 from arrows.ops import IndexOutOfRange, Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
-from arrows.typesys.static import F32, Tensor
+from arrows.typesys.static import Tensor
 
 _UNIFORM = initializers.uniform(0.1)
 
 
-class _Options(TypedDict, total=False):
-    trainable: bool
-    name: str | None
-
-
 @dataclass(eq=False, repr=False)
-class Embedding(DeclaredLayer[A, B]):
+class Embedding(DeclaredLayer[Tensor[Any, Any], Tensor[Any, Any]]):
     """From an integer i to row i of a table, a vector [size].
 
     For a tensor of integers the vectors lie along a new last axis.  Gradients of the table are row-sparse.
 
     Args:
         buckets: number of rows; each integer i has 0 <= i < buckets.
-        size: length of a vector: a number, or an `Axis` that type checkers see.
+        size: length of a vector.
         initializer: first values of the table.
         dtype: element type of the table.
         trainable: whether the table is trained; if not, it is still saved and loaded, but never changes.
@@ -72,30 +67,8 @@ class Embedding(DeclaredLayer[A, B]):
     dtype: str = "float32"
     trainable: bool = True
 
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(
-            self: Embedding[Tensor[Any, tuple[()]], Tensor[F32, tuple[N]]],
-            buckets: int,
-            size: type[N],
-            initializer: Initializer = ...,
-            **options: Unpack[_Options],
-        ) -> None: ...
-        @overload
-        def __init__(
-            self: Embedding[Any, Any],
-            buckets: int,
-            size: int,
-            initializer: Initializer = ...,
-            *,
-            dtype: str = "float32",
-            **options: Unpack[_Options],
-        ) -> None: ...
-        def __init__(self, *args: Any, **options: Any) -> None: ...
-
     @staticmethod
-    def of(table: npt.ArrayLike, *, trainable: bool = True, name: str | None = None) -> Embedding[Any, Any]:
+    def of(table: npt.ArrayLike, *, trainable: bool = True, name: str | None = None) -> Embedding:
         """An embedding with a given table, such as word vectors.
 
         Args:
@@ -123,7 +96,7 @@ class Embedding(DeclaredLayer[A, B]):
         )
 
     @property
-    def attend(self) -> Attend[Any, Any]:
+    def attend(self) -> Attend:
         """The product with the transposed table, from a vector [size] to its inner product with each row.
 
         A matrix [n, size] gives the products of each of its rows, [n, buckets].
@@ -140,7 +113,7 @@ class Embedding(DeclaredLayer[A, B]):
         >>> (ar.Vector(2, "float64") >> embed.attend).eval([1, 10]).tolist()
         [21.0, 43.0, 10.0]
         """
-        attend: Attend[Any, Any] | None = self.__dict__.get("_attend")
+        attend: Attend | None = self.__dict__.get("_attend")
         if attend is None or attend.of_example != self._products:  # a shallow copy is another layer
             attend = self.__dict__["_attend"] = Attend(self._products)
         return attend
@@ -186,7 +159,7 @@ class Embedding(DeclaredLayer[A, B]):
         return str(error), f"{rows}; ar.Embedding({error.index + 1}, {self.size}) has one for {error.index}"
 
 
-class Attend(Function[A, B]):
+class Attend(Function[Any, Any]):
     """`embed.attend`, the function of its embedding under a name of its own."""
 
     kind = "attend"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Never, TypeAlias
 
 from arrows import ops
-from arrows.combinators.base.arguments import wrong_argument
 from arrows.layers import initializers
-from arrows.layers.arguments import A, B, DeclaredLayer, N, vector
+from arrows.layers.arguments import DeclaredLayer, size_of, vector
 from arrows.ops import Parameter, ShapeError, TensorLike
 from arrows.ops.context import Initializer
 from arrows.typesys import types as T
@@ -22,21 +21,15 @@ NoAxes: TypeAlias = list[Never] | tuple[()]
 """The shape of a scalar, `[]`."""
 
 
-class _Options(TypedDict, total=False):
-    weight_norm: bool
-    dtype: str | None
-    name: str | None
-
-
 @dataclass(eq=False, repr=False)
-class FC(DeclaredLayer[A, B]):
+class FC(DeclaredLayer[Tensor[Any, Any], Tensor[Any, Any]]):
     """Fully connected: `activation(x @ weight + bias)`, from a vector [in] to a vector [size].
 
     `FC([])` gives a scalar, as the target of a regression is; its parameters are those of `FC(1)`.
     The name is that of TensorFlow Fold.
 
     Args:
-        size: length of the output: a number, or an `Axis` that type checkers see; `[]` for a scalar.
+        size: length of the output; `[]` for a scalar.
         activation: function of a tensor such as `ar.ops.tanh`; none by default.
         bias: whether there is one.
         initializer: first values of the weight.
@@ -61,7 +54,7 @@ class FC(DeclaredLayer[A, B]):
     float32
     """
 
-    size: int
+    size: int | NoAxes
     activation: Activation | None = None
     bias: bool = True
     initializer: Initializer = initializers.glorot_uniform
@@ -69,60 +62,23 @@ class FC(DeclaredLayer[A, B]):
     weight_norm: bool = False
     dtype: str | None = None
 
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(
-            self: FC[Tensor[Any, Any], Tensor[Any, tuple[N]]],
-            size: type[N],
-            activation: Activation | None = None,
-            bias: bool = True,
-            initializer: Initializer = initializers.glorot_uniform,
-            **options: Unpack[_Options],
-        ) -> None: ...
-        @overload
-        def __init__(
-            self: FC[Tensor[Any, Any], Tensor[Any, tuple[()]]],
-            size: NoAxes,
-            activation: Activation | None = None,
-            bias: bool = True,
-            initializer: Initializer = initializers.glorot_uniform,
-            **options: Unpack[_Options],
-        ) -> None: ...
-        @overload
-        def __init__(
-            self: FC[Tensor[Any, Any], Tensor[Any, tuple[Any]]],
-            size: int,
-            activation: Activation | None = None,
-            bias: bool = True,
-            initializer: Initializer = initializers.glorot_uniform,
-            **options: Unpack[_Options],
-        ) -> None: ...
-        def __init__(self, *args: Any, **options: Any) -> None: ...
-
     def __post_init__(self) -> None:
-        size: Any = self.size
-        self.scalar = isinstance(size, (list, tuple)) and not size
-        if self.scalar:
-            self.size = 1
-        elif isinstance(size, (list, tuple)):
-            hint = f"ar.{self.kind}({size[0]}) gives a vector, ar.{self.kind}([]) a scalar"
-            reason = f"the size of {self.kind} is a whole number or [], got {size!r}"
-            raise wrong_argument(self.kind, reason, hint=hint)
+        self.scalar = isinstance(self.size, (list, tuple)) and not self.size
+        self.size = self.units = size_of(self.kind, "size", 1 if self.scalar else self.size)
         super().__post_init__()
 
     def signature(self) -> tuple[T.Type | None, T.Type | None]:
         return None, None if self.dtype is None else self.default_output()
 
     def default_output(self) -> T.Type:
-        return T.Tensor(() if self.scalar else (self.size,), self.dtype or "float32")
+        return T.Tensor(() if self.scalar else (self.units,), self.dtype or "float32")
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = vector(self.kind, input)
         dtype = self.dtype or x.dtype
-        weight = Parameter("weight", (*x.shape, self.size), dtype, self.initializer)
-        gain = Parameter("gain", (self.size,), dtype, initializers.ones)
-        bias = Parameter("bias", (self.size,), dtype, initializers.zeros)
+        weight = Parameter("weight", (*x.shape, self.units), dtype, self.initializer)
+        gain = Parameter("gain", (self.units,), dtype, initializers.ones)
+        bias = Parameter("bias", (self.units,), dtype, initializers.zeros)
         return (weight, *([gain] if self.weight_norm else []), *([bias] if self.bias else []))
 
     def forward(self, parameters: Mapping[str, TensorLike], x: TensorLike) -> Any:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from arrows import ops
 from arrows.layers import initializers
-from arrows.layers.arguments import A, B, N
-from arrows.layers.cells import Cell, CellOptions
+from arrows.layers.cells import Cell, Vector
 from arrows.ops import Parameter, TensorLike
 from arrows.typesys import types as T
-from arrows.typesys.static import F32, Tensor
 
 
 @dataclass(eq=False, repr=False)
-class GRUCell(Cell[A, B]):
+class GRUCell(Cell[tuple[Vector, Vector], Vector]):
     """One step of a gated recurrent unit: from (x, h) to the next h; x is a vector [in], h is [size].
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
@@ -32,7 +29,7 @@ class GRUCell(Cell[A, B]):
         u = tanh(x @ wx + update_bias + r * (h @ wh + recurrent_bias))
 
     Args:
-        size: length of h: a number, or an `Axis` that type checkers see.
+        size: length of h.
         reset_after: whether the reset gate acts on the product with the state, not on the state. Parameters
             of PyTorch's `nn.GRUCell` go over by gate: `weight_ih` and `weight_hh`, transposed, are the upper
             and the lower rows of `weight` (r, z) and of `update_weight` (n), `bias_ih + bias_hh` of r and z
@@ -64,27 +61,6 @@ class GRUCell(Cell[A, B]):
 
     _: KW_ONLY
     reset_after: bool = False
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(
-            self: GRUCell[tuple[Tensor[F32, Any], Tensor[F32, tuple[N]]], Tensor[F32, tuple[N]]],
-            size: type[N],
-            *,
-            reset_after: bool = False,
-            **options: Unpack[CellOptions],
-        ) -> None: ...
-        @overload
-        def __init__(
-            self: GRUCell[Any, Any],
-            size: int,
-            *,
-            reset_after: bool = False,
-            dtype: str = "float32",
-            **options: Unpack[CellOptions],
-        ) -> None: ...
-        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     @property
     def state(self) -> T.Tensor:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import arrows as ar
 from arrows.combinators import AnyBlock
@@ -88,7 +87,7 @@ def tagger(
     def drop() -> AnyBlock:
         return ar.Dropout(dropout) if dropout else ar.Identity()
 
-    def last(cell: ar.LSTMCell[Any, Any], *, reverse: bool = False) -> AnyBlock:
+    def last(cell: ar.LSTMCell, *, reverse: bool = False) -> AnyBlock:
         """The last output of a cell over a sequence."""
         return ar.RNN(cell, reverse=reverse) >> ar.GetItem(1) >> ar.GetItem(0)
 

@@ -412,12 +412,8 @@ def test_cross_entropy_of_a_wrong_type(kind: T.Type, text: str) -> None:
 
 BAD: list[tuple[Any, Any, str]] = [
     (lambda: FC(0), ArrowValueError, "the size of FC is at least 1, got 0"),
-    (
-        lambda: FC([3]),
-        ArrowTypeError,
-        r"is a whole number or \[\], got \[3\]\n  hint  ar\.FC\(3\) gives",
-    ),
-    (lambda: FC("3"), ArrowTypeError, "the size of FC is a whole number or an Axis, got '3'"),
+    (lambda: FC([3]), ArrowTypeError, r"the size of FC is a whole number, got \[3\]"),
+    (lambda: FC("3"), ArrowTypeError, "the size of FC is a whole number, got '3'"),
     (lambda: FC(2, dtype="int32"), ArrowValueError, "the element type of FC is floating, got int32"),
     (lambda: FC(3, "tanh"), ArrowTypeError, r"activation of FC (.|\n)* not its name: ar\.ops\.tanh"),
     (

@@ -177,7 +177,7 @@ ar.Linnear(3)  # type: ignore[attr-defined]  # a misspelt name of the package
 ar.trainning  # type: ignore[attr-defined]  # a misspelt room
 ar.LSTM(3)  # type: ignore[attr-defined]  # a name of PyTorch
 ar.training.Adam(lr=0.1)  # type: ignore[call-arg]  # an argument of PyTorch
-ar.FC(units=3)  # type: ignore[call-overload]  # an argument of Keras
+ar.FC(units=3)  # type: ignore[call-arg]  # an argument of Keras
 ar.compile(f).save("weights")  # type: ignore[attr-defined]  # a method of Keras
 ar.training.train(ar.compile(f), [], ar.training.Adam(), n_epochs=3)  # type: ignore[call-arg]  # no argument of train
 ar.FC([3])  # type: ignore[list-item]  # a shape with an axis where a size is wanted
