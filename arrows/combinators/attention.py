@@ -23,14 +23,6 @@ from arrows.typesys import explains_arguments, types as T
 @overload
 def Attention(
     score: Callable[[Wire[A]], Wire[Any]],
-    *,
-    default: object = None,
-    need_weights: Literal[False] = False,
-    name: str | None = None,
-) -> Block[Sequence[A], A]: ...
-@overload
-def Attention(
-    score: Callable[[Wire[A]], Wire[Any]],
     value: Callable[[Wire[A]], Wire[B]],
     *,
     default: object = None,
@@ -43,9 +35,9 @@ def Attention(
     value: Callable[[Wire[A]], Wire[Any]] | None = None,
     *,
     default: object = None,
-    need_weights: Literal[True],
+    need_weights: bool = False,
     name: str | None = None,
-) -> Block[Sequence[A], tuple[Any, Sequence[Any]]]: ...
+) -> Block[Sequence[A], Any]: ...
 @explains_arguments("block")
 def Attention(
     score: object,

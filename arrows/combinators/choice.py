@@ -117,10 +117,6 @@ def OneOf(key: Block[A, Any], *, name: str | None = None) -> NoCases[A, Any]: ..
 @overload
 def OneOf(key: Callable[[A], K], *, name: str | None = None) -> NoCases[A, K]: ...
 @overload
-def OneOf(
-    key: Callable[[A], K], cases: Mapping[K, Block[A, B]], *, name: str | None = None
-) -> Cases[A, K, B]: ...
-@overload
 def OneOf(key: object, cases: object, *, name: str | None = None) -> Cases[Any, Any, Any]: ...
 @explains_arguments("block")
 def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import set_name
 from arrows.combinators.base.block import A, AnyBlock, B, Block, spelled
@@ -98,13 +98,11 @@ class SameType(AnyBlock):
     """Base of blocks that give what they get: `Identity` and `Tap`."""
 
     # Generic in its own call, so that checkers solve its type at the place of use.
-    def __call__(self, x: Wire[A], /) -> Wire[A]:  # type: ignore[override]
-        wire: Wire[A] = super().__call__(x)
-        return wire
+    if TYPE_CHECKING:
 
-    def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
-        block: Block[A, B] = super().__rshift__(other)
-        return block
+        def __call__(self, x: Wire[A], /) -> Wire[A]: ...  # type: ignore[override]
+
+        def __rshift__(self, other: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]: ...  # type: ignore[override]
 
 
 class Identity(SameType, Pipe[Any, Any]):

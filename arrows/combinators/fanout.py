@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
 from arrows.combinators.base.arguments import places_of, set_name, wrong_argument
-from arrows.combinators.base.block import B1, B2, B3, A, AnyBlock, B, Block, C, Operators, spelled
+from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
 from arrows.combinators.base.wires import Wire
@@ -86,16 +86,6 @@ class AllOf(Fan[A, B]):
         self: AllOf[A, tuple[B1, B2]],
         b1: Callable[[Wire[A]], Wire[B1]],
         b2: Callable[[Wire[A]], Wire[B2]],
-        /,
-        *,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: AllOf[A, tuple[B1, B2, B3]],
-        b1: Callable[[Wire[A]], Wire[B1]],
-        b2: Callable[[Wire[A]], Wire[B2]],
-        b3: Callable[[Wire[A]], Wire[B3]],
         /,
         *,
         name: str | None = None,

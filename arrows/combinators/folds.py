@@ -21,7 +21,6 @@ from arrows.combinators.items import GetItem
 from arrows.combinators.sequences import ZipWith
 from arrows.typesys import explains_arguments
 
-H = TypeVar("H")
 S = TypeVar("S")
 
 
@@ -239,17 +238,7 @@ class RNN(Scan[A, B, S]):
 
     @overload
     def __init__(
-        self: RNN[A, H, tuple[H, C]],
-        cell: Callable[[Wire[tuple[A, tuple[H, C]]]], Wire[tuple[H, C]]],
-        initial_state: Callable[[Wire[None]], Wire[tuple[H, C]]] | None = None,
-        *,
-        reverse: bool = False,
-        initial_state_from_input: Literal[False] = False,
-        name: str | None = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: RNN[A, S, S],
+        self: RNN[A, Any, S],
         cell: Callable[[Wire[tuple[A, S]]], Wire[S]],
         initial_state: Callable[[Wire[None]], Wire[S]] | None = None,
         *,

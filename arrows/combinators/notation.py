@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from arrows.combinators.base.arguments import function_name, parameter_names, set_name, type_refusal
-from arrows.combinators.base.block import A1, A2, A3, A4, B1, B2, A, B, Block
+from arrows.combinators.base.block import A1, A2, B1, B2, A, B, Block
 from arrows.combinators.base.printing import Pieces, Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.items import Item
@@ -79,16 +79,6 @@ def arrow(body: Callable[[Wire[A]], tuple[Wire[B1], Wire[B2]]]) -> Graph[A, tupl
 @overload
 def arrow(body: Callable[[Wire[A1], Wire[A2]], Wire[B]]) -> Graph[tuple[A1, A2], B]: ...
 @overload
-def arrow(
-    body: Callable[[Wire[A1], Wire[A2]], tuple[Wire[B1], Wire[B2]]],
-) -> Graph[tuple[A1, A2], tuple[B1, B2]]: ...
-@overload
-def arrow(body: Callable[[Wire[A1], Wire[A2], Wire[A3]], Wire[B]]) -> Graph[tuple[A1, A2, A3], B]: ...
-@overload
-def arrow(
-    body: Callable[[Wire[A1], Wire[A2], Wire[A3], Wire[A4]], Wire[B]],
-) -> Graph[tuple[A1, A2, A3, A4], B]: ...
-@overload
 def arrow(body: Callable[..., Any]) -> Graph[Any, Any]: ...
 def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
     """Makes a block from a function on wires (arrow notation).
@@ -147,8 +137,6 @@ def arrow(body: Callable[..., Any]) -> Graph[Any, Any]:
 
 @overload
 def unpack(wire: Wire[tuple[A1, A2]], count: Literal[2]) -> tuple[Wire[A1], Wire[A2]]: ...
-@overload
-def unpack(wire: Wire[tuple[A1, A2, A3]], count: Literal[3]) -> tuple[Wire[A1], Wire[A2], Wire[A3]]: ...
 @overload
 def unpack(wire: Wire[Any], count: int) -> tuple[Wire[Any], ...]: ...
 def unpack(wire: object, count: int) -> tuple[Wire[Any], ...]:

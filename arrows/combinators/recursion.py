@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Concatenate, Generic, Protocol, overload
+from typing import Any, Concatenate, Generic, overload
 
 from arrows.combinators.base.arguments import (
     function_name,
@@ -16,7 +16,7 @@ from arrows.combinators.base.arguments import (
     value_refusal,
     wrong_argument,
 )
-from arrows.combinators.base.block import A1, A2, A3, B1, B2, B3, A, AnyBlock, B, Block
+from arrows.combinators.base.block import A1, A2, B1, B2, A, AnyBlock, B, Block
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.wires import Wire
 from arrows.typesys import SourceLine, types as T
@@ -91,17 +91,10 @@ class Reference(Block[A, B]):
         return self.token.name
 
 
-class MakesFix(Protocol):
-    """What `fix` gives without a definition: a decorator that has the declared types."""
-
-    @overload
-    def __call__(self, definition: Callable[[Block[A, B]], Block[A, B]], /) -> Block[A, B]: ...
-    @overload
-    def __call__(self, definition: Callable[..., tuple[AnyBlock, ...]], /) -> tuple[AnyBlock, ...]: ...
-
-
 @overload
-def fix(*, input_type: object = None, output_type: object = None) -> MakesFix: ...
+def fix(
+    *, input_type: object = None, output_type: object = None
+) -> Callable[[Callable[[Block[A, B]], Block[A, B]]], Block[A, B]]: ...
 @overload
 def fix(
     definition: Callable[[Block[A, B]], Block[A, B]], *, input_type: object = None, output_type: object = None
@@ -115,25 +108,7 @@ def fix(
 ) -> tuple[Block[A1, B1], Block[A2, B2]]: ...
 @overload
 def fix(
-    definition: Callable[
-        [Block[A1, B1], Block[A2, B2], Block[A3, B3]], tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]
-    ],
-    *,
-    input_type: object = None,
-    output_type: object = None,
-) -> tuple[Block[A1, B1], Block[A2, B2], Block[A3, B3]]: ...
-@overload
-def fix(
-    definition: Callable[[AnyBlock, AnyBlock, AnyBlock, AnyBlock], tuple[AnyBlock, ...]],
-    *,
-    input_type: object = None,
-    output_type: object = None,
-) -> tuple[AnyBlock, AnyBlock, AnyBlock, AnyBlock]: ...
-@overload
-def fix(
-    definition: Callable[
-        Concatenate[AnyBlock, AnyBlock, AnyBlock, AnyBlock, AnyBlock, ...], tuple[AnyBlock, ...]
-    ],
+    definition: Callable[Concatenate[AnyBlock, AnyBlock, AnyBlock, ...], tuple[AnyBlock, ...]],
     *,
     input_type: object = None,
     output_type: object = None,

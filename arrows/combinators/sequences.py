@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arrows.combinators.base.arguments import require_flag, require_integer, set_name
 from arrows.combinators.base.block import A, AnyBlock, B, Block
@@ -139,13 +139,13 @@ class Broadcast(AnyBlock):
     """
 
     # Generic in its own call, so that checkers solve its type at the place of use.
-    def __call__(self, x: Wire[A], /) -> Wire[Sequence[A]]:  # type: ignore[override]
-        wire: Wire[Sequence[A]] = super().__call__(x)
-        return wire
+    if TYPE_CHECKING:
 
-    def __rshift__(self, other: Callable[[Wire[Sequence[A]]], Wire[B]]) -> Block[A, B]:  # type: ignore[override]
-        block: Block[A, B] = super().__rshift__(other)
-        return block
+        def __call__(self, x: Wire[A], /) -> Wire[Sequence[A]]: ...  # type: ignore[override]
+
+        def __rshift__(  # type: ignore[override]
+            self, other: Callable[[Wire[Sequence[A]]], Wire[B]]
+        ) -> Block[A, B]: ...
 
 
 @explains_arguments("block")

@@ -34,11 +34,8 @@ C = TypeVar("C")
 D = TypeVar("D")
 A1 = TypeVar("A1")
 A2 = TypeVar("A2")
-A3 = TypeVar("A3")
-A4 = TypeVar("A4")
 B1 = TypeVar("B1")
 B2 = TypeVar("B2")
-B3 = TypeVar("B3")
 A_contra = TypeVar("A_contra", contravariant=True)
 B_co = TypeVar("B_co", covariant=True)
 
@@ -154,13 +151,7 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
     @overload
     def __call__(self: Block[tuple[A1, A2], B], x1: Wire[A1], x2: Wire[A2], /) -> Wire[B]: ...
     @overload
-    def __call__(
-        self: Block[tuple[A1, A2, A3], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], /
-    ) -> Wire[B]: ...
-    @overload
-    def __call__(
-        self: Block[tuple[A1, A2, A3, A4], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], x4: Wire[A4], /
-    ) -> Wire[B]: ...
+    def __call__(self, x1: Wire[Any], x2: Wire[Any], x3: Wire[Any], /, *more: Wire[Any]) -> Wire[B_co]: ...
     @overload
     def __call__(self, *args: TensorLike | HostArray | float | Sequence[Any]) -> Any: ...
     def __call__(self, *args: object) -> Any:
@@ -207,9 +198,7 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
     @overload
     def __rshift__(self, other: Callable[[Wire[B_co]], Wire[C]]) -> Block[A_contra, C]: ...
     @overload
-    def __rshift__(self, other: Mapping[Any, Any]) -> Block[A_contra, Any]: ...
-    @overload
-    def __rshift__(self, other: tuple[AnyBlock, ...]) -> Block[A_contra, Any]: ...
+    def __rshift__(self, other: Mapping[Any, Any] | tuple[AnyBlock, ...]) -> Block[A_contra, Any]: ...
     def __rshift__(self, other: object) -> Any:
         return self.operators.chain(self, other)
 
@@ -223,13 +212,11 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
         return self.operators.fan_out(other, self)
 
     @overload
-    def __mul__(self: Block[A, B], other: Identity) -> Block[tuple[A, Any], tuple[B, Any]]: ...
+    def __mul__(self: Block[A, B], other: Identity | Blocks) -> Block[tuple[A, Any], tuple[B, Any]]: ...
     @overload
     def __mul__(
         self: Block[A, B], other: Callable[[Wire[C]], Wire[D]]
     ) -> Block[tuple[A, C], tuple[B, D]]: ...
-    @overload
-    def __mul__(self: Block[A, B], other: Blocks) -> Block[tuple[A, Any], tuple[B, Any]]: ...
     def __mul__(self, other: object) -> Any:
         """`f * g`: a block each for the two items of a pair; `f * g * h` is `(f * g) * h`.
 
