@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Generic, overload
 
 from arrows.combinators.base.arguments import set_name, type_refusal, value_refusal
-from arrows.combinators.base.block import B1, B2, A, B
-from arrows.combinators.base.printing import Spelling
+from arrows.combinators.base.block import A, B
 from arrows.combinators.base.wires import Wire
-from arrows.combinators.fanout import blocks_in_words
 from arrows.combinators.notation import Graph
 from arrows.combinators.recorder import Recorder
 
@@ -49,20 +47,20 @@ class Composition(Graph[A, B]):
 
     def __init__(self: Composition[Any, Any], *, name: str | None = None) -> None:
         set_name(self, name)
-        recorder = Recorder("Composition", "" if name is None else name, ("input",), self.site)
+        recorder = Recorder("Composition", self.name or "", ("input",), self.site)
         super().__init__(recorder, 0, name=name)
         self._recorder = recorder
 
     @property
     def input(self) -> Wire[A]:
         """The wire with the input; for use inside the scope."""
-        wire: Wire[A] = self._scope_of("read the input of").inputs[0]
+        wire: Wire[A] = self._open().inputs[0]
         return wire
 
     @property
     def output(self) -> Output[B]:
         """The output, of which `output.reads(wires)` says what it is, once, inside the scope."""
-        return Output(self._scope_of("wire the output of"))
+        return Output(self._open())
 
     def scope(self) -> Composition[A, B]:
         """Opens the scope in which blocks are connected: `with composition.scope(): ...`, once.
@@ -74,33 +72,30 @@ class Composition(Graph[A, B]):
     def __enter__(self) -> Composition[A, B]:
         recorder = self._recorder
         if recorder is None or recorder.open or recorder.nodes or recorder.result is not None:
-            raise value_refusal(
-                f"enter the scope of {self.title}",
-                "a Composition has one scope",
-                hint="it is a block, once its scope is left; make another Composition for another wiring",
-            )
+            hint = "make another Composition for another wiring"
+            raise value_refusal(f"enter the scope of {self.title}", "it has one scope", hint=hint)
         recorder.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        recorder = self._scope_of("leave")
+        recorder = self._open()
         recorder.__exit__()
         if kind is None and recorder.result is None:
+            hint = "composition.output.reads(wire); if there is nothing but side outputs: "
             raise value_refusal(
                 f"finish {self.title}",
                 "nothing is wired to its output",
-                hint="composition.output.reads(wire); if there is nothing but side outputs: "
-                "composition.output.reads()",
+                hint=hint + "composition.output.reads()",
             )
         if kind is None:
             nodes, parts = tuple(recorder.nodes), tuple(recorder.blocks)
             self.__dict__.update(nodes=nodes, _parts=parts, result=recorder.result, _recorder=None)
 
-    def _scope_of(self, attempt: str) -> Recorder:
+    def _open(self) -> Recorder:
         """The recorder of the open scope."""
         if self._recorder is None or not self._recorder.open:
             hint = "with composition.scope(): composition.output.reads(wire)"
-            raise type_refusal(f"{attempt} {self.title}", "its scope is not open", hint=hint)
+            raise type_refusal(f"wire {self.title}", "its scope is not open", hint=hint)
         return self._recorder
 
     def check_finished(self, where: str) -> None:
@@ -108,12 +103,8 @@ class Composition(Graph[A, B]):
             raise type_refusal(
                 f"use {self.title} as {where}",
                 "it is not finished: its scope has not been left, or was left by an error",
-                hint="connect composition.input and composition.output in its scope, and use it afterwards; "
-                "after an error make a new one",
+                hint="connect its input and output in its scope, and use it afterwards",
             )
-
-    def summary(self) -> Spelling:
-        return Spelling(self.kind, ("unfinished" if self._recorder else blocks_in_words(self.parts),))
 
 
 class Output(Generic[B]):
@@ -125,9 +116,7 @@ class Output(Generic[B]):
     @overload
     def reads(self, x: Wire[B] | Mapping[Any, Any] | tuple[Any, ...] = ..., /) -> None: ...
     @overload
-    def reads(self: Output[tuple[B1, B2]], x1: Wire[B1], x2: Wire[B2], /) -> None: ...
-    @overload
-    def reads(self, x1: Wire[Any], x2: Wire[Any], x3: Wire[Any], /, *more: Wire[Any]) -> None: ...
+    def reads(self, x1: Wire[Any], x2: Wire[Any], /, *more: Wire[Any]) -> None: ...
     def reads(self, *sources: object) -> None:
         """Says what flows out.
 
@@ -138,8 +127,5 @@ class Output(Generic[B]):
         attempt = f"wire the output of {recorder.title}"
         if recorder.result is not None:
             hint = "several wires are a tuple: composition.output.reads(a, b)"
-            raise value_refusal(attempt, "it is wired already", at=recorder.inside, hint=hint)
+            raise value_refusal(attempt, "it is wired already", hint=hint)
         recorder.result = recorder.source_of(sources, attempt)
-
-    def __repr__(self) -> str:
-        return f"<output of {self._recorder.title}>"

@@ -23,7 +23,7 @@ class Graph(Block[A, B]):
         nodes: the calls, in order.
         result: the wire, or (nested) tuple of wires, that is the result.
         parameters: the names of the parameters; several mean that the input is a tuple of as many items.
-        title: names a Composition in messages; empty for an arrow.
+        title: names it in messages.
     """
 
     kind = "arrow"
@@ -34,7 +34,7 @@ class Graph(Block[A, B]):
 
     def __init__(self, recorder: Recorder, result: Source, *, name: str | None = None) -> None:
         set_name(self, name)
-        self.title = "" if recorder.kind == "arrow" else recorder.title
+        self.title = recorder.title
         self.nodes = tuple(recorder.nodes)
         self._parts = tuple(recorder.blocks)
         self.result = result
@@ -42,11 +42,6 @@ class Graph(Block[A, B]):
 
     def summary(self) -> Spelling:
         return Spelling(self.kind, self.parameters)
-
-    @property
-    def words(self) -> str:
-        """Names the graph in messages."""
-        return self.title or f"the arrow {self.label}"
 
     def parameter(self, j: int) -> str:
         """The name of the parameter that node `j` takes out of the input; empty if it does anything else."""
@@ -57,7 +52,7 @@ class Graph(Block[A, B]):
 
     def pieces(self) -> Pieces:
         root = self.parameters[0] if len(self.parameters) == 1 else "input"
-        name = self.name or ("" if self.title else "lambda")
+        name = self.name or ("lambda" if self.kind == "arrow" else "")
         pieces: Pieces = [f"{self.kind} {name}({', '.join(self.parameters)}) {{"]
         for j, (node, block) in enumerate(zip(self.nodes, self.parts, strict=True)):
             pieces.extend([f"w{j + 1} = (", block, f")({_written(node.source, root)}); "])

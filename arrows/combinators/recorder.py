@@ -1,7 +1,7 @@
 """Records the calls on wires in the body of an arrow or the scope of a Composition.
 
-Calling a block on wires in the body of an `@ar.arrow` records a call, and so does `block.reads(wires)` in the
-scope of a Composition. `notation.Graph` is made of what was recorded.
+Calling a block on wires in the body of an `@ar.arrow` or in the scope of a Composition records a call.
+`notation.Graph` is made of what was recorded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 
 from arrows.combinators.base.arguments import type_refusal
 from arrows.combinators.base.block import AnyBlock, spelled
-from arrows.combinators.base.calls import current, current_recorder
+from arrows.combinators.base.calls import current
 from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.combinators.constant import Void
@@ -44,11 +44,9 @@ class Recorder:
 
     Attributes:
         kind: "arrow" or "Composition".
-        name: of the arrow or Composition; empty if it has none.
         title: what is recorded, in words.
         title_and_site: the same, with the line that made it.
-        region: what one writes to record it.
-        inside: the body or scope, for messages about a place inside it.
+        inside: its body, which is the scope of a Composition, for messages about a place inside it.
         parameters: the names of its inputs; several mean that the input is a tuple of so many.
         site: the line that made it.
         inputs: a wire for each parameter.
@@ -59,11 +57,9 @@ class Recorder:
 
     def __init__(self, kind: str, name: str, parameters: tuple[str, ...], site: SourceLine) -> None:
         self.kind = kind
-        self.name = name
         self.title_and_site = f"the {kind} {name} ({site})" if name else f"the {kind} ({site})"
         self.title = f"the {kind} {name}" if name else self.title_and_site
-        self.region = "body" if kind == "arrow" else "scope"
-        self.inside = f"the {self.region} of {self.title}"
+        self.inside = f"the body of {self.title}"
         self.parameters = parameters
         self.site = site
         self.nodes: list[GraphNode] = []
@@ -95,16 +91,9 @@ class Recorder:
 
     def apply(self, block: AnyBlock, args: tuple[object, ...]) -> Wire[Any]:
         """Records a call; several arguments are a tuple, none is nothing."""
-        attempt = f"{'call' if self.kind == 'arrow' else 'connect'} {block.label}"
-        here = self.kind == "arrow" or current_recorder() is self  # another thread may have opened it
-        if not (self.open and here):
-            raise type_refusal(
-                attempt,
-                f"the wire belongs to {self.title_and_site}, whose {self.region} is not open here",
-                hint=f"a wire is used in the {self.region} that it was made in, and nowhere else",
-            )
         block.check_finished("a block that reads a wire")
-        return Wire(self, self.record(block, self.source_of(args, attempt), SourceLine.here()))
+        source = self.source_of(args, f"call {block.label}")
+        return Wire(self, self.record(block, source, SourceLine.here()))
 
     def source_of(self, values: tuple[object, ...], attempt: str) -> Source:
         """Returns the source that several values stand for: a tuple, of one the value itself."""
@@ -123,10 +112,8 @@ class Recorder:
         if isinstance(value, Wire):
             return self._place(value, attempt)
         if not isinstance(value, (tuple, dict)):
-            hint = "a block reads first: wire = block.reads(...); a constant too: ar.Constant(value).reads()"
-            if self.kind == "arrow":
-                constant = "put a constant on a wire with ar.Constant(value)(wire)"
-                hint = "call the block on a wire: block(wire)" if callable(value) else constant
+            constant = "put a constant on a wire with ar.Constant(value)(wire)"
+            hint = "call the block on a wire: block(wire)" if callable(value) else constant
             expected = f"expected a wire or a tuple of wires, got {value!r}"
             raise type_refusal(attempt, expected, at=self.inside, hint=hint)
         items = value.values() if isinstance(value, dict) else value
@@ -142,9 +129,7 @@ class Recorder:
     def _place(self, wire: Wire[Any], attempt: str) -> int:
         """Returns the number of a wire. An item gets one when it is first read, since it may never be."""
         if (owner := wire.recorder) is not self:
-            hint = "let the inner Composition read it outside, and use its input inside"
-            if self.kind == "arrow":
-                hint = f"make it a parameter of {self.name}, and pass it in where {self.name} is called"
+            hint = f"make it an input of {self.title}, and pass it in where that is called"
             belongs = f"the wire {wire.describe()} belongs to {owner.title_and_site}"
             raise type_refusal(attempt, belongs, at=self.inside, hint=hint)
         if wire.place is None:

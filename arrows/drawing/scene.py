@@ -354,7 +354,7 @@ def _heading(typed: Typed) -> str:
         return f"fix {clean(form.label)}"
     if isinstance(form, Graph):
         words = form.name or form.kind
-        return shorten(words if form.title else f"{words}({', '.join(form.parameters)})")
+        return shorten(words if form.kind == "Composition" else f"{words}({', '.join(form.parameters)})")
     if form.name is not None:
         return shorten(form.name)
     if isinstance(form, Choice) and not isinstance(form, Optional) and form.key is not None:

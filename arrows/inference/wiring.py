@@ -89,9 +89,8 @@ def _explain_call(edge: Edge, clash: Clash) -> ArrowTypeError:
     words = "its input" if source == 0 else "the wires"
     if producer is not None:
         words = f"the result of {name_of(producer)}"
-    attempt = f"let {name_of(block)} read {words}" if form.title else f"call {name_of(block)} on {words}"
     return meet(
-        f"cannot {attempt} in {form.words} at {edge.site}",
+        f"cannot call {name_of(block)} on {words} in {form.title} at {edge.site}",
         producer,
         block,
         clash.left,
@@ -129,13 +128,11 @@ def _unread(graph: Occurrence, form: Graph[Any, Any], j: int) -> ArrowTypeError:
     block, call = form.parts[j], form.nodes[j]
     parameter = form.parameter(j)
     words = f"the parameter {parameter}" if parameter else f"the result of {block.label}"
-    hint = "read it, or drop it: ar.Void().reads(wire)"
-    if not form.title:
-        hint = f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
-        if parameter:
-            hint += f"; name an unused parameter _{parameter}"
+    hint = f"return it, pass it on, or drop it: ar.Void()({parameter or 'wire'})"
+    if parameter:
+        hint += f"; name an unused parameter _{parameter}"
     return problem(
-        f"cannot leave {words} unread in {form.words}",
+        f"cannot leave {words} unread in {form.title}",
         graph,
         "no block reads this wire, so it would be computed for nothing",
         hint,

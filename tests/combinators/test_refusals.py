@@ -65,7 +65,6 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.infer(composition(lambda c: c.output.reads(ADD.reads(S().reads(c.input))))), TYPE,
      "takes 2 tensors (x, y), and it gets one tensor"),
     (lambda: ar.infer(composition(different)), TYPE, "axis 0 is 3 on the left and 4 on the right"),
-    (lambda: composition(lambda c: c.input.reads(S())), TYPE, "blocks read it"),
     (lambda: ar.infer(composition(lambda c: c.output.reads(TWO.reads(c.input)[2]))), TYPE, "no item 2"),
     (lambda: ar.infer(TWO >> ar.Record({"a": ar.Identity()})), TYPE, "the tuple has no keys"),
     (lambda: ar.infer(TWO >> ar.Record((ar.Identity(),) * 3)), TYPE, "no item 2"),

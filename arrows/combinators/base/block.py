@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAl
 
 from arrows.arrays import HostArray
 from arrows.combinators.base.arguments import set_name, type_refusal
-from arrows.combinators.base.calls import call_on_wires, connect, context_of
+from arrows.combinators.base.calls import call_on_wires, context_of
 from arrows.combinators.base.copying import reduce
 from arrows.combinators.base.frozen import Freezing
 from arrows.combinators.base.operators import WithoutValue, as_function
@@ -163,37 +163,8 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
         """Computes on the tensors of a `Function` that calls the block, if it is of a kind that can."""
         return call_on_wires(self, args)
 
-    @overload
-    def reads(self) -> Wire[B_co]: ...
-    @overload
-    def reads(self, x: Wire[A_contra], /) -> Wire[B_co]: ...
-    @overload
-    def reads(self: Block[tuple[A1, A2], B], x1: Wire[A1], x2: Wire[A2], /) -> Wire[B]: ...
-    @overload
-    def reads(self: Block[tuple[A1, A2, A3], B], x1: Wire[A1], x2: Wire[A2], x3: Wire[A3], /) -> Wire[B]: ...
-    def reads(self, *sources: object) -> Any:
-        """Connects the block inside the open scope of a `Composition`.
-
-        Args:
-            *sources: wires, or nested tuples or dicts of wires; several are a tuple, none is nothing (Void).
-
-        Returns:
-            The wire with the block's result.
-
-        Raises:
-            ArrowTypeError: no scope is open, or a source is none of these.
-
-        Example:
-            >>> import arrows as ar
-            >>> with ar.Composition().scope() as length:
-            ...     half = ar.InputTransform(lambda n: n / 2).reads(
-            ...         ar.InputTransform(len).reads(length.input)
-            ...     )
-            ...     length.output.reads(half)
-            >>> length.eval("tree")
-            2.0
-        """
-        return connect(self, sources)
+    reads = __call__
+    """The same, as TensorFlow Fold writes a call in the scope of a `Composition`."""
 
     @overload
     def __rshift__(self, other: Callable[[Wire[B_co]], Wire[C]]) -> Block[A_contra, C]: ...

@@ -61,14 +61,20 @@ def context_of(args: tuple[object, ...]) -> Context | None:
 
 
 def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
-    """Records the call `block(*args)`.
+    """Records the call `block(*args)` in the body that is open.
 
     Raises:
-        ArrowTypeError: there is no wire among the arguments.
+        ArrowTypeError: none is, or an argument is no wire of it.
     """
+    if (recorder := current_recorder()) is not None:
+        return recorder.apply(block, args)
     for x in chain(args, _values(args)):
         if isinstance(x, Wire):
-            return (current_recorder() or x.recorder).apply(block, args)
+            raise type_refusal(
+                f"call {block.label}",
+                f"the wire belongs to {x.recorder.title_and_site}, whose body is not open here",
+                hint="a wire is used in the body that it was made in, and nowhere else",
+            )
     if len(args) == 1 and hasattr(args[0], "parts"):  # a block; that class is defined after this one
         hint = f"to apply it to that block's result: {args[0].label} >> {block.label}"
     elif args and all(hasattr(a, "rows") for a in args):
@@ -85,20 +91,3 @@ def call_on_wires(block: AnyBlock, args: tuple[Any, ...]) -> Wire[Any]:
 def _argument(value: object) -> str:
     """A value as messages write it: a tensor by its type."""
     return f"a tensor ({value.type})" if isinstance(value, TensorLike) else repr(value)
-
-
-def connect(block: AnyBlock, sources: tuple[object, ...]) -> Wire[Any]:
-    """Records the call `block.reads(*sources)`.
-
-    Raises:
-        ArrowTypeError: no scope of a Composition is open.
-    """
-    recorder = current_recorder()
-    if recorder is not None and recorder.kind == "Composition":
-        return recorder.apply(block, sources)
-    raise type_refusal(
-        f"connect {block.label}",
-        "blocks read wires inside the scope of a Composition",
-        at=recorder.inside if recorder is not None else "",
-        hint="with composition.scope(): ...; in the body of an @ar.arrow, call it: block(wire)",
-    )

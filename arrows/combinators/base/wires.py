@@ -105,9 +105,7 @@ class Wire(WithoutValue, Generic[B_co]):
         )
 
     def refuse_test(self) -> NoReturn:
-        self._refuse(
-            "test", f"the {self.recorder.region} runs once, before there is any value", _by_value("key")
-        )
+        self._refuse("test", "the body runs once, before there is any value", _by_value("key"))
 
     # Python would compare wires as objects, so all would differ, and an `if` would always take one branch.
     def __eq__(self, other: object) -> NoReturn:
@@ -176,11 +174,6 @@ class Wire(WithoutValue, Generic[B_co]):
 
     # NumPy asks for these (with an array on the left of an operator too), and `arrows.ops` for the last.
     __array__ = __array_ufunc__ = __array_function__ = _no_tensor = _no_number
-
-    def reads(self, *_: object) -> NoReturn:
-        """Wires do not read; blocks do."""
-        hint = "block(wire)" if self.recorder.kind == "arrow" else "block.reads(wire)"
-        self._refuse("call reads on", "a wire holds what is known already, and blocks read it", hint)
 
     def _refuse(self, attempt: str, reason: str, hint: str) -> NoReturn:
         raise type_refusal(f"{attempt} a wire", reason, at=self.recorder.inside, hint=hint)
