@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 from typing import Any
 
@@ -23,7 +22,6 @@ USES = {
     "np.tanh": np.tanh,
     "np.ones * x": lambda x: np.ones(2) * x,
     "np.float32 + x": lambda x: np.float32(2) + x,
-    "math.tanh": math.tanh,
 }
 
 
@@ -51,7 +49,7 @@ def test_attributes_are_asked_for_without_harm() -> None:
             ar.Wire.__new__(ar.Wire).key
         return x
 
-    assert seen == [(False, True, 3, False)]
+    assert seen == [(False, False, 3, False)]
     pickle.dumps(body)
 
 

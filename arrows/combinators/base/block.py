@@ -209,15 +209,6 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
         )
 
     def refuse_operator(self, symbol: str, operands: tuple[object, ...]) -> NoReturn:
-        for wire in operands:
-            if isinstance(wire, Wire):
-                wire.refuse_operator(symbol, operands)
-        if symbol in ("|", "<<"):
-            raise type_refusal(
-                f"join {self.label} by {symbol}",
-                f"blocks have no operator {symbol}",
-                hint="one after the other: f >> g; both results of one input: f & g",
-            )
         function, blocks = as_function(symbol, operands)
         names = [x.label if isinstance(x, Block) else "..." for x in blocks]
         before = names[0] if len(names) == 1 else f"({' & '.join(names)})"
@@ -225,20 +216,6 @@ class Block(WithoutValue, Generic[A_contra, B_co], metaclass=Freezing):
             f"calculate with {self.label}",
             "a block is no number; its result may be one",
             hint=f"put the formula into a block: {before} >> {function}",
-        )
-
-    def __len__(self) -> NoReturn:
-        raise type_refusal(
-            f"take the length of {self.label}",
-            "a block has no length; its result may have one",
-            hint="of each example's sequence: f >> ar.Length()",
-        )
-
-    def __contains__(self, item: object) -> NoReturn:
-        raise type_refusal(
-            f"test what is in {self.label}",
-            "a block has no items; its result may have some",
-            hint=f"choose by what an example contains with ar.OneOf(lambda x: {item!r} in x, ...)",
         )
 
     def __iter__(self) -> NoReturn:

@@ -11,6 +11,8 @@ from arrows.combinators.base.arguments import shortened, type_refusal
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.base.wires import Wire
 
+_ROOMS = ("arrows.combinators.", "arrows.layers.")
+
 
 def as_block(x: object, where: str) -> AnyBlock:
     """Makes a block of `x`: dicts, tuples of blocks and lists of pairs are records, NumPy arrays constants.
@@ -32,9 +34,8 @@ def as_block(x: object, where: str) -> AnyBlock:
         return Block.operators.record(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return Block.operators.constant(x)
-    reason = f"expected a block, or a dict or tuple of blocks, got {_class_in_words(x)}"
     step = None if isinstance(x, Wire) else getattr(x, "block_hint", None)
-    reason = "it is no block yet" if step else reason
+    reason = "it is no block yet" if step else "expected a block, or a dict or tuple of blocks"
     raise type_refusal(f"use {_name(x)} as {where}", reason, hint=step or _hint(x))
 
 
@@ -51,21 +52,10 @@ def _name(x: object) -> str:
     return shortened(x)
 
 
-def _class_in_words(x: object) -> str:
-    if isinstance(x, type):
-        return f"a class{' of blocks' if issubclass(x, Block) else ''}, not a block"
-    if callable(x):
-        return "a Python function"
-    name = type(x).__name__
-    return "None" if x is None else f"{'an' if name[0] in 'aeio' else 'a'} {name}"
-
-
 def _hint(x: object) -> str:
     if isinstance(x, Wire):
         return "make the block first, then call it on the wire, as ar.Map(f)(wire)"
-    if isinstance(x, type) and issubclass(x, Block):
-        return f"call it: ar.{x.__name__}(...)"
-    if isinstance(x, FunctionType) and (x.__module__ or "").startswith("arrows.combinators."):
+    if isinstance(x, (type, FunctionType)) and str(x.__module__).startswith(_ROOMS):
         return f"call it: ar.{x.__name__}(...)"
     if callable(x):
         return (

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from arrows.combinators.base.arguments import shortened
 
-_BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "matmul": "@",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "lshift": "<<",
-    "rshift": ">>",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-}
+ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "matmul": "@", "truediv": "/", "pow": "**"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_UNARY = {"neg": "-x", "pos": "+x", "invert": "~x", "abs": "abs(x)"}
-_CONVERSIONS = ("int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "divmod", "rdivmod")
 
 
 class WithoutValue:
     """A block or a wire: it stands for a value before there is one, so nothing can be calculated with it.
 
-    It refuses the operators that its class does not define, and `and`, `or`, `not` and `if`.
+    It refuses the operators of numbers that its class does not define, and `and`, `or`, `not` and `if`.
     """
 
     __slots__ = ()
@@ -47,39 +31,20 @@ class WithoutValue:
         self.refuse_test()
 
 
-def _binary(symbol: str, swapped: bool = False) -> Callable[[Any, object], NoReturn]:
+def _refusing(symbol: str, swapped: bool = False) -> Callable[[Any, object], NoReturn]:
     def refuse(self: WithoutValue, other: object) -> NoReturn:
         self.refuse_operator(symbol, (other, self) if swapped else (self, other))
 
     return refuse
 
 
-def _unary(formula: str) -> Callable[..., NoReturn]:
-    def refuse(self: WithoutValue, *_: object) -> NoReturn:
-        self.refuse_operator(formula, (self,))
-
-    return refuse
-
-
 # A loop sets them, so that type checkers see none of them, and refuse these operators before anything runs.
 # Blocks compare by identity, so `==` and `!=` are left to wires.
-for _name, _symbol in {**_BINARY, **COMPARISONS}.items():
+for _name, _symbol in {**ARITHMETIC, **COMPARISONS}.items():
     if _name not in ("eq", "ne"):
-        setattr(WithoutValue, f"__{_name}__", _binary(_symbol))
-    if _name in _BINARY:
-        setattr(WithoutValue, f"__r{_name}__", _binary(_symbol, swapped=True))
-for _name, _formula in {**_UNARY, **dict.fromkeys(_CONVERSIONS, "...")}.items():
-    setattr(WithoutValue, f"__{_name}__", _unary(_formula))
-
-
-def written(symbol: str, names: Sequence[str]) -> str:
-    """Writes an operator with its operands.
-
-    Example:
-        >>> written("<", ["x", "3"]), written("-x", ["y"])
-        ('x < 3', '-y')
-    """
-    return f" {symbol} ".join(names) if len(names) == 2 else symbol.replace("x", names[0])
+        setattr(WithoutValue, f"__{_name}__", _refusing(_symbol))
+    if _name in ARITHMETIC:
+        setattr(WithoutValue, f"__r{_name}__", _refusing(_symbol, swapped=True))
 
 
 def as_function(symbol: str, operands: tuple[object, ...]) -> tuple[str, list[object]]:
@@ -94,9 +59,8 @@ def as_function(symbol: str, operands: tuple[object, ...]) -> tuple[str, list[ob
         >>> as_function("-", (1, ar.Scalar()))
         ('ar.Function(lambda x: 1 - x)', [Scalar('float32')])
     """
-    taken = [x for x in operands if isinstance(x, WithoutValue)]
+    taken: list[object] = [x for x in operands if isinstance(x, WithoutValue)]
     letters = iter("xy")
-    formula = written(
-        symbol, [next(letters) if isinstance(x, WithoutValue) else shortened(x) for x in operands]
-    )
-    return f"ar.Function(lambda {', '.join('xy'[: len(taken)])}: {formula})", list(taken)
+    names = (next(letters) if isinstance(x, WithoutValue) else shortened(x) for x in operands)
+    formula = f" {symbol} ".join(names)
+    return f"ar.Function(lambda {', '.join('xy'[: len(taken)])}: {formula})", taken

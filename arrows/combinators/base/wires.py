@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, Type
 import numpy as np
 
 from arrows.combinators.base.arguments import shortened, type_refusal
-from arrows.combinators.base.operators import COMPARISONS, WithoutValue, as_function, written
+from arrows.combinators.base.operators import COMPARISONS, WithoutValue, as_function
 from arrows.typesys import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
@@ -97,15 +97,10 @@ class Wire(WithoutValue, Generic[B_co]):
         return Wire(self.recorder, None, self, checked_key(key))
 
     def __iter__(self) -> Iterator[Any]:
-        self._refuse("iterate over", f"a wire has no length until the {self.recorder.kind} runs", _UNPACK)
-
-    def __len__(self) -> int:  # noqa: PLE0303  it always raises
-        self._refuse(
-            "take the length of", f"a wire has no length until the {self.recorder.kind} runs", _UNPACK
-        )
+        self._refuse("iterate over", _UNPACK)
 
     def refuse_test(self) -> NoReturn:
-        self._refuse("test", "the body runs once, before there is any value", _by_value("key"))
+        self._refuse("test", _by_value("key"))
 
     # Python would compare wires as objects, so all would differ, and an `if` would always take one branch.
     def __eq__(self, other: object) -> NoReturn:
@@ -117,11 +112,8 @@ class Wire(WithoutValue, Generic[B_co]):
     __hash__ = object.__hash__
 
     def __contains__(self, item: object) -> NoReturn:
-        self._refuse(
-            "test what is in",
-            f"a wire carries no value until the {self.recorder.kind} runs",
-            f"choose by what it contains with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional",
-        )
+        hint = f"choose by what it contains with ar.OneOf(lambda x: {item!r} in x, ...) or ar.Optional"
+        self._refuse("test what is in", hint)
 
     if not TYPE_CHECKING:  # for type checkers a wire has no other attributes
 
@@ -130,37 +122,16 @@ class Wire(WithoutValue, Generic[B_co]):
                 raise AttributeError(name)
             wire = self.describe()
             hint = f"read a field with {wire}[{name!r}]; for all else use a block: ar.Function(f)({wire})"
-            raise WireAttributeError(
-                message(
-                    f"cannot take the attribute {name!r} of a wire at {SourceLine.here()}",
-                    at=self.recorder.inside,
-                    reason=f"a wire carries no object until the {self.recorder.kind} runs",
-                    hint=hint,
-                )
-            )
+            self._refuse(f"take the attribute {name!r} of", hint, WireAttributeError)
 
     def refuse_operator(self, symbol: str, operands: tuple[object, ...]) -> NoReturn:
-        if symbol == ">>":
-            self._refuse(
-                "chain", "blocks are chained, and a wire is no block", "call the block on it: block(wire)"
-            )
-        if symbol == "&":
-            self._refuse("pair", "`&` pairs the results of blocks", "a tuple of wires is their pair: (u, v)")
         function, wires = as_function(symbol, operands)
         block = f"{function}({', '.join(w.describe() if isinstance(w, Wire) else '...' for w in wires)})"
         if symbol not in COMPARISONS.values():
-            self._refuse(
-                "calculate with",
-                f"a wire carries no number until the {self.recorder.kind} runs",
-                f"put the formula into a block: {block}",
-            )
+            self._refuse("calculate with", f"put the formula into a block: {block}")
         names = [w.describe() if isinstance(w, Wire) else shortened(w) for w in operands]
         tensors = "" if any(isinstance(x, str) for x in operands) else f"; tensors are compared in {block}"
-        self._refuse(
-            "compare",
-            f"a wire carries no value until the {self.recorder.kind} runs",
-            _by_value(self._key(written(symbol, names))) + tensors,
-        )
+        self._refuse("compare", _by_value(self._key(f" {symbol} ".join(names))) + tensors)
 
     def _key(self, formula: str) -> str:
         """A key function with this formula, where it is one of the input."""
@@ -170,13 +141,16 @@ class Wire(WithoutValue, Generic[B_co]):
         return f"lambda {wire.describe()}: {formula}" if wire.place == 0 else "key"
 
     def _no_number(self, *_: object, **__: object) -> NoReturn:
-        self.refuse_operator("...", (self,))
+        hint = f"put the formula into a block: ar.Function(lambda x: ...)({self.describe()})"
+        self._refuse("calculate with", hint)
 
     # NumPy asks for these (with an array on the left of an operator too), and `arrows.ops` for the last.
     __array__ = __array_ufunc__ = __array_function__ = _no_tensor = _no_number
 
-    def _refuse(self, attempt: str, reason: str, hint: str) -> NoReturn:
-        raise type_refusal(f"{attempt} a wire", reason, at=self.recorder.inside, hint=hint)
+    def _refuse(self, attempt: str, hint: str, error: type[ArrowTypeError] = ArrowTypeError) -> NoReturn:
+        attempt = f"cannot {attempt} a wire at {SourceLine.here()}"
+        reason = f"a wire carries no value until the {self.recorder.kind} runs"
+        raise error(message(attempt, at=self.recorder.inside, reason=reason, hint=hint))
 
     def __repr__(self) -> str:
         return f"<wire {self.describe()} of {self.recorder.title}>"
