@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-collect_ignore = ["benchmarks/baselines/treelstm_dynet.py"]  # for another Python
+collect_ignore = ["benchmarks/baselines/dynet_programs.py"]  # for another Python
 collect_ignore += [] if find_spec("torch") else ["benchmarks/torch_module.py"]
 WITH_TORCH = Path(__file__).parent / "arrows" / "torch.py"
 

@@ -70,7 +70,7 @@ def _gated_tree_lstm(setting: Setting) -> Iterator[Task]:
         program = programs.gated_tree_lstm(words, functions=functions, **sizes)
         systems[system] = programs.training(net, program, trees)
     if dynet.PYTHON is not None:
-        systems["dynet"] = dynet.tree_lstm(copies(first), [_numbered(tree, words) for tree in trees])
+        systems["dynet"] = dynet.system("treelstm", copies(first), [_numbered(x, words) for x in trees])
     config = {"mode": "train treelstm, a call for each gate", "batch": batch}
     yield Task(config=config, systems=systems, batch=batch, examples=len(trees), each="tree")
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import arrows as ar
-from benchmarks import growth, host, iclr, infer, onthefly, taggers, treelstm
+from benchmarks import growth, host, iclr, infer, onthefly, ports, taggers, treelstm
 from benchmarks.machine import unpinned
 from benchmarks.report import Result
 from benchmarks.task import Setting
@@ -37,6 +37,7 @@ TASKS = {
     "attention": taggers.attention,
     "growth": growth.tasks,
     "onthefly": onthefly.tasks,
+    "ports": ports.tasks,
     "host": host.tasks,
     "infer": infer.tasks,
 }

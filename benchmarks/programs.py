@@ -34,6 +34,15 @@ def training(net: ar.OnTheFly, program: Program, examples: Sequence[Any]) -> Sys
     return step
 
 
+def outputs(g: LazyBatch, cell: Any, x: Iterable[Any]) -> list[Any]:
+    """The outputs of a recurrent cell along vectors, from a state of zeros."""
+    state, states = g.zeros(cell.state), []
+    for vector in x:
+        state = cell(vector, state)
+        states.append(state[0])
+    return states
+
+
 def bilstm_tagger(
     vocabulary: int = 1000, embedding: int = 200, size: int = 256, layers: int = 2, labels: int = 300
 ) -> Program:
@@ -50,13 +59,6 @@ def bilstm_tagger(
         for layer in range(layers)
     ]
     classify, cross_entropy = ar.FC(labels, name="classify"), ar.SoftmaxCrossEntropy()
-
-    def outputs(g: LazyBatch, cell: Any, x: list[Any]) -> list[Any]:
-        state, states = g.zeros(cell.state), []
-        for vector in x:
-            state = cell(vector, state)
-            states.append(state[0])
-        return states
 
     def loss(g: LazyBatch, example: tuple[Sequence[int], Sequence[int]]) -> LazyTensor:
         words, right = example

@@ -150,7 +150,7 @@ def first_batches(task: Task, batch: Ints) -> dict[str, float]:
         tracemalloc.stop()
         if name in ("arrows", "arrows-equal"):
             right = result
-        elif name.startswith(("numpy", "manual", "torch")) and result is not None:
+        elif name.startswith(("numpy", "manual", "torch", "dynet")) and result is not None:
             expected, found = (np.asarray(_on_host(value)) for value in (right, result))
             error = np.max(np.abs(found - expected)) / np.max(np.abs(expected))
             if not error <= TOLERANCE:

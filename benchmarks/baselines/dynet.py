@@ -1,4 +1,4 @@
-"""dynet: a Tree-LSTM in a process of DyNet's own, whose Python the variable DYNET_PYTHON names."""
+"""dynet: networks in a process of DyNet's own, whose Python the variable DYNET_PYTHON names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+import weakref
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,16 @@ from benchmarks.datasets import Ints
 from benchmarks.task import RATE, System
 
 PYTHON = os.environ.get("DYNET_PYTHON")
-PROGRAM = Path(__file__).with_name("treelstm_dynet.py")
+PROGRAM = Path(__file__).with_name("dynet_programs.py")
 
 
-def tree_lstm(parameters: Mapping[str, Array], trees: list[Any]) -> System:
-    """Steps of gradient descent from copies of the parameters; trees as `treelstm_dynet` reads them."""
+def system(name: str, parameters: Mapping[str, Array], examples: Sequence[Any]) -> System:
+    """Steps of gradient descent of a network of `dynet_programs`, from copies of the parameters."""
     with tempfile.TemporaryDirectory() as folder:
         np.savez(Path(folder, "parameters.npz"), **dict(parameters))  # type: ignore[arg-type]
-        Path(folder, "trees.json").write_text(json.dumps(trees), encoding="utf-8")
+        Path(folder, "examples.json").write_text(json.dumps(examples), encoding="utf-8")
         child = subprocess.Popen(
-            [str(PYTHON), PROGRAM, folder, str(RATE)],
+            [str(PYTHON), PROGRAM, name, folder, str(RATE)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -45,4 +46,10 @@ def tree_lstm(parameters: Mapping[str, Array], trees: list[Any]) -> System:
         questions.flush()
         return float(answers.readline())
 
+    def end() -> None:
+        questions.close()
+        child.wait()
+        answers.close()
+
+    weakref.finalize(step, end)
     return step

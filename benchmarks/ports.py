@@ -1,0 +1,204 @@
+"""Plain ports of DyNet's examples: a call for each product and each loss, as its users write a model.
+
+Each is a program on the fly whose twin stands in `baselines/dynet_programs.py`: both have the same layers,
+parameters and examples, so their losses are equal. An example is nested lists of numbers, which DyNet's
+process reads as JSON. The fifth port, a Tree-LSTM, is in `onthefly`.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Generator, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import arrows as ar
+from arrows import ops
+from arrows.data import TAGS, read_conllu
+from arrows.onthefly import LazyBatch, LazyTensor
+from benchmarks import programs
+from benchmarks.baselines import dynet
+from benchmarks.datasets import UNIVERSAL_DEPENDENCIES, Ints, load_sentences, vocabularies
+from benchmarks.task import Setting, System, Task, copies
+
+PARSER = Path(__file__).resolve().parents[1] / "examples" / "transition_parser.py"
+TEXT = 60  # letters of a text, at most
+SAMPLE = 30  # letters that the language model writes
+
+
+def tasks(setting: Setting) -> Iterator[Task]:
+    """Training steps of four models, and texts that one of them writes."""
+    tiny = setting.scale == "tiny"
+    size = 4 if tiny else 128
+    sentences, _ = load_sentences(setting.data)
+    words, letters = vocabularies(sentences)
+    tagged = [
+        [[words[x["word"].lower()], letters.numbers(list(x["word"])), TAGS.index(x["tag"])] for x in sentence]
+        for sentence in sentences
+    ]
+    texts = [letters.numbers(list("".join(x["word"] for x in sentence))[:TEXT]) for sentence in sentences]
+    model, write = language_model(len(letters), size)
+    yield _task("tagger", tagger(len(words), len(letters), size), tagged, "word", tiny)
+    yield _task("attention", translator(len(letters), size // 2), texts, "letter", tiny)
+    yield _task("language_model", model, texts, "letter", tiny)
+    yield _task("writer", model, texts, "letter", tiny, write)
+    if derivations := _derivations(setting.data):
+        count = 1 + max(number for words, _ in derivations for number in words)
+        yield _task("parser", parser(count, size // 2), derivations, "sentence", tiny)
+
+
+def _task(
+    name: str,
+    program: programs.Program,
+    examples: Sequence[Any],
+    each: str,
+    tiny: bool,
+    write: programs.Program | None = None,
+) -> Task:
+    """Training steps of a program, or, where it can `write`, one text for each example of a batch."""
+    first, batch = ar.OnTheFly(jit=False), 3 if tiny else 64
+    with first.batch() as g:
+        g.numpy([program(g, example) for example in examples[:20]])  # makes all parameters
+    net = ar.OnTheFly(jit=False, params=copies(first))
+    systems = {"arrows": programs.training(net, program, examples)}
+    if write is not None:
+        systems["arrows"] = _writing(net, write)
+    if dynet.PYTHON is not None:
+        systems["dynet"] = dynet.system(name, copies(first), examples)
+    count = {"word": len, "letter": len, "sentence": lambda _: 1}[each]
+    mean = sum(map(count, examples)) / len(examples) if write is None else SAMPLE
+    config = {"mode": f"port of {name}", "batch": batch}
+    return Task(
+        config=config, systems=systems, batch=batch, examples=len(examples), each=each, count=batch * mean
+    )
+
+
+def _writing(net: ar.OnTheFly, write: programs.Program) -> System:
+    def step(batch: Ints) -> int:
+        with net.batch(gradients=False) as g:
+            return sum(map(sum, g.run_all(write(g, number) for number in batch)))
+
+    return step
+
+
+def _last(g: LazyBatch, cell: Any, x: Sequence[Any]) -> Any:
+    state = g.zeros(cell.state)
+    for vector in x:
+        state = cell(vector, state)
+    return state[0]
+
+
+def _both(g: LazyBatch, cells: Sequence[Any], x: list[Any]) -> list[Any]:
+    forward, backward = cells
+    back = programs.outputs(g, backward, x[::-1])[::-1]
+    return [ops.concat(pair) for pair in zip(programs.outputs(g, forward, x), back, strict=True)]
+
+
+def tagger(words: int, letters: int, size: int) -> programs.Program:
+    """DyNet's `bilstmtagger_withchar`: a BiLSTM over words; rare ones, of number 0, are read by letters."""
+    word, letter = ar.Embedding(words, size, name="words"), ar.Embedding(letters, 20, name="letters")
+    spell = [ar.LSTMCell(size // 2, name=f"spell_{way}") for way in ("forward", "backward")]
+    cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]
+    classify, cross_entropy = ar.FC(len(TAGS), name="classify"), ar.SoftmaxCrossEntropy()
+
+    def loss(g: LazyBatch, sentence: list[Any]) -> LazyTensor:
+        x = []
+        for number, spelling, _ in sentence:
+            if number:
+                x.append(word(number))
+            else:
+                read = [letter(k) for k in spelling]
+                x.append(ops.concat([_last(g, spell[0], read), _last(g, spell[1], read[::-1])]))
+        states = zip(_both(g, cells, x), sentence, strict=True)
+        return g.sum([cross_entropy(classify(h), tag) for h, (_, _, tag) in states])
+
+    return loss
+
+
+def translator(letters: int, size: int) -> programs.Program:
+    """DyNet's `attention`: an encoder-decoder that says a text backwards, letter by letter."""
+    letter = ar.Embedding(letters, size, name="letters")
+    cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]
+    decoder = ar.LSTMCell(size, name="decoder")
+    key, query, relevance = ar.FC(size, name="key"), ar.FC(size, name="query"), ar.FC(1, name="relevance")
+    classify, cross_entropy = ar.FC(letters, name="classify"), ar.SoftmaxCrossEntropy()
+
+    def attended(memory: Any, question: Any) -> Any:
+        keys, values = memory
+        return ops.segment_sum(ops.segment_softmax(relevance(ops.tanh(keys + question))) * values)
+
+    attend: Any = ar.Function(attended)
+
+    def loss(g: LazyBatch, text: list[int]) -> LazyTensor:
+        values = _both(g, cells, [letter(k) for k in text])
+        memory = [(key(value), value) for value in values]
+        state, losses = g.zeros(decoder.state), []
+        for before, following in pairwise([0, *text[::-1]]):
+            context = attend(memory, query(state[0]))
+            state = decoder(ops.concat([letter(before), context]), state)
+            losses.append(cross_entropy(classify(state[0]), following))
+        return g.sum(losses)
+
+    return loss
+
+
+def language_model(letters: int, size: int) -> tuple[programs.Program, programs.Program]:
+    """DyNet's `rnnlm` over letters; and what writes a text, each letter the most probable one so far unused.
+
+    A text of DyNet's example is drawn at random. Here both systems must write the same.
+    """
+    letter, cell = ar.Embedding(letters, size, name="letters"), ar.LSTMCell(size, name="cell")
+    classify, cross_entropy = ar.FC(letters, name="classify"), ar.SoftmaxCrossEntropy()
+
+    def loss(g: LazyBatch, text: list[int]) -> LazyTensor:
+        states = programs.outputs(g, cell, [letter(k) for k in [0, *text[:-1]]])
+        return g.sum([cross_entropy(classify(h), k) for h, k in zip(states, text, strict=True)])
+
+    def write(g: LazyBatch, first: int) -> Generator[Any, Any, list[int]]:
+        state, text = g.zeros(cell.state), [int(first) % letters]
+        for _ in range(SAMPLE):
+            state = cell(letter(text[-1]), state)
+            scores = yield classify(state[0])
+            text.append(int(scores.argmax()))
+        return text
+
+    return loss, write
+
+
+def parser(words: int, size: int) -> programs.Program:
+    """A transition parser that learns right derivations: a BiLSTM, and four of its vectors for each step."""
+    word, nothing = ar.Embedding(words, size, name="words"), ar.Embedding(1, 2 * size, name="nothing")
+    cells = [ar.LSTMCell(size, name=way) for way in ("forward", "backward")]
+    hidden, classify = ar.FC(size, activation=ops.tanh, name="hidden"), ar.FC(3, name="classify")
+    cross_entropy = ar.SoftmaxCrossEntropy()
+
+    def loss(g: LazyBatch, sentence: list[Any]) -> LazyTensor:
+        numbers, steps = sentence
+        vectors = [*_both(g, cells, [word(k) for k in numbers]), nothing(0)]
+        losses = []
+        for *places, transition in steps:
+            scores = classify(hidden(ops.concat([vectors[k] for k in places])))
+            losses.append(cross_entropy(scores, transition))
+        return g.sum(losses)
+
+    return loss
+
+
+def _derivations(folder: Path | None) -> list[Any]:
+    """The words of each projective sentence and the root; and places and transition of each right step."""
+    files = sorted((folder or UNIVERSAL_DEPENDENCIES).glob("*train*.conllu"))
+    example = runpy.run_path(str(PARSER))
+    treebank = [words for file in files for words in read_conllu(file, trees=True)]
+    derivations = []
+    for sentence in map(example["Numbers"](treebank).sentence, treebank):
+        if not example["is_projective"](sentence.heads):
+            continue
+        state, steps = example["Configuration"](len(sentence.words)), []
+        while any(state.allowed):
+            costs = state.costs(sentence.heads)
+            transition = next(k for k in range(3) if state.allowed[k] and not costs[k])
+            steps.append([*state.positions, transition])
+            state.take(transition, 0)
+        derivations.append([[*sentence.words, 1], steps])
+    return derivations
