@@ -19,7 +19,7 @@ from arrows.arrays import Array, HostArray, quiet
 from arrows.engine import Model, Ragged
 from arrows.engine.device import Arena, Device
 from arrows.engine.planning import Plan, input_names, read_sites
-from arrows.engine.reading import Column, starts_of_runs
+from arrows.engine.reading import Column
 from arrows.engine.running import (
     Gradient,
     ModelCall,
@@ -298,7 +298,9 @@ def _way_back(
                     array, target = arrays[number], each.run.gradients[slab]
                     first, starts[number] = starts[number], starts[number] + len(rows)
                     if array is not None and target is not None:
-                        _add_rows(device, target, rows, array[first : starts[number]])
+                        index = device.to_device(rows.astype(device.index_dtype))
+                        added = RowSparse(index, array[first : starts[number]], target.shape)
+                        quiet(added.add_to)(target, device.xp)
                 add_gradients(device, sums, each.run.flow())
                 for name, pieces in found.items():
                     sites = [site.index for site in read_sites(plan, name)]
@@ -318,17 +320,6 @@ def _output_rows(plan: Plan, merged: Merged) -> list[tuple[int, HostArray]]:
     outputs, leaves = merged.outputs, plan.lowered.streams.result.leaves
     rows = [(plan.results[number], outputs.results[number].values) for number in leaves]
     return rows + [(slab, of.values) for slab, of in zip(plan.metrics, outputs.metrics, strict=True)]
-
-
-@quiet
-def _add_rows(device: Device, target: Array, rows: HostArray, values: Array) -> None:
-    """Adds values to rows; a row may stand twice."""
-    order = rows.argsort(kind="stable")
-    starts = starts_of_runs(rows[order])
-    index = [
-        device.to_device(each.astype(device.index_dtype)) for each in (rows[order[starts]], order, starts)
-    ]
-    device.scatter_add(target, index[0], values, index[1], index[2])
 
 
 def _gradient(device: Device, gradient: Gradient, sparse: bool) -> Tensor:
