@@ -52,9 +52,11 @@ class _Group:
     inside: Array | None = None
     places: Array | None = None
 
-    def read(self, x: Array, heads: int) -> Array:
-        """[rows, heads * n] -> [count, heads, length, n]."""
+    def read(self, xp: ArrayModule, x: Array, heads: int) -> Array:
+        """[rows, heads * n] -> [count, heads, length, n]; zeros beyond a sequence's end."""
         part = x[self.rows]
+        if self.inside is not None:  # there no weight of 0 may meet an infinite number
+            part = xp.where(self.inside.reshape((-1, 1)), part, part.dtype.type(0))
         return part.reshape((self.count, self.length, heads, part.shape[1] // heads)).transpose((0, 2, 1, 3))
 
     def write(self, xp: ArrayModule, values: Array, out: Array) -> None:
@@ -112,7 +114,7 @@ def _scored(
     Reductions over keys go over rows, which NumPy adds side by side.
     """
     for group in _groups(xp, segments, heads):
-        queries, keys = group.read(q, heads), group.read(k, heads)
+        queries, keys = group.read(xp, q, heads), group.read(xp, k, heads)
         scores = xp.matmul(keys, _turned(queries))
         seen = None  # where a query sees a key
         if group.inside is not None:
@@ -142,7 +144,7 @@ def _kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
             out = xp.empty((len(q), v.shape[-1] + heads), v.dtype)
         means, logarithms = out[:, : v.shape[-1]], out[:, v.shape[-1] :]
         for group, _, _, scores in _scored(xp, q * _scale(q, heads), k, segments, heads, causal):
-            values = group.read(v, heads)
+            values = group.read(xp, v, heads)
             top = scores.max(axis=-2, keepdims=True)
             weights = xp.subtract(scores, top, out=scores)
             weights = xp.exp(weights, out=weights)
@@ -166,7 +168,7 @@ def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
         of_q, of_k, of_v = out[:, :wide], out[:, wide : 2 * wide], out[:, 2 * wide :]
         scale = _scale(q, heads)
         for group, queries, keys, scores in _scored(xp, q * scale, k, segments, heads, causal):
-            values, gradients, sums, shares = (group.read(x, heads) for x in (v, *more))
+            values, gradients, sums, shares = (group.read(xp, x, heads) for x in (v, *more))
             weights = xp.subtract(scores, _turned(sums), out=scores)
             weights = xp.exp(weights, out=weights)
             group.write(xp, xp.matmul(weights, gradients), of_v)

@@ -3,7 +3,7 @@
 A program for kernels (`KERNELS`) becomes a loop over steps in which nearly every line is one launch
 (`region.py`): of a kernel in C, or of a matrix product (`products.py`).  `kernels.py` writes the kernel of an
 instruction, one source for the GPU and for the host's compiler: `writer.py` reads numbers of values,
-`reductions.py` has those over a row, `segments.py` those over a sequence, `attention.py` that within one.
+`reductions.py` has those over a row, `segments.py` those over a sequence.
 `launches.py` binds them to the arrays of a batch, by tables of words (`columns.py`).  `device.py` is CUDA,
 through CuPy.
 """

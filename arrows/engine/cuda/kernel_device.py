@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import gcd, prod
+from math import prod
 
 import numpy as np
 
@@ -29,22 +29,19 @@ KERNELS = Kernels(in_c, is_reduction, emit_kernels, table_index)
 
 # The ranges of one launch.  What a launch takes lies in 4 kB of constant memory, which is far more.
 _MOST = 16
-_WORDS = 6  # of a range
+_WORDS = 4  # of a range
 
-# The words after the first are, for each range: how many units it has, how many are in a row, how many lie
-# between the starts of rows, the addresses of target and source, and how many bytes a unit has.  The first
-# word counts the units of all.
+# The words after the first are, for each range: how many units it has, the addresses of target and source,
+# and how many bytes a unit has.  The first word counts the units of all.
 WRITE_RANGES = kernel_source(
     """\
   ITEMS(i, WORD(0)) {
     long long k = i;
     int n = 1;
-    while (k >= WORD(n)) { k -= WORD(n); n += 6; }
-    const long long at = k / WORD(n + 1) * WORD(n + 2) + k % WORD(n + 1);
-    const long long target = WORD(n + 3), source = WORD(n + 4);
-    if (WORD(n + 5) == 8) ((long long*)target)[at] = source ? ((const long long*)source)[k] : 0;
-    else if (WORD(n + 5) == 4) ((int*)target)[at] = source ? ((const int*)source)[k] : 0;
-    else ((char*)target)[at] = source ? ((const char*)source)[k] : 0;
+    while (k >= WORD(n)) { k -= WORD(n); n += 4; }
+    const long long target = WORD(n + 1), source = WORD(n + 2);
+    if (WORD(n + 3) == 4) ((int*)target)[k] = source ? ((const int*)source)[k] : 0;
+    else ((char*)target)[k] = source ? ((const char*)source)[k] : 0;
   }""",
     words=1 + _WORDS * _MOST,
     columns=1,
@@ -92,21 +89,15 @@ class KernelDevice(Device):
     def _line(self, write: ArrayWrite) -> list[int] | None:
         """The words of a range; None if the kernel cannot write it."""
         target, source = write.target, write.source
-        item = target.itemsize
-        if target.flags.c_contiguous:
-            width = stride = target.size * item
-        elif target.ndim == 2 and target.strides[1] == item:
-            width, stride = target.shape[1] * item, target.strides[0]
-        else:
+        if not target.flags.c_contiguous:
             return None
         if source is not None:
             same = source.shape == target.shape and source.dtype == target.dtype
             if not same or not source.flags.c_contiguous:
                 return None
         addresses = [self.address(target), 0 if source is None else self.address(source)]
-        unit = gcd(8, width, stride, *addresses)
-        unit = unit if unit in (4, 8) else 1
-        return [target.size * item // unit, width // unit, stride // unit, *addresses, unit]
+        unit = 1 if any(number % 4 for number in (target.nbytes, *addresses)) else 4
+        return [target.nbytes // unit, *addresses, unit]
 
     def weighted_sum(self, values: Array, weights: Array) -> Array:
         # One launch. NumPy sums more exactly than it multiplies matrices.

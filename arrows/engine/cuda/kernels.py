@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from arrows.engine.cuda.attention import ATTENTION, attention_items, write_attention
 from arrows.engine.cuda.reductions import WARP, is_reduction, over_lanes, write_reduction
 from arrows.engine.cuda.segments import write_shift, write_softmax
 from arrows.engine.cuda.writer import OF_SEQUENCES, KernelWriter
@@ -63,11 +62,9 @@ def c_kernel(program: Program, instruction: Instruction) -> CKernel | None:
             return None  # there is nothing to do
         match instruction:
             case Equation(primitive) as equation if primitive.name == "segment_softmax":
-                return _item_kernel(program, equation, equation.result.type.size, write_softmax, ROW)
-            case Equation(primitive) as equation if primitive.name in ATTENTION:
-                return _item_kernel(program, equation, attention_items(equation), write_attention)
+                return _item_kernel(program, equation, write_softmax, ROW)
             case Equation(primitive) as equation if primitive.name == "segment_shift":
-                return _item_kernel(program, equation, equation.result.type.size, write_shift)
+                return _item_kernel(program, equation, write_shift)
             case RowMap(equations, results):
                 return _map_kernel(program, equations, results)
             case Equation(result=result) as equation:
@@ -124,13 +121,9 @@ def _write_pieces(
 
 
 def _item_kernel(
-    program: Program,
-    equation: Equation,
-    count: int,
-    write_item: Callable[..., None],
-    level: int | None = None,
+    program: Program, equation: Equation, write_item: Callable[..., None], level: int | None = None
 ) -> CKernel:
-    """A thread for each of so many items of a row; of the result's rows, or of those of another level."""
+    """A thread for each number of a row, of the result's rows, or of those of another level."""
     writer = KernelWriter(program)
     rows = writer.word(Argument("count", equation.result.rows if level is None else level), "const long long")
     scope = CodeBlock(writer.fresh)
@@ -139,7 +132,7 @@ def _item_kernel(
         _write(writer, block, equation.result, row, at, value)
 
     write_item(writer, scope, equation, "j", write)
-    return _kernel(writer, rows, [(count, scope)])
+    return _kernel(writer, rows, [(equation.result.type.size, scope)])
 
 
 def _copy_kernel(

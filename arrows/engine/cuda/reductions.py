@@ -162,9 +162,10 @@ def _exp(x: Var) -> str:
 
 
 def _reduced(lanes: _Lanes, equation: Equation) -> list[str]:
-    """What a primitive says itself; in float64, as NumPy's sums by pairs are about as exact."""
+    """What a primitive says itself; sums in float64, as NumPy's sums by pairs are about as exact."""
     assert equation.primitive.reduces is not None
-    return [lanes.found("double", *equation.primitive.reduces, lanes.value)]
+    type = c_type(lanes.x) if equation.primitive.reduces in EXTREMES.values() else "double"
+    return [lanes.found(type, *equation.primitive.reduces, lanes.value)]
 
 
 def _dot(lanes: _Lanes, equation: Equation) -> list[str]:

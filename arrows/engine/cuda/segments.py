@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from arrows.engine.device import KernelSource, kernel_source
 from arrows.engine.program import TYPES, Argument, NotInC, RowPlace, c_type, column, number
 from arrows.ops import Equation, Var
+from arrows.ops.reductions import EXTREMES
 
 if TYPE_CHECKING:
     from arrows.engine.cuda.writer import KernelWriter
@@ -39,7 +40,8 @@ def collapsed(writer: KernelWriter, scope: CodeBlock, equation: Equation, row: s
     assert equation.primitive.reduces is not None
     default = dict(equation.attributes).get("default")
     of_none = "0" if default is None else number(float(str(default)), dtype)
-    found = scope.name("double" if dtype == "float32" else type, of_none)
+    adds = dtype == "float32" and equation.primitive.reduces not in EXTREMES.values()
+    found = scope.name("double" if adds else type, of_none)
     combined = equation.primitive.reduces[1].format(found, "{x}")
     _over(writer, scope, x, row, at, f"{found} = {{e}} == {offsets}[{row}] ? {{x}} : {combined};")
     return f"({type}){found}"

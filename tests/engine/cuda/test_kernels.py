@@ -154,7 +154,7 @@ def is_launched(program: Program, instruction: Instruction) -> bool:
 
 LEFT_TO_THE_ARRAY_MODULE = {
     "argmax", "argmin", "argsort", "cumsum", "floor_divide", "matmul_each", "mod", "scatter_row",
-    "uniform",
+    "segment_attention", "segment_attention_gradient", "uniform",
 }  # fmt: skip
 """And products of matrices that both have rows, and reductions of whole numbers."""
 
@@ -285,7 +285,7 @@ def test_layers_and_their_gradients() -> None:
     # A thread goes over a sequence once for each sum, and not again for each element.
     codes = kernels.executors.get(training=True, gradients=True).codes.values()
     for code in codes:
-        for source in () if "attention" in str(code.program) else [each.source for each in code.kernels]:
+        for source in [each.source for each in code.kernels]:
             around: list[bool] = []  # of each open block, whether it is a loop over elements
             for line in source.text.partition("KERNEL(")[2].splitlines():
                 loops = "for (long long v" in line
