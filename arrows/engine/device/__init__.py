@@ -8,7 +8,6 @@ An `Arena` keeps arrays from batch to batch, an `Upload` sends a batch's index a
 from arrows.engine.device import jit as jit
 from arrows.engine.device.arena import (
     Arena as Arena,
-    ArenaFull as ArenaFull,
     Buffer as Buffer,
     BufferRows as BufferRows,
 )
@@ -33,4 +32,4 @@ from arrows.engine.device.parameter_lock import (
     ParameterLock as ParameterLock,
     locks_parameters as locks_parameters,
 )
-from arrows.engine.device.upload import Sent as Sent, Upload as Upload, UploadFull as UploadFull
+from arrows.engine.device.upload import Sent as Sent, Upload as Upload

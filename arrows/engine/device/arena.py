@@ -37,19 +37,6 @@ class BufferRows(NamedTuple):
     shape: tuple[int, ...] | None = None
 
 
-class ArenaFull(MemoryError):
-    """The device has no memory for an array of an arena.
-
-    Attributes:
-        name: whose array it is.
-        bytes: how much memory it was to have.
-    """
-
-    def __init__(self, name: Hashable, size: int) -> None:
-        super().__init__(f"no {size} bytes for {name}")
-        self.name, self.bytes = name, size
-
-
 class Arena:
     """Named arrays on one device that grow and never shrink.
 
@@ -80,11 +67,7 @@ class Arena:
         return array if rows.shape is None else array.reshape(rows.shape)
 
     def reserve(self, buffers: Iterable[Buffer]) -> None:
-        """Takes memory for arrays: until others of their names are larger, each call gives the same memory.
-
-        Raises:
-            ArenaFull: there is not enough.
-        """
+        """Takes memory for arrays: until others of their names are larger, each call gives the same."""
         for key, size in self._missing(buffers).items():
             self._grow(key, size)
 
@@ -101,10 +84,7 @@ class Arena:
     def _grow(self, key: tuple[Hashable, Any], size: int) -> Any:
         kept = self._arrays.get(key)
         spare = _with_spare(size, 0 if kept is None else kept.shape[0])
-        try:
-            self._arrays[key] = self.device.empty((spare,), key[1])
-        except MemoryError as error:
-            raise ArenaFull(key[0], spare * np.dtype(key[1]).itemsize) from error
+        self._arrays[key] = self.device.empty((spare,), key[1])
         return self._arrays[key]
 
     def ones(self, count: int, dtype: str) -> Any:

@@ -79,11 +79,7 @@ class Upload:
         return sum(map(_aligned, self._to_send))
 
     def send(self) -> None:
-        """Sends all arrays to the device in one copy.
-
-        Raises:
-            UploadFull: the device has no memory for them.
-        """
+        """Sends all arrays to the device in one copy."""
         if not self._to_send:
             return
         *starts, size = accumulate(map(_aligned, self._to_send), initial=0)
@@ -91,10 +87,7 @@ class Upload:
         for start, sent in zip(starts, self._to_send, strict=True):
             part = staged[start : start + sent.host.nbytes].view(sent.host.dtype)
             part.reshape(sent.host.shape)[...] = sent.host
-        try:
-            memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
-        except MemoryError as error:
-            raise UploadFull(size) from error
+        memory = self.device.to_device(staged) if size else self.device.empty((0,), np.uint8)
         for start, sent in zip(starts, self._to_send, strict=True):
             sent._memory, sent._start, sent._view = memory, start, None
 
@@ -102,15 +95,3 @@ class Upload:
 def _aligned(sent: Sent) -> int:
     """The bytes that an array takes among others."""
     return -(-sent.host.nbytes // _ALIGNED) * _ALIGNED
-
-
-class UploadFull(MemoryError):
-    """The device has no memory for an upload.
-
-    Attributes:
-        bytes: how much it was to take.
-    """
-
-    def __init__(self, size: int) -> None:
-        super().__init__(f"no {size} bytes for an upload")
-        self.bytes = size

@@ -21,9 +21,8 @@ from arrows.engine.running.executor import Executor
 from arrows.engine.running.executors import Executors
 from arrows.engine.running.gradient_memory import Gradient, ParameterKey, add_gradients, own
 from arrows.engine.running.memory import (
-    bytes_beside,
+    batch_bytes,
     explained_memory,
-    no_memory_to_plan,
     refuse_example,
 )
 from arrows.engine.running.outputs import (
@@ -137,7 +136,7 @@ class BatchRunner:
         executor = self.executors.get(training=training)
         parts: list[OutputRows] = []
         for each in self.runs(executor, batch, call, kept=lambda: _kept_bytes(parts, {})):
-            with explained_memory(executor, each.run.planned):
+            with explained_memory(executor, len(each.part), each.run.planned):
                 parts.append(copy_rows(each.run, result=True))
             del each
         outputs = batch.outputs([part.outputs for part in parts])
@@ -203,7 +202,7 @@ class BatchRunner:
         lent: set[ParameterKey] = set()
         for each in self.runs(executor, batch, call, seeds, kept=lambda: _kept_bytes(parts, sums)):
             run = each.run
-            with explained_memory(executor, run.planned):
+            with explained_memory(executor, len(each.part), run.planned):
                 parts.append(copy_rows(run, result=False))
                 part = run.loss(parts[-1].metrics)
                 loss = part if loss is None else loss + part
@@ -267,11 +266,8 @@ class BatchRunner:
             pieces = self._pieces_to_plan(part)
             planned: PlannedBatch | None = None
             if pieces == 1:
-                try:
+                with explained_memory(executor, len(part)):
                     planned = executor.merge(part, part_dropout, seeds)
-                except MemoryError as error:
-                    executor.arena.clear()
-                    raise no_memory_to_plan(len(part), executor.device.name) from error
                 alone = int(batch.numbers[first]) if len(part) == 1 else None
                 pieces = self._pieces(executor, planned, alone, kept())
             if planned is None or pieces > 1:
@@ -281,7 +277,7 @@ class BatchRunner:
                 del planned  # the next plan may need the memory
                 continue
             try:
-                with explained_memory(executor, planned):
+                with explained_memory(executor, len(part), planned):
                     run = executor.forward(planned, None if own is None else own())
             except OperationRefused as refused:
                 raise_input_error(
@@ -320,15 +316,14 @@ class BatchRunner:
             return 1
         # The gradients of parameters are the engine's, and once more the caller's or the sum of the parts.
         fixed = 2 * executor.parameter_gradients.dense_bytes + kept
-        sent = planned.upload.bytes + bytes_beside(executor, planned)
-        if arena.bytes_with(planned.buffers()) + sent + fixed <= limit:
+        if batch_bytes(executor, planned) + fixed <= limit:
             return 1
         arena.clear()  # what other batches have left there may be in the way
-        need = arena.bytes_with(planned.buffers()) + sent
+        need = batch_bytes(executor, planned)
         if need + fixed <= limit:
             return 1
         if alone is not None:
-            refuse_example(executor, planned, alone, need + fixed, limit)
+            refuse_example(alone, need + fixed, limit)
         return min(-(-need // max(limit - fixed, 1)), planned.merged.examples)
 
 

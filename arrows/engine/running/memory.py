@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
+from typing import NoReturn
 
 import numpy as np
 
-from arrows.engine.device import ArenaFull, Buffer, UploadFull
+from arrows.engine.device import Buffer
 from arrows.engine.program import SumRows
 from arrows.engine.running.batch_plan import PlannedBatch
 from arrows.engine.running.executor import Executor
@@ -75,6 +76,13 @@ def in_words(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
+def batch_bytes(executor: Executor, planned: PlannedBatch) -> int:
+    """The bytes that a batch takes, without the gradients of parameters; what the arena holds counts."""
+    return (
+        executor.arena.bytes_with(planned.buffers()) + planned.upload.bytes + bytes_beside(executor, planned)
+    )
+
+
 def bytes_beside(executor: Executor, planned: PlannedBatch) -> int:
     """The bytes that a batch takes beside the arena, what it sends and the gradients of parameters.
 
@@ -105,104 +113,54 @@ def _row_bytes(type: Tensor) -> int:
     return type.size * np.dtype(type.dtype).itemsize
 
 
-def refuse_example(executor: Executor, planned: PlannedBatch, number: int, need: int, limit: int) -> None:
+def refuse_example(number: int, need: int, limit: int) -> NoReturn:
     """Refuses an example that takes more memory than the limit, all alone.
 
     Raises:
-        BatchMemoryError: says which, and what is largest of what it takes.
+        BatchMemoryError: says which.
     """
-    largest, size = _largest_array(executor, planned)
     raise BatchMemoryError(
         message(
             f"cannot run example {number}",
-            reason=f"it takes {in_words(need)} alone, and memory_limit is {in_words(limit)}; the largest "
-            f"part, {in_words(size)}, is {largest}",
+            reason=f"it takes {in_words(need)} alone, and memory_limit is {in_words(limit)}",
             hint="raise the limit: model.memory_limit = ..., or leave the example out",
         )
     )
 
 
-def no_memory_to_plan(count: int, device: str) -> BatchMemoryError:
-    """What to say when memory ran out before a batch could run."""
-    return BatchMemoryError(
-        message(
-            f"cannot run a batch of {counted(count, 'example')} on {device!r}",
-            reason="memory of the host ran out while it was planned",
-            hint="run fewer examples at a time",
-        )
-    )
-
-
 @contextmanager
-def explained_memory(executor: Executor, planned: PlannedBatch) -> Iterator[None]:
+def explained_memory(executor: Executor, count: int, planned: PlannedBatch | None = None) -> Iterator[None]:
     """Says what a batch needs if memory runs out, and lets go of what it holds.
 
+    Args:
+        executor: runs it.
+        count: how many examples it has.
+        planned: the batch; None while it is planned.
+
     Raises:
-        BatchMemoryError: it does.
+        BatchMemoryError: memory has run out.
     """
     try:
         yield
     except MemoryError as error:
-        refusal = _out_of_memory(executor, planned, error)
+        reason = "memory of the host ran out while it was planned"
+        hint = "run fewer examples at a time"
+        if planned is not None:
+            held, need = executor.arena.bytes, batch_bytes(executor, planned)
+            reason = f"it takes {in_words(need)}, and memory ran out at {in_words(held)}"
+            hint = "this example alone is too large for the device"
+            if count > 1:
+                # What could be had until then would be enough for so many examples; at least one is tried.
+                fits = min(max(count * held // max(need, 1), 1), count - 1)
+                limit = in_words(max(held, need // count)).replace(" ", "")
+                hint = (
+                    f"about {fits} would fit; compile(..., memory_limit={limit!r}), or model.memory_limit, "
+                    "runs larger batches in parts"
+                )
         executor.arena.clear()
-        raise refusal from error
-
-
-def _out_of_memory(executor: Executor, planned: PlannedBatch, error: MemoryError) -> BatchMemoryError:
-    """What to say when memory ran out in a batch: for what, how much, and how many examples would fit."""
-    need = executor.arena.bytes_with(planned.buffers()) + planned.upload.bytes
-    held, count = executor.arena.bytes, planned.merged.examples
-    if isinstance(error, ArenaFull):
-        reason = f"memory ran out at {in_words(error.bytes)} for {_describe(executor, error.name)}"
-    elif isinstance(error, UploadFull):
-        reason = f"memory ran out while {in_words(error.bytes)} of indices and inputs were sent"
-    else:
-        name, size = _largest_array(executor, planned)
-        reason = f"memory ran out for a temporary array; the largest other one, {in_words(size)}, is {name}"
-    examples = counted(count, "example")
-    hint = "this example alone is too large for the device"
-    if count > 1:
-        # What could be had until then would be enough for so many examples; at least one is tried.
-        fits = min(max(count * held // max(need, 1), 1), count - 1)
-        limit = in_words(max(held, need // count)).replace(" ", "")
-        hint = (
-            f"about {fits} would fit; compile(..., memory_limit={limit!r}), or model.memory_limit, runs "
-            "larger batches in parts"
-        )
-    return BatchMemoryError(
-        message(
-            f"cannot run a batch of {examples} on {executor.device.name!r}",
-            reason=f"{reason}; the batch takes {in_words(need)} in all",
-            hint=hint,
-        )
-    )
-
-
-def _largest_array(executor: Executor, planned: PlannedBatch) -> tuple[str, int]:
-    """The largest array of a batch in words, and its bytes."""
-    largest = max(planned.buffers(), key=_bytes)
-    return _describe(executor, largest.name), _bytes(largest)
+        subject = f"cannot run a batch of {counted(count, 'example')} on {executor.device.name!r}"
+        raise BatchMemoryError(message(subject, reason=reason, hint=hint)) from error
 
 
 def _bytes(buffer: Buffer) -> int:
     return prod(buffer.shape) * np.dtype(buffer.dtype).itemsize
-
-
-def _describe(executor: Executor, name: Hashable) -> str:
-    """An array of the arena in words."""
-    operations, memory = executor.plan.operations, executor.memory
-    match name:
-        case ("slab" | "gradients" | "waiting" as kind, number):
-            slabs = {slab for slab, shared in enumerate(memory.slabs) if shared == number}
-            makers = dict.fromkeys(
-                operation.name
-                for operation in operations
-                if operation.kind in ("apply", "read") and slabs & {*operation.slabs}
-            )
-            slab = "slab" if kind == "slab" else "the gradients that come into slab"
-            return f"{slab} {number} ({', '.join(makers) or 'constants'})"
-        case ("kept" | "operand" | "sums", number, _):
-            sharing = [o for o, shared in enumerate(memory.operations) if shared == number]
-            owners = dict.fromkeys(operations[o].name for o in sharing if o in executor.codes)
-            return f"what {', '.join(owners)} keeps for all rows"
-    return "what an operation computes meanwhile"

@@ -132,7 +132,7 @@ def test_an_example_that_alone_is_too_large_is_named() -> None:
         BatchMemoryError, match=r"cannot run example 2\n.*alone, and memory_limit is"
     ) as caught:
         model.value_and_grad(batch)
-    assert "the largest part" in str(caught.value) and "model.memory_limit" in str(caught.value)
+    assert "model.memory_limit" in str(caught.value)
     assert model.step == 0
     model.value_and_grad(batch[:2])
     assert model.step == 1
@@ -190,7 +190,6 @@ def test_out_of_memory_says_for_what_and_loses_nothing(small: Device, gradients:
     text = str(caught.value)
     assert f"cannot run a batch of 900 examples on {small.name!r}" in text
     assert "memory ran out at " in text and " would fit" in text and "memory_limit=" in text
-    assert "slab" in text or "keeps for" in text
     assert isinstance(caught.value.__cause__, MemoryError)
     assert model.step == step and model.metrics["loss"].tolist() == metrics
     assert model.executors.arena.bytes == 0
@@ -217,7 +216,7 @@ def test_memory_that_runs_out_before_a_batch_runs(monkeypatch: pytest.MonkeyPatc
             model.value_and_grad(examples())
     text = str(refused.value)
     assert text.startswith("cannot run a batch of 12 examples on 'fake'")
-    assert re.search(r"memory ran out while \S+ kB of indices and inputs were sent; the batch takes", text)
+    assert re.search(r"it takes \S+ kB, and memory ran out at", text)
     assert model.step == 0
     again, _ = model.value_and_grad(examples())
     assert np.array_equal(ar.to_numpy(again), ar.to_numpy(expected))
