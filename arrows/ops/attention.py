@@ -1,10 +1,10 @@
 """Attention within sequences: each element's mean of all elements' values, weighted by products of vectors.
 
 On NumPy sequences of one length are computed together, as matrix products [sequences, heads, keys, queries];
-the elements of one sequence, which lie one after another, are read where they lie.  A device pads all
-sequences to the longest.  The weights are not kept for the derivative but computed again from the logarithms
-of their sums (Dao, Fu, Ermon, Rudra, Ré, "FlashAttention", NeurIPS 2022): 460,000 weights take 0.6 ms, and
-memory stays linear in the elements.
+the elements of one sequence, which lie one after another, are read where they lie.  The weights are not kept
+for the derivative but computed again from the logarithms of their sums (Dao, Fu, Ermon, Rudra, Ré,
+"FlashAttention", NeurIPS 2022): 460,000 weights take 0.6 ms, and memory stays linear in the elements.  A
+device pads all sequences to the longest, and has memory for the weights of all.
 """
 
 from __future__ import annotations
