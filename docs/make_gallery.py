@@ -21,7 +21,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 import arrows as ar
-from arrows.drawing import draw, draw_dataflow
+from arrows.drawing import draw, draw_timeline
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -98,7 +98,7 @@ def picture(name: str, source: str) -> str:
         with net.batch(gradients=False) as g:
             computed = PROGRAMS[name](example, g)
             g.run_all([computed]) if inspect.isgenerator(computed) else g.numpy(computed)
-        return draw_dataflow(net.dataflow, "svg")
+            return draw_timeline(max(g.timelines, key=lambda run: len(run.steps)), "svg")
     return draw(ar.infer(BLOCKS[name](example) if name in BLOCKS else made_up(example.model)), "svg")
 
 

@@ -8,7 +8,6 @@ plain box, or as a frame around its parts.
 
 from __future__ import annotations
 
-from arrows.drawing.dataflow import draw_dataflow
 from arrows.drawing.draw import draw, notebook_html as notebook_html, to_page as to_page
 from arrows.drawing.layout import (
     CHARACTERS as CHARACTERS,
@@ -22,4 +21,4 @@ from arrows.drawing.svg import to_svg as to_svg
 from arrows.drawing.text import to_ascii as to_ascii, to_text as to_text
 from arrows.drawing.timeline import draw_timeline
 
-__all__ = ["draw", "draw_dataflow", "draw_timeline"]
+__all__ = ["draw", "draw_timeline"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
-_frame, _new = sys._getframe, object.__new__
+_new = object.__new__
 
 _NUMBERS = {int, float, bool}
 _DRAWS: dict[str, core.AnyBlock] = {
@@ -103,8 +102,8 @@ class LazyBatch(Context):
         self.instance = self.instances = 0
         self.open = self._entered = False
         self.recording = Recording()
-        self.calls = net.calls
-        self._nodes, self._lock, self._inside = self.recording.nodes, net.lock, net.inside
+        self.calls, self.known = net.calls, net.call_sites.known
+        self._nodes, self._lock = self.recording.nodes, net.lock
         self._updates = -1  # of the parameters, when `_made` was begun; -1: the batch is not open
         self._shares = net.schedule != "none"  # where one node at a time is wanted, equal ones stay apart
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
@@ -179,12 +178,12 @@ class LazyBatch(Context):
             if value.__class__ is int and -0x80000000 <= value < 0x80000000:
                 number = self.numbers.get(value)
                 if number is None:
-                    number = self._read(self.net.int_kind, value)
+                    number = self._read(self.net.int_entrance, value)
                 if self._shares:
                     self.numbers[value] = number
                 return number
             if value.__class__ is float:
-                return self._read(self.net.float_kind, value)
+                return self._read(self.net.float_entrance, value)
         if isinstance(value, LazyTensor):
             if value.context is not self:
                 raise foreign(value)
@@ -193,13 +192,13 @@ class LazyBatch(Context):
 
     def read_as(self, type: T.Tensor, value: object) -> LazyTensor:
         """The tensor of a value that the caller has converted to a type."""
-        return self._read(self.net.call_sites.kind(type), value)
+        return self._read(self.net.call_sites.entrance("read", type), value)
 
-    def _read(self, kind: int, value: object) -> LazyTensor:
+    def _read(self, entrance: tuple[int, int], value: object) -> LazyTensor:
         node = len(self._nodes)
-        self._nodes.append((self.net.call_sites.entrance("read", kind),))
+        self._nodes.append(entrance[:1])
         self.recording.reads[node] = value
-        return LazyTensor(self, node << OUTPUT_BITS, kind)
+        return LazyTensor(self, node << OUTPUT_BITS, entrance[1])
 
     def constant(self, array: HostArray) -> LazyConstant:
         """A constant of the program, to which operations are specialised; equal constants are one.
@@ -237,10 +236,10 @@ class LazyBatch(Context):
         if not isinstance(tensor, LazyConstant):
             return tensor
         if tensor.data is None:
-            tensor.data = self.read_as(tensor.type, self.net.call_sites.constants[-1 - tensor.kind])
+            tensor.data = self.read_as(tensor.type, self.net.call_sites.constants[-1 - tensor.origin])
         return tensor.data
 
-    def origin(self, value: int) -> str:
+    def maker(self, value: int) -> str:
         """Describes what computed a value, for messages."""
         return self.net.describe(self._nodes[value >> OUTPUT_BITS][0]) if value >= 0 else "a constant"
 
@@ -276,63 +275,81 @@ class LazyBatch(Context):
         return result
 
     def call_block(self, block: object, arguments: tuple[Any, ...]) -> Any:
+        if len(arguments) == 1 and (x := arguments[0]).__class__ is LazyTensor:
+            site = self.known.get((id(block), x.origin))
+            if site is not None and site.flat and site.random <= self._calm:
+                return self.visit(site, (site.number, x.id))
         if not isinstance(block, core.Apply):
             self.check_open("run a block")
             return run_block(self, block, arguments)
-        frame: Any = _frame(2)
-        known = self._inside
-        while (inside := known.get(id(frame.f_code))) is not False:
-            frame = frame.f_back if inside else self.net.meet(frame)
-        code, line = id(frame.f_code), frame.f_lasti
-        if len(arguments) == 1 and (x := arguments[0]).__class__ is LazyTensor:
-            site = self.calls.get((id(block), code, line, x.kind))
-            if site is not None and site.flat and site.random <= self._calm:
-                return self.visit(site, (site.number, x.id))
-        key: list[Any] = [id(block), code, line]
+        key: list[Any] = [id(block)]
         ids: list[int] = []
         sequences: Sequences = []
         flatten(self, arguments, ids, key, sequences)
-        call = tuple(key)
-        site = self.calls.get(call) or self._site_of(block, call, arguments)
+        known, call = self.known, tuple(key)
+        site = known.get(call)
+        if site is None:
+            place = self.net.place()
+            site = known.get((*call, *place)) or self._site_of(block, call, place, arguments)
+        if not sequences and site.flat and site.random <= self._calm:
+            return self.visit(site, (site.number, *ids))
         result = self._called(site, ids, sequences)
         return result if site.flat else unwrap(site.output, result, lambda x: x)
 
     def _site_of(
-        self, block: core.Apply[Any, Any], call: tuple[Any, ...], arguments: tuple[Any, ...]
+        self,
+        block: core.Apply[Any, Any],
+        call: tuple[Any, ...],
+        place: tuple[int, int],
+        arguments: tuple[Any, ...],
     ) -> CallSite:
-        """The call site of a block that is new at a place: that of an equal block, or a new one."""
-        if call in self._made_in_place:
-            return self._made_in_place[call][0]
+        """The call site of a block whose operands come from somewhere else than before, or that is new."""
+        signature, there = call[1:], (*call, *place)
+        if there in self._made_in_place:
+            return self._made_in_place[there][0]
+        sites = self.net.call_sites
+        where = *place, *sites.typed(signature)
         plain = _plain_arguments(block)
-        equal = (plain, *call[1:])
-        if plain is not None and (known := self.calls.get(equal)) is not None:
-            return known
-        self.check_open(f"call {block.label}")
-        count = len(self.net.call_sites.sites)
-        operands = read(self, arguments)
-        input = type_of(operands[0] if len(operands) == 1 else operands)
-        site = self.net.call_sites.infer_call(block, input, call[3:], call[1:3])
-        if site.number < count:  # a block that is equal was here before; this one may soon be gone
-            self._made_in_place[call] = site, block
-            return site
-        self.net.keep(block)
-        self.calls[call] = site
-        if plain is not None and not site.learns:
-            self.calls[equal] = site
+        kept = site = self.calls.get((id(block), *where))
+        if site is None and plain is not None:
+            site = self.calls.get((plain, *where))
+        if site is None:
+            self.check_open(f"call {block.label}")
+            count = len(sites.sites)
+            operands = read(self, arguments)
+            input = type_of(operands[0] if len(operands) == 1 else operands)
+            site = sites.infer_call(block, input, signature, where)
+            if site.number < count:  # a block that is equal was here before; this one may soon be gone
+                self._made_in_place[there] = site, block
+            else:
+                self.net.keep(block)
+                kept = self.calls[id(block), *where] = site
+                if plain is not None and not site.learns:
+                    self.calls[plain, *where] = site
+        sites.observe(site, signature)
+        if kept is not None:
+            self.known[there if site.refuses else call] = site
         return site
 
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
         ids: list[int] = []
-        signature: list[Any] = []
+        key: list[Any] = [id(typed), "typed"]
         sequences: Sequences = []
-        flatten(self, (value,), ids, signature, sequences)
-        kinds = [kind for kind in signature if kind.__class__ is int]  # the rest is known from its type
-        call = "typed", id(typed), *kinds
-        site = self.calls.get(call)
+        flatten(self, (value,), ids, key, sequences)
+        call = tuple(key)
+        site = self.known.get(call)
         if site is None:
+            sites, signature = self.net.call_sites, call[2:]
+            # The rest is known from its type.
+            identity = *call[:2], *(x if x.__class__ is int and x < 0 else None for x in signature)
             with self.net.lock.mutex:
-                site = self.calls[call] = self.net.call_sites.add_typed(typed, kinds, SourceLine.here())
+                site = self.calls.get(identity)
+                if site is None:
+                    site = sites.add_typed(typed, signature, SourceLine.here())
+                    self.calls[identity] = site
+                sites.observe(site, signature)
+                self.known[call] = site
         return self._called(site, ids, sequences)
 
     def visit(self, site: CallSite, node: tuple[int, ...]) -> Any:
@@ -353,12 +370,13 @@ class LazyBatch(Context):
             nodes = self._nodes
             first = len(nodes) << OUTPUT_BITS
             nodes.append(node)
-            flat = site.flat
-            if flat:
-                result = _new(LazyTensor)  # as `LazyTensor(self, first, kind)`, in half of the time
-                result.context, result.id, result.kind = self, first, site.kinds[0]
-                if flat == 2:  # as the state of an LSTM
-                    result = result, LazyTensor(self, first + 1, site.kinds[1])
+            if site.flat:
+                result = _new(LazyTensor)  # as `LazyTensor(self, first, origin)`, in half of the time
+                result.context, result.id, result.origin = self, first, site.origins[0]
+                if site.flat == 2:  # as the state of an LSTM
+                    second = _new(LazyTensor)
+                    second.context, second.id, second.origin = self, first + 1, site.origins[1]
+                    result = result, second
             else:
                 result = self._results(site, first, {})
             if self._shares:
@@ -371,15 +389,12 @@ class LazyBatch(Context):
             return self.visit(site, (site.number, *ids))
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
-        ports, first = [*range(len(ids))], len(ids)
-        for domain, (columns, length) in enumerate(sequences):
-            for number, column in enumerate(columns, first):
+        for columns, _ in sequences:
+            for column in columns:
                 ids += column
-                ports += [number] * length
-            first += site.widths[domain]
         self._nodes.append((site.number, *ids))
         if sequences:
-            recording.sequences[node] = [length for _, length in sequences], ports
+            recording.sequences[node] = [length for _, length in sequences]
         if site.random > self._calm:
             count = self._dropout_calls.get(self.instance, 0)
             self._dropout_calls[self.instance] = count + 1
@@ -393,10 +408,10 @@ class LazyBatch(Context):
     def _results(self, site: CallSite, first: int, rows: dict[int, range]) -> Any:
         """The results of a call: its `first` value and the others, and `rows` for elements of sequences."""
         leaves = [
-            [LazyTensor(self, (row << OUTPUT_BITS) + place, kind) for row in rows[domain]]
+            [LazyTensor(self, (row << OUTPUT_BITS) + place, origin) for row in rows[domain]]
             if domain >= 0
-            else LazyTensor(self, first + place, kind)
-            for domain, place, kind in site.results
+            else LazyTensor(self, first + place, origin)
+            for domain, place, origin in site.results
         ]
         return assemble(site.output, iter(leaves))
 
@@ -410,42 +425,35 @@ class LazyBatch(Context):
         attributes: Attributes,
         like: TensorLike | None = None,
     ) -> Any:
-        frame: Any = _frame(2)
-        known = self._inside
-        while (inside := known.get(id(frame.f_code))) is not False:
-            frame = frame.f_back if inside else self.net.meet(frame)
-        code, line = id(frame.f_code), frame.f_lasti
         if len(operands) == 1 and not attributes and (x := operands[0]).__class__ is LazyTensor:
-            site = self.calls.get((primitive, code, line, x.kind))
+            site = self.known.get((primitive, x.origin))
             if site is not None:
                 return self.visit(site, (site.number, x.id))
-        place: list[Any] = [primitive, code, line]
-        for value in attributes.values():  # by text: 0.0 equals -0.0, but has other results
-            place.append(value if value.__class__ is int else repr(value))
-        key, ids = [*place], []
+        callee: Hashable = primitive
+        if attributes:  # by text: 0.0 equals -0.0, but has other results
+            values = [value if value.__class__ is int else repr(value) for value in attributes.values()]
+            callee = primitive, *values
+        key, ids = [callee], []
         for x in operands:
             kind = x.__class__
             if kind is LazyTensor and x.context is self:
                 ids.append(x.id)
-                key.append(x.kind)
+                key.append(x.origin)
             elif kind in _NUMBERS:
                 key.append((kind, x or repr(x)))
             else:
                 break
         else:
-            site = self.calls.get(tuple(key))
+            site = self.known.get(tuple(key))
             if site is not None:
                 return self.visit(site, (site.number, *ids))
-        return self._apply_anew(primitive, operands, attributes, tuple(place))
+        return self._apply_anew(primitive, operands, attributes, callee)
 
     def _apply_anew(
-        self,
-        primitive: Primitive,
-        operands: tuple[Any, ...],
-        attributes: Attributes,
-        place: tuple[Any, ...],
+        self, primitive: Primitive, operands: tuple[Any, ...], attributes: Attributes, callee: Hashable
     ) -> Any:
         """Applies an operation at a new place, or to arrays, constants and numbers that change."""
+        place = self.net.place()
         every: list[Any] = []
         for number, x in enumerate(operands):
             if isinstance(x, TensorLike):
@@ -453,31 +461,39 @@ class LazyBatch(Context):
                     self.refuse_mixture(primitive)
             else:
                 x = x.item() if isinstance(x, np.generic) else x  # NumPy's number, such as a mean of rewards
-                if not self.net.stays_the_same((*place, number), x):
+                if not self.net.stays_the_same((callee, *place, number), x):
                     x = self._beside(primitive, operands, x)
             every.append(x)
         tensors = [x for x in every if isinstance(x, LazyTensor)]
-        signature = [x.kind if isinstance(x, LazyTensor) else (x.__class__, x or repr(x)) for x in every]
-        call = *place, *signature
-        site = self.calls.get(call)
+        signature = [x.origin if isinstance(x, LazyTensor) else (x.__class__, x or repr(x)) for x in every]
+        call = callee, *signature
+        there = *call, *place
+        site = self.known.get(call) or self.known.get(there)
         if site is None:
-            self.check_open(f"compute {primitive.name}")
-            numbers = [None if isinstance(x, LazyTensor) else x for x in every]  # the site outlives tensors
+            sites = self.net.call_sites
+            where = *place, *sites.typed(signature)
+            site = self.calls.get((callee, *where))
+            if site is None:
+                self.check_open(f"compute {primitive.name}")
+                # The site outlives tensors.
+                numbers = [None if isinstance(x, LazyTensor) else x for x in every]
 
-            def compute(*values: TensorLike) -> TensorLike:
-                given = iter(values)
-                mixed = [next(given) if x is None else x for x in numbers]
-                return bind(primitive, *mixed, like=None, **attributes)
+                def compute(*values: TensorLike) -> TensorLike:
+                    given = iter(values)
+                    mixed = [next(given) if x is None else x for x in numbers]
+                    return bind(primitive, *mixed, like=None, **attributes)
 
-            types = [x.type for x in tensors]
-            site = self.calls[call] = self.net.call_sites.infer_call(
-                core.Function(compute, name=primitive.name),
-                types[0] if len(types) == 1 else T.Tuple(types),
-                [x.kind for x in tensors],
-                place[1:3],
-                f"compute {primitive.name}",
-            )
-        return self.visit(site, (site.number, *[x.id for x in tensors if x.kind >= 0]))
+                types = [x.type for x in tensors]
+                site = self.calls[callee, *where] = sites.infer_call(
+                    core.Function(compute, name=primitive.name),
+                    types[0] if len(types) == 1 else T.Tuple(types),
+                    signature,
+                    where,
+                    f"compute {primitive.name}",
+                )
+            sites.observe(site, signature)
+            self.known[there if site.refuses else call] = site
+        return self.visit(site, (site.number, *[x.id for x in tensors if x.origin >= 0]))
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
         """A plain operand as a tensor, with the element type of the tensor beside it.

@@ -11,7 +11,7 @@ before it was kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,8 @@ from arrows.engine.lowering import (
 )
 from arrows.engine.planning import GrowingParams
 from arrows.inference import Typed, infer
-from arrows.onthefly.tensor import OUTPUT_BITS
+from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
+from arrows.ops import Equation
 from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message, types as T
 
 
@@ -39,48 +40,31 @@ class CallSite:
     Attributes:
         number: the number of its site.
         output: the type of its result.
-        kinds: the kinds of its outputs.
+        origins: those of its outputs: see `CallSites`.
         flat: 1 if the result is one tensor, 2 if it is a tuple of two without keys, as is frequent; else 0.
         results: for each tensor of the result the sequence whose rows it has (-1: none), its place among the
-            outputs or among those of a row, and its kind.
+            outputs or among those of a row, and its origin.
         element_sites: for each sequence whose elements get rows, the site of these rows.
+        first_place: the place of its first operand, among those of all sites.
         widths: for each sequence that it reads, how many tensors an element has.
         random: whether it is random: 0 never, 1 in training, since it has dropout, 2 always.
+        refuses: whether it may refuse its operands when it runs, such as an index that is out of range.
         learns: whether it has parameters.
         line: the line of the call.
     """
 
     number: int
     output: T.Type
-    kinds: tuple[int, ...]
+    origins: tuple[int, ...]
     flat: int
     results: tuple[tuple[int, int, int], ...]
     element_sites: dict[int, int]
+    first_place: int
     widths: Counter[int]
     random: int
+    refuses: bool
     learns: bool
     line: SourceLine
-
-
-@dataclass(frozen=True, slots=True)
-class ValueTable:
-    """Arrays that look up properties of many sites and outputs at a time.
-
-    Attributes:
-        first_place: the place of each site's first port.
-        first_producer: the number of each site's first output, among those of all sites.
-        kind: the kind of each output.
-        is_read: whether data enter at each site.
-        takes_sequences: whether there are sequences among the operands of each site.
-        observed: by place and output, whether the output has been seen to reach the place.
-    """
-
-    first_place: HostArray
-    first_producer: HostArray
-    kind: HostArray
-    is_read: HostArray
-    takes_sequences: HostArray
-    observed: HostArray
 
 
 class CallSites:
@@ -92,23 +76,26 @@ class CallSites:
 
     Attributes:
         sites: the sites.
-        types: the types of tensors that were seen; the *kind* of a tensor is its type's place here.
+        types: by *origin*, which is the number of an output among those of all sites, its type.
         constants: the constants that operations are specialised to.
-        calls: what identifies a call -> its call site: see `LazyBatch`.
+        calls: what identifies a call site -> the call site: see `LazyBatch`.
+        known: what is called and the origins of its operands -> the call site, found without a look at the
+            line. Where the call may be refused as it runs, the line follows, since the message names it.
     """
 
     def __init__(self, params: GrowingParams, float_type: str | None) -> None:
         self.params, self.float_type = params, float_type
         self.sites: list[Site] = []
+        self.types: list[T.Tensor] = []
         self.constants: list[HostArray] = []
         self.calls: dict[Hashable, CallSite] = {}
-        self.types: list[T.Tensor] = []
-        self._flow: dict[tuple[int, int, int], None] = {}  # place, site and output, in the order of sight
+        self.known: dict[tuple[Any, ...], CallSite] = {}
+        self._outputs: list[tuple[int, int]] = []  # by origin: site and output
+        self._places = 0
+        self._flow: dict[tuple[int, int], None] = {}  # place and origin, in the order of sight
         # What follows only finds again what is above.
         self._constants: dict[Hashable, int] = {}
-        self._kinds: dict[T.Tensor, int] = {}
-        self._entrances: dict[tuple[str, int], int] = {}
-        self._table: ValueTable | None = None
+        self._entrances: dict[tuple[str, T.Tensor], tuple[int, int]] = {}
 
     @property
     def version(self) -> tuple[int, int, int]:
@@ -118,54 +105,62 @@ class CallSites:
     # ------------------------------------------------------------------------------------------------------
     # types, constants, reads
 
-    def kind(self, type: T.Tensor) -> int:
-        """The number that stands for a type in signatures."""
-        known = self._kinds.get(type)
-        if known is None:
-            with self.params.lock.mutex:
-                if type not in self.types:
-                    self.types.append(type)
-                known = self._kinds[type] = self.types.index(type)
-        return known
+    def type_of(self, origin: int) -> T.Tensor:
+        """The type of a tensor, or of a constant, whose origin is -1 - number."""
+        if origin >= 0:
+            return self.types[origin]
+        array = self.constants[-1 - origin]
+        return T.Tensor(array.shape, array.dtype.name)
+
+    def typed(self, signature: Iterable[Any]) -> tuple[Any, ...]:
+        """The signature of a call with the types of its operands in place of their origins."""
+        return tuple(
+            frozenset(map(self.typed, x))
+            if x.__class__ is frozenset
+            else self.types[x]
+            if x.__class__ is int and x >= 0
+            else x
+            for x in signature
+        )
 
     def constant(self, array: HostArray) -> int:
         """The number of a constant; equal constants share one."""
         key = (array.dtype.str, array.shape, array.tobytes())
-        if key not in self._constants:
-            with self.params.lock.mutex:
-                if key not in self._constants:
-                    number = len(self.constants)
-                    self.constants.append(array.copy())
-                    self._constants[key] = number
-        return self._constants[key]
+        with self.params.lock.mutex:
+            if key not in self._constants:
+                number = len(self.constants)
+                self.constants.append(array.copy())
+                self._constants[key] = number
+            return self._constants[key]
 
-    def type_of(self, kind: int) -> T.Tensor:
-        """The type of a tensor, or of a constant, whose kind is -1 - number."""
-        if kind >= 0:
-            return self.types[kind]
-        array = self.constants[-1 - kind]
-        return T.Tensor(array.shape, array.dtype.name)
-
-    def entrance(self, of: SiteKind, kind: int) -> int:
-        """The number of the site at which values of a type enter a run: data, or values of earlier runs."""
-        if (of, kind) not in self._entrances:
-            output = self.types[kind]
-            typed = Typed(form=core.Tensor(output.shape, output.dtype), input=T.Input(), output=output)
+    def entrance(self, of: SiteKind, type: T.Tensor) -> tuple[int, int]:
+        """The site at which values of a type enter a run, data or values of earlier runs; and its origin."""
+        known = self._entrances.get((of, type))
+        if known is None:
+            typed = Typed(form=core.Tensor(type.shape, type.dtype), input=T.Input(), output=type)
             with self.params.lock.mutex:
-                sites, number = self.sites, len(self.sites)
-                alike = [site.index for site in sites if site.kind == of and site.outputs == (output,)]
-                if not alike:
-                    sites.append(Site(number, of, (output,), typed if of == "read" else None))
-                self._entrances[of, kind] = alike[0] if alike else number
-        return self._entrances[of, kind]
+                number = len(self.sites)
+                (origin,) = self._add(Site(number, of, (type,), typed if of == "read" else None))
+                known = self._entrances[of, type] = number, origin
+        return known
 
     def entrances(self, sites: HostArray, outputs: HostArray) -> HostArray:
         """The sites at which some outputs of sites, which earlier runs have computed, enter a run."""
-        kinds = self.table.kind[self.table.first_producer[sites] + outputs]
-        entrances = np.zeros(len(kinds), np.int64)
-        for kind in dict.fromkeys(kinds.tolist()):
-            entrances[kinds == kind] = self.entrance("carried", kind)
-        return entrances
+        kinds, kind_of = np.unique(sites << OUTPUT_BITS | outputs, return_inverse=True)
+        entrances = [
+            self.entrance("carried", self.sites[kind >> OUTPUT_BITS].outputs[kind & OUTPUT])[0]
+            for kind in kinds.tolist()
+        ]
+        return np.array(entrances, np.int64)[kind_of]
+
+    def _add(self, *sites: Site) -> list[int]:
+        """Adds sites; the origins of their outputs."""
+        outputs = [(site.index, n) for site in sites for n in range(len(site.outputs))]
+        first = len(self._outputs)
+        self.types[first:] = [type for site in sites for type in site.outputs]
+        self._outputs += outputs
+        self.sites += sites
+        return list(range(first, first + len(outputs)))
 
     # ------------------------------------------------------------------------------------------------------
     # calls
@@ -178,8 +173,9 @@ class CallSites:
         Args:
             block: what is called.
             input: the type of its operands.
-            signature: their kinds and nesting.
-            key: identifies the place. Calls there of blocks that compute the same are one call site.
+            signature: their origins, and the values and nesting that the call is specialised to.
+            key: identifies the line and the types. Calls there of blocks that compute the same are one call
+                site.
             attempt: what messages say was attempted; by default, to call the block.
 
         Raises:
@@ -189,24 +185,24 @@ class CallSites:
         try:
             typed = infer(block, input, float_type=self.float_type)
             assert typed.trace is not None
-            same = typed.trace.key, block.label, str(typed.output), tuple(signature), key
+            same = typed.trace.key, block.label, str(typed.output), key
             with self.params.lock.mutex:
                 site = self.calls.get(same)
                 if site is None:
-                    kinds = [kind for kind in signature if kind.__class__ is int]
-                    site = self.calls[same] = self.add_typed(typed, kinds, line)
+                    site = self.calls[same] = self.add_typed(typed, signature, line)
                 return site
         except (ArrowTypeError, ArrowValueError) as error:
             raise refused(attempt or f"call {block.label} on {input}", line, error) from None
 
-    def add_typed(self, typed: Typed, kinds: Sequence[int], line: SourceLine) -> CallSite:
-        """Adds a call whose types have been inferred; `kinds` are those of its operands of one row."""
+    def add_typed(self, typed: Typed, signature: Sequence[Any], line: SourceLine) -> CallSite:
+        """Adds a call whose types have been inferred."""
         trace = typed.trace
         assert trace is not None
         for owner, spec, _ in trace.parameters:
             self.params.ensure(owner, spec)
         of_one_row = [leaf for leaf, var in enumerate(trace.inputs) if var.rows < 0]
-        constants = {leaf: -1 - kind for leaf, kind in zip(of_one_row, kinds, strict=True) if kind < 0}
+        origins = [origin for origin in signature if origin.__class__ is int]
+        constants = {leaf: -1 - n for leaf, n in zip(of_one_row, origins, strict=True) if n < 0}
         ports = [
             (leaf, var.rows if var.rows >= 0 else None)
             for leaf, var in enumerate(trace.inputs)
@@ -218,7 +214,8 @@ class CallSites:
             raise ArrowValueError(
                 f"{typed.form.label} gives {len(outputs):,} tensors; at most 1,024 are possible"
             )
-        number, first = len(self.sites), self._next_place()
+        number, first = len(self.sites), self._places
+        self._places += len(ports)
         site = Site(
             index=number,
             kind="apply",
@@ -227,83 +224,61 @@ class CallSites:
             ports=tuple(Port(leaf, first + n, domain) for n, (leaf, domain) in enumerate(ports)),
             constants=tuple(constants.items()),
         )
+        rows = [max(var.rows, -1) for var in trace.results]
         elements = []
-        for n, domain in enumerate(sorted({var.rows for var in trace.results if var.rows >= 0}), number + 1):
+        for n, domain in enumerate(sorted({*rows} - {-1}), number + 1):
             types = tuple(var.type for var in trace.results if var.rows == domain)
             elements.append(Site(n, "element", types, parent=number, domain=domain))
-        self.sites += [site, *elements]
-        results: list[tuple[int, int, int]] = []
-        counts = Counter[int]()
-        for var in trace.results:
-            rows = max(var.rows, -1)
-            results.append((rows, counts[rows], self.kind(var.type)))
-            counts[rows] += 1
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        origin_of = dict(zip(order, self._add(site, *elements), strict=True))
+        start = {rows[n]: origin_of[n] for n in reversed(order)}
         pair = (isinstance(typed.output, T.Tuple) and not typed.output.labels and typed.output.items) or ()
         return CallSite(
             number=number,
             output=typed.output,
-            kinds=tuple(map(self.kind, outputs)),
+            origins=tuple(origin_of[n] for n in order[: len(outputs)]),
             flat=int(isinstance(typed.output, T.Tensor))
             or 2 * (len(pair) == 2 and all(isinstance(item, T.Tensor) for item in pair)),
-            results=tuple(results),
+            results=tuple((rows[n], origin_of[n] - start[rows[n]], origin_of[n]) for n in range(len(rows))),
             element_sites={each.domain: each.index for each in elements},
+            first_place=first,
             widths=Counter(domain for _, domain in ports if domain is not None),
             random=2 if trace.draws else int(trace.dropout_key is not None),
+            refuses=any(map(_refuses, trace.equations)),
             learns=bool(trace.parameters),
             line=line,
         )
 
-    def _next_place(self) -> int:
-        """The place after those of the ports of all sites."""
-        applied = (site for site in reversed(self.sites) if site.ports)
-        last = next(applied, None)
-        return 0 if last is None else last.ports[-1].place + 1
-
     # ------------------------------------------------------------------------------------------------------
     # flow
 
-    @property
-    def table(self) -> ValueTable:
-        """The sites as arrays."""
-        if self._table is None or len(self._table.is_read) != len(self.sites):
-            self._table = self._make_table()
-        return self._table
-
-    def _make_table(self) -> ValueTable:
-        places = np.cumsum([0, *(len(site.ports) for site in self.sites)])
-        producers = np.cumsum([0, *(len(site.outputs) for site in self.sites)])
-        kinds = [self.kind(type) for site in self.sites for type in site.outputs]
-        observed = np.zeros((places[-1], len(kinds)), bool)
-        if self._flow:
-            place, site, output = np.array(list(self._flow)).T
-            observed[place, producers[site] + output] = True
-        return ValueTable(
-            first_place=places[:-1],
-            first_producer=producers[:-1],
-            kind=np.array(kinds or [0], np.int64),
-            is_read=np.array([site.kind == "read" for site in self.sites], bool),
-            takes_sequences=np.array([any(p.domain is not None for p in s.ports) for s in self.sites], bool),
-            observed=observed,
-        )
-
-    def observe(self, places: HostArray, sites: HostArray, outputs: HostArray) -> None:
-        """Records that outputs of sites have reached places: they are a flow of the program."""
-        table = self.table
-        producers = table.first_producer[sites] + outputs
-        fresh = ~table.observed[places, producers]
-        if not fresh.any():
-            return
-        columns = [column[fresh].tolist() for column in (places, sites, outputs)]
-        self._flow.update(dict.fromkeys(zip(*columns, strict=True)))
-        table.observed[places[fresh], producers[fresh]] = True
+    def observe(self, site: CallSite, signature: Sequence[Any]) -> None:
+        """Records that the operands of a call come from the origins in its signature."""
+        origins = [origin for origin in signature if origin.__class__ is int and origin >= 0]
+        flow = list(enumerate(origins, site.first_place))
+        first = site.first_place + len(origins)
+        elements = [each for each in signature if each.__class__ is frozenset]
+        for domain, of_elements in enumerate(elements):
+            for element in of_elements:
+                flow += enumerate([origin for origin in element if origin.__class__ is int], first)
+            first += site.widths[domain]
+        self._flow.update(dict.fromkeys(flow))
 
     def lowered(self) -> Lowered:
         """The observed sites and flow, in the form in which lowering returns those of a block."""
-        reaching: list[list[tuple[int, int]]] = [[] for _ in range(self._next_place())]
-        for place, site, output in self._flow:
-            reaching[place].append((site, output))
+        reaching: list[list[tuple[int, int]]] = [[] for _ in range(self._places)]
+        for place, origin in self._flow:
+            reaching[place].append(self._outputs[origin])
         reads = [site.outputs[0] for site in self.sites if site.kind == "read"]
         return observed_sites(list(self.sites), list(self.constants), reads, reaching)
+
+
+def _refuses(equation: Equation) -> bool:
+    """Whether there are operands of the right types that a kernel refuses, such as an index or no rows."""
+    primitive = equation.primitive
+    return not primitive.elementwise and (
+        primitive.segmented or not all(operand.type.floating for operand in equation.operands)
+    )
 
 
 def refused(attempt: str, line: SourceLine, error: ArrowTypeError | ArrowValueError) -> ArrowTypeError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, TypeVar
 
 from arrows import combinators as core
@@ -21,11 +22,11 @@ from arrows.engine.scheduling import Merged
 from arrows.inference import Typed, infer
 from arrows.onthefly.batch import LazyBatch
 from arrows.onthefly.call_sites import CallSites
-from arrows.onthefly.dataflow import Dataflow, dataflow
 from arrows.onthefly.learner import LearnerOnTheFly
 from arrows.typesys import SourceLine, answers, is_inside, message, types as T
 
 R = TypeVar("R")
+_frame = sys._getframe
 
 _MANY = 200  # so many layers at one line may be meant
 _BLOCKS = (
@@ -100,12 +101,12 @@ class OnTheFly:
         self.params = GrowingParams(self.device, self.seed, params)
         self.lock = self.params.lock
         self.call_sites = CallSites(self.params, float_type)
-        self.int_kind = self.call_sites.kind(T.Tensor((), "int32"))
-        self.float_kind = self.call_sites.kind(T.Tensor((), float_type or "float32"))
+        self.int_entrance = self.call_sites.entrance("read", T.Tensor((), "int32"))
+        self.float_entrance = self.call_sites.entrance("read", T.Tensor((), float_type or "float32"))
         self.sum_block, self.mean_block = core.Sum(), core.Mean()
         self.calls = self.call_sites.calls
         self._numbers: dict[tuple[Any, ...], str] = {}
-        self.inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
+        self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: dict[int, object] = {}
         self._anew: Counter[tuple[SourceLine, str]] = Counter()
@@ -173,25 +174,13 @@ class OnTheFly:
         known: R = made[key]
         return known
 
-    def plan(self, schedule: str | None = None) -> Plan:
-        """The plan of all call sites observed so far, by the network's schedule or another."""
-        schedule = schedule or self.schedule
-        return self._once(
-            ("plan", schedule), lambda: Plan(self.call_sites.lowered(), schedule, slabs_by_type=True)
-        )
+    def plan(self) -> Plan:
+        """The plan of all call sites observed so far."""
+        return self._once("plan", lambda: Plan(self.call_sites.lowered(), self.schedule, slabs_by_type=True))
 
     def indices(self) -> list[IndexPort]:
         """The operands of the call sites observed so far that are indices, and may be data as it is."""
         return self._once("indices", lambda: index_ports(self.plan()))
-
-    @property
-    def dataflow(self) -> Dataflow:
-        """The call sites observed so far and which of them feed which, to draw them."""
-        with self.lock.mutex:
-            return dataflow(self.plan("strata"), self.calls.values())
-
-    def _repr_svg_(self) -> str:
-        return self.dataflow._repr_svg_()
 
     def executor(self, *, training: bool, gradients: bool) -> Executor:
         """The executor of the plan; operations that are still in the plan keep their programs."""
@@ -241,12 +230,18 @@ class OnTheFly:
             text = message(attempt.format(_MANY + 1, line), reason=reason, hint=hint)
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
-    def meet(self, frame: FrameType) -> FrameType:
-        """Finds out whether a frame is the library's; the frame, of which `inside` tells that now."""
-        code = frame.f_code
-        self._codes.append(code)
-        self.inside[id(code)] = is_inside(code.co_filename)
-        return frame
+    def place(self) -> tuple[int, int]:
+        """Where the user's code is: which code runs, by its identity, and which instruction of it."""
+        frame: Any = _frame(2)
+        while True:
+            code = frame.f_code
+            inside = self._inside.get(id(code))
+            if inside is None:
+                self._codes.append(code)
+                inside = self._inside[id(code)] = is_inside(code.co_filename)
+            if not inside:
+                return id(code), frame.f_lasti
+            frame = frame.f_back
 
     def stays_the_same(self, place: tuple[Any, ...], value: object) -> bool:
         """Whether a plain operand is the number that came first at a place: then it is part of the operation.

@@ -31,50 +31,44 @@ def flatten(
         batch: the batch that records the call.
         arguments: lazy tensors, plain values, and tuples and lists of these.
         ids: gets the ids of the operands of one row, that is, of those outside of sequences.
-        signature: gets the kinds of all operands in order, negative ones for constants; ``"("`` and ``")"``
-            are around the items of a tuple, and a sequence is the tuple that an element's signature is.
+        signature: gets the origins of all operands in order, negative ones for constants; ``"("`` and
+            ``")"`` are around the items of a tuple, and a sequence is the set of its elements' signatures.
         sequences: gets the sequences.
         in_sequence: whether they are of an element of a sequence, where constants are read as data.
     """
     for x in arguments:
         if x.__class__ is LazyTensor and x.context is batch:
             ids.append(x.id)
-            signature.append(x.kind)
-        elif x.__class__ is int and x in batch.numbers:
-            ids.append(batch.numbers[x].id)
-            signature.append(batch.net.int_kind)
+            signature.append(x.origin)
+        elif x.__class__ is int:
+            tensor = batch.numbers.get(x)
+            if tensor is None:
+                tensor = batch.tensor(x)
+            ids.append(tensor.id)
+            signature.append(tensor.origin)
         elif x.__class__ is LazyConstant and x.context is batch and not in_sequence:
-            signature.append(x.kind)
+            signature.append(x.origin)
         elif isinstance(x, tuple):
             signature.append("(")
-            flatten(batch, x, ids, signature, sequences, in_sequence)
+            for y in x:  # most are tensors: the state of a cell
+                if y.__class__ is LazyTensor and y.context is batch:
+                    ids.append(y.id)
+                    signature.append(y.origin)
+                else:
+                    flatten(batch, (y,), ids, signature, sequences, in_sequence)
             signature.append(")")
         elif isinstance(x, list) and not in_sequence and (not x or holds_tensors(x)):
             rows: list[int] = []
-            kinds: list[Any] = []
-            flatten(batch, x, rows, kinds, sequences, in_sequence=True)
-            length, width = len(x), len(rows) // (len(x) or 1)
-            element = kinds[: len(kinds) // (length or 1)]
-            if kinds != element * length:
-                raise _unlike([type_of(read(batch, item, in_sequence=True)) for item in x])
-            signature.append(tuple(element))
+            origins: list[Any] = []
+            flatten(batch, x, rows, origins, sequences, in_sequence=True)
+            length, width, size = len(x), len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
+            # Where elements are unlike, these parts of one length are no signatures, and never known.
+            signature.append(frozenset(zip(*[iter(origins)] * size, strict=False)))
             sequences.append(([rows[place::width] for place in range(width)], length))
         else:
             tensor = batch.whole(x)
             ids.append(tensor.id)
-            signature.append(tensor.kind)
-
-
-def _unlike(types: list[T.Type]) -> ArrowTypeError:
-    """The error for a sequence whose elements have different types."""
-    other = next(number for number, type in enumerate(types) if type != types[0])
-    return ArrowTypeError(
-        message(
-            f"cannot make a sequence at {SourceLine.here()}",
-            reason=f"its element 0 is {types[0]} and element {other} is {types[other]}; all elements of a "
-            "sequence have one type, of tensors and tuples",
-        )
-    )
+            signature.append(tensor.origin)
 
 
 def read(batch: LazyBatch, x: Any, *, in_sequence: bool = False) -> Any:
@@ -113,7 +107,13 @@ def _type_if_known(x: Any) -> T.Type | None:
         types = [item for item in items if item is not None]
         return T.Tuple(types) if len(types) == len(items) else None
     if isinstance(x, list):
-        element = next((type for type in map(_type_if_known, x) if type is not None), None)
+        element: T.Type | None = None
+        for number, other in enumerate(map(_type_if_known, x)):
+            element = element or other
+            if other is not None and other != element:
+                reason = f"its element 0 is {element} and element {number} is {other}; all elements of a "
+                reason += "sequence have one type, of tensors and tuples"
+                raise ArrowTypeError(message(f"cannot make a sequence at {SourceLine.here()}", reason=reason))
         return None if element is None else T.Sequence(element)
     type: T.Type = x.type
     return type

@@ -18,8 +18,7 @@ class Recording:
 
     Attributes:
         nodes: each node: its site, and the ids of the values that it reads.
-        sequences: node with sequences among its operands -> their lengths, and for each value that it reads
-            the number of its operand.
+        sequences: node with sequences among its operands -> their lengths.
         reads: node -> the data that enter there; dropped once it has run.
         dropout: node with dropout -> the instance that called it, and the number of such calls that the
             instance had made before.
@@ -31,7 +30,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[int, ...]] = []
-        self.sequences: dict[int, tuple[list[int], list[int]]] = {}
+        self.sequences: dict[int, list[int]] = {}
         self.reads: dict[int, Any] = {}
         self.dropout: dict[int, tuple[int, int]] = {}
         self.rows: dict[int, list[range]] = {}

@@ -21,8 +21,8 @@ from arrows.engine.running import Executor, OperationRefused, PlannedBatch, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
 from arrows.engine.values import node_keys
 from arrows.onthefly.recording import Recording, grown
-from arrows.onthefly.tensor import OUTPUT_BITS
-from arrows.onthefly.wiring import OUTPUT, WiredNodes, wire
+from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
+from arrows.onthefly.wiring import WiredNodes, wire
 from arrows.typesys import ArrowValueError, message
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ class Runs:
         recording.run_of[nodes] = len(self.finished)
         if recording.all_before is not None:
             recording.all_before = int(nodes[-1]) + 1
-        for node in nodes[self._net.call_sites.table.is_read[wired.sites]].tolist():
-            del recording.reads[node]
+        for node in nodes[plan.sites.arity[wired.sites] == 0].tolist():
+            recording.reads.pop(node, None)
 
     def _dropout_keys(self, executor: Executor, wired: WiredNodes, merged: Merged) -> Mapping[int, HostArray]:
         """The dropout keys of the operations that have dropout."""

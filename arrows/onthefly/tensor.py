@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,20 +19,19 @@ if TYPE_CHECKING:
 
 OUTPUT_BITS = 10
 """The id of a value is ``node << OUTPUT_BITS | output``, so a node has at most 1,024 outputs."""
+OUTPUT = (1 << OUTPUT_BITS) - 1
 
 
 def _operator(
     name: str, ordinary: Callable[[Any, Operand], TensorLike]
 ) -> Callable[[Any, Operand], TensorLike]:
     """An operator that records a call at once where two tensors meet at a call site that is known."""
-    primitive, frame_of = get(name), sys._getframe
+    primitive = get(name)
 
     def operator(self: LazyTensor, other: Operand) -> TensorLike:
         batch = self.context
         if self.__class__ is other.__class__ is LazyTensor and other.context is batch:
-            frame = frame_of(1)
-            signature = primitive, id(frame.f_code), frame.f_lasti, self.kind, other.kind
-            site = batch.calls.get(signature)
+            site = batch.known.get((primitive, self.origin, other.origin))
             if site is not None:
                 result: LazyTensor = batch.visit(site, (site.number, self.id, other.id))
                 return result
@@ -53,7 +51,7 @@ class LazyTensor(TensorLike):
     Attributes:
         context: the batch that the tensor belongs to.
         id: its id in that batch.
-        kind: the number of its type among those of the network.
+        origin: the number of the output that gives it, among those of all call sites of the network.
 
     Example:
         >>> import arrows as ar
@@ -64,20 +62,20 @@ class LazyTensor(TensorLike):
         [1.0, 4.0]
     """
 
-    __slots__ = ("context", "id", "kind")
+    __slots__ = ("context", "id", "origin")
 
     context: LazyBatch
     rows = ROW
 
-    def __init__(self, batch: LazyBatch, id: int, kind: int) -> None:
+    def __init__(self, batch: LazyBatch, id: int, origin: int) -> None:
         self.context = batch
         self.id = id
-        self.kind = kind
+        self.origin = origin
 
     @property
     def type(self) -> T.Tensor:
         """Its shape and element type."""
-        return self.context.net.call_sites.type_of(self.kind)
+        return self.context.net.call_sites.type_of(self.origin)
 
     __add__ = _operator("add", TensorLike.__add__)
     __sub__ = _operator("subtract", TensorLike.__sub__)
@@ -147,13 +145,13 @@ class LazyTensor(TensorLike):
         )
 
     def __repr__(self) -> str:
-        return f"LazyTensor({self.type} of {self.context.origin(self.id)})"
+        return f"LazyTensor({self.type} of {self.context.maker(self.id)})"
 
 
 class LazyConstant(LazyTensor):
     """A constant of the program, such as `g.zeros(...)`: operations are specialised to it.
 
-    Its `id` is -1 and its `kind` ``-1 - number``, where `number` is the constant's.
+    Its `id` is -1 and its `origin` ``-1 - number``, where `number` is the constant's.
 
     Attributes:
         data: its value as data, once that has been asked for.

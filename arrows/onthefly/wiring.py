@@ -14,9 +14,7 @@ from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
 from arrows.onthefly.recording import Recording
-from arrows.onthefly.tensor import OUTPUT_BITS
-
-OUTPUT = (1 << OUTPUT_BITS) - 1
+from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,8 +41,8 @@ def wire(
 
     Args:
         recording: the nodes.
-        call_sites: the call sites of the program; they observe what flows where.
-        plan_of_all: makes the plan of all that has been observed then.
+        call_sites: the call sites of the program.
+        plan_of_all: makes the plan of all that has been observed, when values of earlier runs have entered.
         ids: the values.
     """
     flat, start = recording.columns()
@@ -53,24 +51,17 @@ def wire(
         return None
     sites = flat[start[nodes]]
     lengths = start[nodes + 1] - start[nodes] - 1
-    inner = places_within(lengths)
-    sources = flat[(start[nodes] + 1).repeat(lengths) + inner]
+    sources = flat[(start[nodes] + 1).repeat(lengths) + places_within(lengths)]
     source_nodes, outputs = sources >> OUTPUT_BITS, sources & OUTPUT
-    table, ends, counts = call_sites.table, lengths.cumsum(), list[int]()
-    ports = inner.copy()  # for each source, the number of the port that reads it, counted within the site
-    for place in np.flatnonzero(table.takes_sequences[sites]).tolist():
-        of_sequences, of_node = recording.sequences[int(nodes[place])]
-        ports[ends[place] - lengths[place] : ends[place]] = of_node
-        counts += of_sequences
-    places = table.first_place[sites].repeat(lengths) + ports
-    call_sites.observe(places, flat[start[source_nodes]], outputs)
-
     has_run = recording.run_of[source_nodes] > 0
     carried = np.sort(sources[has_run])
     carried = carried[starts_of_runs(carried)]
     entrances = call_sites.entrances(flat[start[carried >> OUTPUT_BITS]], carried & OUTPUT)
 
     plan = plan_of_all()
+    counts: list[int] = []
+    for node in nodes[plan.sites.domains[sites] > 0].tolist():
+        counts += recording.sequences[node]
     constants, shift = len(plan.lowered.constants), plan.shift
     first, count = constants + len(carried), len(carried) + len(nodes)
     number = np.empty(len(recording.nodes), np.int64)  # by node, its number in the example

@@ -284,7 +284,7 @@ def test_an_interrupted_run_can_be_asked_for_again(where: str) -> None:
     net, layer = ar.OnTheFly(), ar.FC(2)
     place = {
         "forward": "arrows.engine.running.Executor.forward",
-        "select": "arrows.onthefly.call_sites.CallSites.observe",
+        "select": "arrows.onthefly.runs.wire",
         "merge": "arrows.onthefly.runs.merge",
     }[where]
     with net.batch() as g:

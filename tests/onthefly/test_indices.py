@@ -73,3 +73,16 @@ def test_indices_in_range_give_the_same_numbers_on_every_device(way: str) -> Non
     for other in others:
         for a, b in zip(first, other, strict=True):
             np.testing.assert_allclose(a, b, 1e-5, 1e-6)
+
+
+def test_a_refused_call_is_the_one_on_its_own_line() -> None:
+    """Also where a call of the same layer on the same kind of operand was first met on another line."""
+    net, embed = ar.OnTheFly(), ar.Embedding(3, 2)
+    for _ in range(2):
+        with net.batch() as g:
+            embed(1)
+            wrong = embed(5)
+            with pytest.raises(ar.ArrowValueError) as error:
+                g.numpy(wrong)
+            line = test_a_refused_call_is_the_one_on_its_own_line.__code__.co_firstlineno + 6
+            assert f"test_indices.py:{line}" in str(error.value)
