@@ -20,7 +20,6 @@ from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Run, declare, lift_rows
 from arrows.ops.shape_rules import element_type, sizes
-from arrows.ops.shaping import cast
 from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import TensorLike
 from arrows.typesys import Tensor, is_float
@@ -123,14 +122,12 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
     key: TensorLike = context.draw_key()
     if like is not None and like.rows >= 0:
         key = spread_key(like, key)
-    drawn = "float32" if kind == "float16" else kind
     axes = sizes(name, shape)
     number, context.draws = context.draws, context.draws + 1
     if name == "normal":
-        u = bind(_uniform, key, shape=(*axes, 2), dtype=drawn, number=number)
-        radius = sqrt(log(1 - u[..., 0]) * -2)  # 1 - u is never 0
-        return cast(radius * cos(u[..., 1] * (2 * pi)), kind)
-    return cast(bind(_uniform, key, shape=axes, dtype=drawn, number=number), kind)
+        u = bind(_uniform, key, shape=(*axes, 2), dtype=kind, number=number)
+        return sqrt(log(1 - u[..., 0]) * -2) * cos(u[..., 1] * (2 * pi))  # 1 - u is never 0
+    return bind(_uniform, key, shape=axes, dtype=kind, number=number)
 
 
 def key_offset(number: int) -> int:
@@ -144,7 +141,7 @@ def _rule(key: Tensor, shape: tuple[int, ...], dtype: str, number: int) -> Tenso
 
 
 def _kernel(xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False) -> Run:
-    bits = 24 if dtype == "float32" else 53  # as many high bits as the element type holds
+    bits = np.finfo(dtype).nmant + 1  # as many high bits as the element type holds
 
     def run(key: Array, out: Array | None = None) -> Array:
         words = hashed(xp, key, prod(shape), key_offset(number))

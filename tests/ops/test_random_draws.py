@@ -98,6 +98,20 @@ def test_distributions() -> None:
     assert np.histogram(uniform, 10, (2, 5))[0].min() > 9500 and len(np.unique(uniform)) > 99_000
 
 
+@pytest.mark.parametrize(("float_type", "bits"), [("float16", 11), ("float32", 24), ("float64", 53)])
+def test_as_many_bits_are_drawn_as_the_element_type_holds(float_type: str, bits: int) -> None:
+    """So that no number is rounded up to the bound, and every one between is as likely."""
+    block = ar.Scalar() >> ar.Function(lambda x: (ops.uniform([200]), ops.normal([200])))
+    uniform, normal = ar.compile(block, float_type=float_type)([0.0] * 500)
+    assert uniform.dtype == normal.dtype == float_type
+    places = uniform.astype("float64") * 2.0**bits
+    assert places.min() >= 0 and places.max() <= 2.0**bits - 1 and (places == places.round()).all()
+    assert len(np.unique(places % 2**11)) == 2**11  # down to the last bit
+    assert abs(uniform.astype("float64").mean() - 0.5) < 0.005
+    wide = normal.astype("float64")
+    assert np.isfinite(wide).all() and abs(wide.mean()) < 0.02 and abs(wide.std() - 1) < 0.02
+
+
 def test_refusals() -> None:
     with pytest.raises(ShapeError, match="normal is called outside of any function"):
         ops.normal([2])
