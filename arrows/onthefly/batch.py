@@ -26,7 +26,7 @@ from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
 from arrows.onthefly.tensor import OUTPUT_BITS, LazyConstant, LazyTensor
-from arrows.ops import Primitive, ShapeError, TensorLike, bind, miscalls
+from arrows.ops import Primitive, ShapeError, TensorLike, bind
 from arrows.ops.context import Context
 from arrows.ops.function_context import constant
 from arrows.ops.innermost import enter, leave
@@ -144,10 +144,6 @@ class LazyBatch(Context):
             resume_collector(self)
         finally:
             resume_collector(self)  # where Ctrl-C came in between
-        if isinstance(error, TypeError) and (refusal := miscalls.explained(error)) is not None:
-            attempt = f"cannot compute at {miscalls.line_of(error)}"
-            text = message(attempt, reason=refusal.reason, hint=refusal.hint)
-            raise ArrowTypeError(text) from error
 
     def check_open(self, attempt: str) -> None:
         """Refuses an attempt in a batch that is over or has not begun."""

@@ -129,17 +129,11 @@ class TensorLike:
     def __neg__(self) -> TensorLike:
         return ops.negative(self)
 
-    def __pos__(self) -> TensorLike:
-        return self
-
     def __invert__(self) -> TensorLike:
         return ops.logical_not(self)
 
     def __abs__(self) -> TensorLike:
         return ops.abs(self)
-
-    def __round__(self) -> TensorLike:
-        return ops.round(self)
 
     def __getitem__(self, key: object) -> TensorLike:
         return ops.index(self, key)
@@ -163,14 +157,6 @@ class TensorLike:
     def argmax(self, axis: int = -1) -> TensorLike:
         """See `arrows.ops.argmax`."""
         return ops.argmax(self, axis)
-
-    def argmin(self, axis: int = -1) -> TensorLike:
-        """See `arrows.ops.argmin`."""
-        return ops.argmin(self, axis)
-
-    def cumsum(self, axis: int = -1, reverse: bool = False) -> TensorLike:
-        """See `arrows.ops.cumsum`."""
-        return ops.cumsum(self, axis, reverse)
 
     def clip(self, low: float | None = None, high: float | None = None) -> TensorLike:
         """See `arrows.ops.clip`."""
@@ -196,29 +182,15 @@ class TensorLike:
         hint="branch on shapes, use arrows.ops.where or maximum, or choose between blocks with OneOf; "
         "`and`, `or`, `not` are &, |, ~ here, and a < x < b is (a < x) & (x < b)",
     )
-    __float__ = refusal(
+    __float__ = __int__ = __index__ = refusal(
         "the value of a tensor ({}) is not known while the function is built",
-        hint="a function of tensors is made of arrows.ops: ops.exp(x), not math.exp(x)",
-    )
-    __int__ = refusal(
-        "the value of a tensor ({}) is not known while the function is built",
-        hint='to round towards zero: x.cast("int32")',
-    )
-    __index__ = refusal(
-        "a tensor ({}) is not a Python integer",
-        hint="arrows.ops.gather(x, i) or x[i] takes it as an index",
+        hint='write ops.exp(x), not math.exp(x); x.cast("int32"), not int(x); ops.gather(xs, x), not xs[x]',
     )
     __array__ = refusal(
         "a tensor ({}) of a Function is not a NumPy array", hint="use the functions of arrows.ops"
     )
-    __xor__ = __rxor__ = refusal(
-        "a tensor ({}) has no operator ^", hint="a power is x ** 2; of truth values, x != y"
-    )
-    __lshift__ = __rlshift__ = refusal("a tensor ({}) has no operator <<", hint="x * 4 in place of x << 2")
-    __rshift__ = __rrshift__ = refusal(
-        "a tensor ({}) has no operator >>", hint="x // 4 in place of x >> 2; a layer f is called, f(x)"
-    )
-    __contains__ = refusal("`in` asks for the values of a tensor ({}), which are not known here")
+
+    __rshift__ = __rrshift__ = refusal("a tensor ({}) has no operator >>", hint="a layer f is called: f(x)")
 
     def __iter__(self) -> Iterator[TensorLike]:
         if self.rows >= 0:

@@ -85,19 +85,6 @@ def test_what_does_not_fit(attempt: Any, words: str) -> None:
         g.value_and_grad(ops.sum(layer(x)))  # the batch can be used
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda x: ops.sum(x, axes=0), "ops.sum has no argument 'axes': it takes x, axis, keepdims"),
-        (lambda x: x.cast(type="int32"), "x.cast has no argument 'type': it takes dtype"),
-    ],
-)
-def test_wrong_arguments_of_an_operation_are_answered_by_what_it_takes(call: Any, words: str) -> None:
-    with pytest.raises(ar.ArrowTypeError) as error, ar.OnTheFly().batch() as g:
-        call(g.tensor([1.0, 2.0]))
-    assert f"cannot compute at LINE {words}" in " ".join(said(error).split())
-
-
 def test_calls_of_one_line_are_apart():
     net = ar.OnTheFly()
     layers = [ar.FC(2) for _ in range(3)]
