@@ -67,7 +67,7 @@ def close(a: Any, b: Any, tolerance: float) -> bool:
 
 
 _KINKS = frozenset(("relu", "abs", "maximum", "minimum", "sign", "max", "min", "segment_max", "segment_min"))
-_KINKS |= {"greater", "greater_equal", "argmax", "argmin", "argsort", "floor", "round", "mod", "floor_divide"}
+_KINKS |= {"greater", "greater_equal", "argmax", "floor", "round", "mod", "floor_divide"}
 
 
 def meets_kink(

@@ -20,10 +20,7 @@ from arrows.ops.activations import (
     elu as elu,
     gelu as gelu,
     leaky_relu as leaky_relu,
-    log_sigmoid as log_sigmoid,
-    mish as mish,
     relu as relu,
-    selu as selu,
     sigmoid as sigmoid,
     silu as silu,
     softplus as softplus,
@@ -47,7 +44,6 @@ from arrows.ops.comparison import (
     where as where,
 )
 from arrows.ops.context import Parameter as Parameter, parameter as parameter
-from arrows.ops.contraction import einsum as einsum
 from arrows.ops.dropout import dropout as dropout
 from arrows.ops.elementwise import (
     abs as abs,
@@ -101,8 +97,6 @@ from arrows.ops.random_draws import (
 )
 from arrows.ops.reductions import (
     argmax as argmax,
-    argmin as argmin,
-    cumsum as cumsum,
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     max as max,
@@ -135,7 +129,6 @@ from arrows.ops.shaping import (
     sum as sum,
     transpose as transpose,
 )
-from arrows.ops.sorting import argsort as argsort, sort as sort, top_k as top_k
 from arrows.ops.tensorlike import TensorLike as TensorLike
 from arrows.ops.trace import Equation as Equation, Trace as Trace, Var as Var
 from arrows.ops.tracing import Tracer as Tracer, TraceRecorder as TraceRecorder, trace as trace

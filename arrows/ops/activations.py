@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from arrows.arrays import Array, ArrayModule
-from arrows.ops.comparison import clip, greater, where
-from arrows.ops.elementwise import add, erf, expm1, multiply, negative, sign, square
+from arrows.ops.comparison import greater, where
+from arrows.ops.elementwise import add, erf, expm1, multiply, sign, square
 from arrows.ops.primitive import Run
 from arrows.ops.shape_rules import elementwise, floating
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -89,23 +89,15 @@ def softplus(x: Operand) -> TensorLike:
     """
 
 
-def gelu(x: Operand, approximate: bool = False) -> TensorLike:
+def gelu(x: Operand) -> TensorLike:
     """x times the probability that a standard normal variable is less than x.
 
     Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
-
-    Args:
-        x: floating numbers.
-        approximate: whether to use the paper's second formula, with tanh, which is within 1e-3.
 
     >>> import numpy as np
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4).tolist()
     [-0.1587, 0.0, 0.8413]
     """
-    if approximate:
-        near = clip(x, -10, 10)  # beyond these bounds the result is x or 0, and the cube may overflow
-        inner = (near * near * near * 0.044715 + near) * 0.7978845608028654
-        return multiply(multiply(x, 0.5), add(tanh(inner), 1))
     return multiply(multiply(x, 0.5), add(erf(multiply(x, 0.5**0.5)), 1))
 
 
@@ -122,16 +114,6 @@ def silu(x: Operand) -> TensorLike:
     return multiply(x, sigmoid(x))
 
 
-def mish(x: Operand) -> TensorLike:
-    """x * tanh(softplus(x)).  Misra, "Mish", 2019, (1).
-
-    >>> import numpy as np
-    >>> mish(np.array([0.0, 1.0])).round(4).tolist()
-    [0.0, 0.8651]
-    """
-    return multiply(x, tanh(softplus(x)))
-
-
 def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
@@ -146,18 +128,6 @@ def elu(x: Operand, alpha: float = 1.0) -> TensorLike:
     return where(greater(x, 0), x, multiply(expm1(below), alpha))
 
 
-def selu(x: Operand) -> TensorLike:
-    """The exponential linear unit with the scale and slope that keep mean 0 and variance 1.
-
-    Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", NIPS 2017, (2) and (14).
-
-    >>> import numpy as np
-    >>> selu(np.array([-1.0, 1.0])).round(4).tolist()
-    [-1.1113, 1.0507]
-    """
-    return multiply(elu(x, 1.6732632423543772), 1.0507009873554805)
-
-
 def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     """x where it is positive, `slope * x` elsewhere; the derivative at 0 is taken as the slope.
 
@@ -168,13 +138,3 @@ def leaky_relu(x: Operand, slope: float = 0.01) -> TensorLike:
     [-0.01, 2.0]
     """
     return where(greater(x, 0), x, multiply(x, slope))
-
-
-def log_sigmoid(x: Operand) -> TensorLike:
-    """log(sigmoid(x)), without overflow.
-
-    >>> import numpy as np
-    >>> log_sigmoid(np.array([-1000.0])).tolist()
-    [-1000.0]
-    """
-    return negative(softplus(negative(x)))

@@ -95,19 +95,16 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> TensorLike:
     return reduce("min", x, axis, keepdims)
 
 
-def _place_of(function: Operation) -> Operation:
-    name = function.__name__
-
-    def rule(x: Tensor, axis: int) -> Tensor:
-        return Tensor(reduced(_not_empty(name, arithmetic(name, x), axis).shape, (axis,), False), "int64")
-
-    def kernel(xp: ArrayModule, axis: int) -> Run:
-        return lambda x, out=None: put(getattr(x, name)(axis=axis).astype("int64"), out)
-
-    return with_primitive(rule, kernel)(function)
+def _argmax_kernel(xp: ArrayModule, axis: int) -> Run:
+    return lambda x, out=None: put(x.argmax(axis=axis).astype("int64"), out)
 
 
-@_place_of
+@with_primitive(
+    lambda x, axis: Tensor(
+        reduced(_not_empty("argmax", arithmetic("argmax", x), axis).shape, (axis,), False), "int64"
+    ),
+    _argmax_kernel,
+)
 def argmax(x: Operand, axis: int = -1) -> TensorLike:
     """The place of the greatest element along an axis, int64; the first of equal ones; no gradient passes.
 
@@ -116,52 +113,6 @@ def argmax(x: Operand, axis: int = -1) -> TensorLike:
     1
     """
     return bind(get("argmax"), x, axis=negative_axis("argmax", axis, len(shape_of(x))))
-
-
-@_place_of
-def argmin(x: Operand, axis: int = -1) -> TensorLike:
-    """The place of the least element along an axis, int64; the first of equal ones; no gradient passes.
-
-    >>> import numpy as np
-    >>> int(argmin(np.array([1.0, 3.0, 2.0])))
-    0
-    """
-    return bind(get("argmin"), x, axis=negative_axis("argmin", axis, len(shape_of(x))))
-
-
-def _cumsum_kernel(xp: ArrayModule, axis: int, reverse: bool) -> Run:
-    turned: Any = (..., slice(None, None, -1 if reverse else 1), *(slice(None),) * (-1 - axis))
-
-    def run(x: Array, out: Array | None = None) -> Array:
-        # Numbers are added one after the other, so float64 is needed to keep the digits of float32.
-        wide = "float64" if x.dtype.kind == "f" else x.dtype
-        return put(x[turned].cumsum(axis=axis, dtype=wide).astype(x.dtype)[turned], out)
-
-    return run
-
-
-@with_primitive(
-    lambda x, axis, reverse: arithmetic("cumsum", x),
-    _cumsum_kernel,
-    lambda g, result, x, axis, reverse: (g.cumsum(axis, not reverse),),
-    additive=True,
-)
-def cumsum(x: Operand, axis: int = -1, reverse: bool = False) -> TensorLike:
-    """Running sums along an axis: each element plus all elements before it.
-
-    Args:
-        x: numbers; the element type stays.
-        axis: the axis.
-        reverse: whether to sum from the end.
-
-    >>> import numpy as np
-    >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
-    [1.0, 3.0, 6.0]
-    >>> cumsum(np.array([1.0, 2.0, 3.0]), reverse=True).tolist()
-    [6.0, 5.0, 3.0]
-    """
-    place = negative_axis("cumsum", axis, len(shape_of(x)))
-    return bind(get("cumsum"), x, axis=place, reverse=bool(reverse))
 
 
 def _softmax_kernel(xp: ArrayModule, axis: int) -> Run:

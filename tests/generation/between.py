@@ -23,15 +23,12 @@ FUNCTIONS = (
     ops.elu,
     parts.products,
     parts.branched,
-    parts.running,
     parts.called,
     parts.gathered,
     parts.short,
     parts.standard,
     parts.activated,
     parts.rounded,
-    parts.ranked,
-    parts.contracted,
     parts.single,
 )
 

@@ -164,10 +164,6 @@ def _joined(x: Any, y: Any, factor: float = 0.25) -> Any:
     return {"sum": x + y * factor, "rest": x * y}
 
 
-def running(x: Any) -> Any:
-    return ops.cumsum(x) * 0.5 + ops.cumsum(x, reverse=True)[::-1]
-
-
 def gathered(x: Any) -> Any:
     return ops.gather(x, np.array([WIDTH - 1, 0, 0])) + ops.cos(x)
 
@@ -181,7 +177,8 @@ def standard(x: Any) -> Any:
 
 
 def activated(x: Any) -> Any:
-    return ops.mish(x) + x / (ops.abs(x) + 1) * ops.log1p(x * x) - ops.expm1(ops.log_sigmoid(x))
+    softened = x * ops.tanh(ops.softplus(x)) + x / (ops.abs(x) + 1) * ops.log1p(x * x)
+    return softened - ops.expm1(-ops.softplus(-x))
 
 
 def rounded(x: Any) -> Any:
@@ -200,24 +197,9 @@ def noisy_rows(rows: Any) -> Any:
     return ops.segment_sum(rows * ops.uniform_like(rows)) * 0.5 + ops.tanh(ops.normal([WIDTH]))
 
 
-def ranked(x: Any) -> Any:
-    values, _ = ops.sort(x + np.array([0.3711, 0.5307, 0.7123], "float32"))
-    best, places = ops.top_k(ops.tanh(x * 0.5), 2)
-    return values * 0.5 + best.sum() * x + ops.cast(places[0], x.dtype) * 0.125
-
-
-def contracted_rows(x: Any) -> Any:
-    """From a matrix to a vector, row by row: sorted, the largest of it, and products over named axes."""
-    apart = x + np.array([0.3711, 0.5307, 0.7123], "float32")
-    ordered, _ = ops.sort(apart, descending=True)
-    places = ops.cast(ops.argsort(apart[:, 0] * 1.5, descending=True), x.dtype)
-    product = ops.einsum("ij,kj,k->i", x, ops.tanh(ordered), ops.top_k(ops.tanh(apart), 1)[0][:, 0])
-    return ops.tanh(product * 0.5) + ops.einsum("ii->i", x) * 0.25 + ops.stop_gradient(places) * 0.125
-
-
-def contracted(x: Any) -> Any:
-    y = ops.tanh(x)
-    return ops.einsum("i,j,j->i", y, x, y) * 0.25 + ops.einsum("ij,j->i", ops.outer(y, y), y)
+def multiplied(x: Any) -> Any:
+    """From a square matrix to a vector, by a product of matrices and one of a matrix and a vector."""
+    return ops.tanh(x @ (x.T @ x)[0] * 0.5)
 
 
 def single(x: Any) -> Any:

@@ -219,9 +219,7 @@ def relocated(build: Build, depth: int) -> Piece:
         scored = ar.Map(element.block >> build.score()) >> windows
         return Piece(scored >> ar.Map(build.change()) >> ar.Sum(), data)
     square = ar.Map(element.block >> ar.Function(lambda x: ar.ops.outer(x, ar.ops.tanh(x))))
-    moved = build.one_of(ar.Shift(-1, default=0.25), ar.Shift(1)) >> ar.Map(
-        ar.Function(parts.contracted_rows)
-    )
+    moved = build.one_of(ar.Shift(-1, default=0.25), ar.Shift(1)) >> ar.Map(ar.Function(parts.multiplied))
     return Piece(square >> moved >> ar.Sum(), data)
 
 

@@ -90,7 +90,6 @@ USES: tuple[Callable[[Any, Any, Any, Any], Any], ...] = (
     lambda w, a, i, j: ops.lookup(ops.concat([w[1:], w[:1]], axis=0), i),
     lambda w, a, i, j: ops.stack([w[1], w[0]])[1],
     lambda w, a, i, j: ops.reshape(w, (-1,))[2:6],
-    lambda w, a, i, j: ops.cumsum(w, axis=0)[1],
     lambda w, a, i, j: to(a, w.shape[0]) @ w @ w.T,
     lambda w, a, i, j: w[1:] @ w[0],
     lambda w, a, i, j: ops.where(a > 0.1, to(w[0]), a),

@@ -95,7 +95,7 @@ def test_shared_conveniences() -> None:
             3 - t.sum(axis=-1), t.mean(keepdims=True),
             ops.dot(t[0], t[1]), ops.less(t, 0).cast("float64") * t,
             ops.less_equal(t, 1.5).astype("float64") * t,
-            t.transpose(1, 0), t.transpose(), t.reshape((4,)), t.reshape(-1, 1), +t,
+            t.transpose(1, 0), t.transpose(), t.reshape((4,)), t.reshape(-1, 1),
         )  # fmt: skip
 
     check_grads(f, x)

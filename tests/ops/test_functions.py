@@ -18,8 +18,6 @@ from arrows.typesys import types as T
 from .table import d, i, n
 
 SMOOTH: dict[str, Callable[[Any], Any]] = {
-    "number to a power": lambda x: 2 ** ops.tanh(x),
-    "selu": ops.selu,
     "clip": lambda x: ops.clip(x, -0.05, 0.7) + ops.clip(x, high=0.0) * ops.clip(x, 0.02),
     "elu": lambda x: ops.elu(x, 0.3),
     "leaky_relu": lambda x: ops.leaky_relu(x, 3),
@@ -31,7 +29,6 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
     "variance": ops.variance,
     "norm": ops.norm,
     "stack": lambda x: ops.stack([x, ops.tanh(x), x], axis=-1),
-    "cumsum": lambda x: ops.cumsum(x, axis=0) * ops.cumsum(x, reverse=True),
 }
 
 
@@ -56,13 +53,10 @@ def test_formulas() -> None:
         )
     whole = i(9)
     np.testing.assert_array_equal(ops.clip(whole, 1, 2), np.clip(whole, 1, 2))
-    np.testing.assert_allclose(ops.power(3, np.array([-1.0, 0.0, 2.5])), [1 / 3, 1, 3**2.5], rtol=1e-15)
     x = np.linspace(-9, 9, 721)
     wanted = np.array([math.erf(v) for v in x])
     np.testing.assert_allclose(ops.erf(x), wanted, rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(ops.erf(x.astype("float16")), wanted, atol=2e-3)
-    z = np.asarray(ops.selu(np.random.default_rng(0).standard_normal(200_000)))
-    assert abs(z.mean()) < 0.01 and abs(z.var() - 1) < 0.02
 
 
 def test_the_gradient_of_a_length_of_zero_is_zero() -> None:
@@ -121,8 +115,7 @@ def test_operators_and_methods_are_those_of_numpy() -> None:
         (a > b, x > y), (a >= 0.4, x >= 0.4), (a < b, x < y), (a >= 0.4, x >= 0.4), (a == b, x == y),
         (a != 0.4, x != 0.4), ((a > 0) & (b > 0), (x > 0) & (y > 0)), ((a > 0) | (b > 0), (x > 0) | (y > 0)),
         (~(a > 0), ~(x > 0)), ((x > 0) & (b > 0), (x > 0) & (y > 0)), (y < a, y < x),
-        (a.argmin(), x.argmin(-1)), (a.argmax(axis=0), x.argmax(0)), (a.cumsum(0), x.cumsum(0)),
-        (a.clip(-0.5, 0.5), x.clip(-0.5, 0.5)),
+        (a.argmax(), x.argmax(-1)), (a.argmax(axis=0), x.argmax(0)), (a.clip(-0.5, 0.5), x.clip(-0.5, 0.5)),
     ]  # fmt: skip
     for got, wanted in pairs:
         np.testing.assert_array_equal(got.array, wanted)
@@ -149,13 +142,12 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.erf(i(3)), r"erf takes floating numbers, not int32\[3\]"),
     (lambda: ops.floor(V3 > 0), r"floor takes floating numbers, not bool\[3\]"),
     (lambda: ops.mod(V3 > 0, V3 > 0), r"mod takes numbers, not bool\[3\]"),
-    (lambda: ops.cumsum(np.array(1.0)), "cumsum: a tensor with 0 axes has no axis -1"),
-    (lambda: ops.cumsum(V3, axis=1), "cumsum: a tensor with 1 axis has no axis 1"),
+    (lambda: ops.softmax(np.array(1.0)), "softmax: a tensor with 0 axes has no axis -1"),
     (lambda: ops.one_hot(V3, 3), r"one_hot takes integers as an index, not float64\[3\]"),
     (lambda: ops.one_hot(i(3), -1), "one_hot: num_classes is a whole number >= 0, got -1"),
     (lambda: ops.one_hot(i(3), 3, "text"), "one_hot: "),
     (lambda: ops.gather(V3, i(2), axis=1), "gather: a tensor with 1 axis has no axis 1"),
-    (lambda: ops.argmin(n(2, 0)), r"argmin: float64\[2, 0\] has no elements along the axis"),
+    (lambda: ops.argmax(n(2, 0)), r"argmax: float64\[2, 0\] has no elements along the axis"),
     (lambda: ops.matmul(n(2, 3, 4), n(3, 4, 5)), "axis 0 is 2 on the left and axis 0 is 3 on the right"),
     (lambda: ops.matmul(n(2, 3, 4), n(2, 3, 5)), "axis 2 is 4 on the left and axis 1 is 3 on the right"),
     (lambda: ops.matmul(n(2, 3, 4), n(3, 5)), r"matmul: \[2, 3, 4\] @ \[3, 5\] do not fit"),

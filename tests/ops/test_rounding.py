@@ -70,7 +70,16 @@ def test_integers_divide_alike(device: str, dtype: str) -> None:
 
 def test_operators_of_python_and_functions_of_numpy() -> None:
     block = ar.Scalar() >> ar.Function(
-        lambda x: (x // 2, x % 2, 9 // x, 9 % x, round(x), np.floor_divide(x, 2), np.mod(x, 3), np.rint(x))
+        lambda x: (
+            x // 2,
+            x % 2,
+            9 // x,
+            9 % x,
+            ops.round(x),
+            np.floor_divide(x, 2),
+            np.mod(x, 3),
+            np.rint(x),
+        )
     )
     assert [float(y) for y in block.eval(3.5)] == [1.0, 1.5, 2.0, 2.0, 4.0, 1.0, 0.5, 4.0]
     assert gradients(lambda x: x * (x // 2.0), [5.0]) == [[2.0]]

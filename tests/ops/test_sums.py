@@ -87,8 +87,6 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "softmax": lambda x: ops.softmax(x, axis=0),
     "log_softmax": lambda x: ops.log_softmax(x, axis=0),
     "logsumexp": lambda x: ops.logsumexp(x, axis=0),
-    "cumsum": lambda x: ops.cumsum(x, axis=0),
-    "cumsum from the end": lambda x: ops.cumsum(x, axis=0, reverse=True),
     "matmul": lambda x: ops.matmul(ops.transpose(x), x),
 }
 

@@ -123,8 +123,8 @@ def _bound(trace: Trace, var: Var) -> float:
     for equation in trace.equations:
         if equation.result == var:
             match equation.primitive.name:
-                case "argmax" | "argmin" | "argsort":
-                    axis: Any = dict(equation.attributes).get("axis", -1)
+                case "argmax":
+                    axis: Any = dict(equation.attributes)["axis"]
                     return int(equation.operands[0].type.shape[axis])
                 case "index" | "reshape" | "transpose" | "broadcast_to":
                     return _bound(trace, equation.operands[0])

@@ -153,9 +153,9 @@ def is_launched(program: Program, instruction: Instruction) -> bool:
 
 
 LEFT_TO_THE_ARRAY_MODULE = {
-    "argmax", "argmin", "argsort", "cumsum", "floor_divide", "matmul_each", "mod", "scatter_row",
-    "segment_attention", "segment_attention_gradient", "uniform",
-}  # fmt: skip
+    *("argmax", "floor_divide", "matmul_each", "mod", "scatter_row", "segment_attention"),
+    *("segment_attention_gradient", "uniform"),
+}
 """And products of matrices that both have rows, and reductions of whole numbers."""
 
 
@@ -236,7 +236,7 @@ LAYERS: list[Entry] = [
     (attention, (vector(6), matrix(4, 6))),
     (lambda x: ops.softmax(ops.transpose(x.reshape((3, 4, 2)), (1, 0, 2)), -1).reshape((24,)), (vector(24),)),
     (lambda x: ops.dropout(ops.dropout(x, 0.5) * 2.0, 0.25), (vector(40),)),
-    (lambda x: ops.gelu(x) + ops.silu(x) + ops.mish(x) + ops.selu(x), (vector(9),)),
+    (lambda x: ops.gelu(x) + ops.silu(x) * ops.tanh(ops.softplus(x)) + ops.elu(x), (vector(9),)),
     (lambda x, y: ops.tanh(ops.concat([x, y * 2.0], 1)[:, 1:4]).sum(axis=0), (matrix(3, 2), matrix(3, 3))),
     (lambda xs: (ops.segment_max(ops.tanh(xs), default=0.0), ops.segment_mean(xs * 2.0)), (WORDS,)),
     (attend, (WORDS, QUERY)),

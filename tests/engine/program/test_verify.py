@@ -241,7 +241,7 @@ MEMORY = """
     %33 is read, and %60 has overwritten it
 
 %22: float32[4] row in scratch 0 = add(%21, %11) => %22: float32[4] row in scratch 0 = add(%11, %60)
-%22 << %60: float32[4] row in scratch 0 = cumsum(%21, axis=-1, reverse=False)
+%22 << %60: float32[4] row in scratch 0 = softmax(%21, axis=-1)
     %60 overwrites its operand %21
 
 square(%28) => square(%30)

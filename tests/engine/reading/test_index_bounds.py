@@ -183,12 +183,9 @@ def test_every_device_gives_the_same_numbers_or_the_same_error(
                     np.testing.assert_allclose(a, b, 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize(
-    "chosen", [lambda v: ops.pick(v, ops.argmax(v)), ops.sort, lambda v: ops.top_k(v, 2)[0]]
-)
-def test_the_host_does_not_wait_for_places_that_are_in_range(chosen: Callable[[Any], Any]) -> None:
+def test_the_host_does_not_wait_for_places_that_are_in_range() -> None:
     def program(size: int) -> str:
-        function = ar.Function(lambda v: (chosen(v), table(ops.argmax(v))))
+        function = ar.Function(lambda v: (ops.pick(v, ops.argmax(v)), table(ops.argmax(v))))
         table = ar.Embedding(size, WIDE, name="table")
         return str(ar.compile(ar.Vector(2) >> ar.FC(6) >> function, device="fake").program())
 
