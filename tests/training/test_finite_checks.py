@@ -142,6 +142,14 @@ def test_in_recursion_the_example_that_is_named_is_not_finite_alone_either(sched
     assert named > 1
 
 
+def test_where_nothing_is_learned_memory_that_was_used_again_is_not_blamed():
+    step = ar.Function(lambda state, x: ar.ops.exp(state) + x)
+    twice = ar.Function(lambda x: x * 2.0, name="twice")
+    model = ar.compile(ar.Map(ar.Scalar()) >> ar.Fold(step, ar.Zeros([])) >> twice)
+    words = model.first_not_finite([[0.0], [3.0, 4.0, 2.0, 5.0]])
+    assert words is not None and "computes of example 1" in words
+
+
 def spoilt(x: Any) -> Any:
     """0 at 0, with a gradient that is not finite there."""
     return ar.ops.sqrt(x * x)

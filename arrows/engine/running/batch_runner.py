@@ -164,7 +164,8 @@ class BatchRunner:
         """Does the work of `Model.first_not_finite`."""
         batch = self.batches.read(call.examples, "look for what is not finite", call.ids)
         first = 0
-        for each in self.runs(self.executors.get(training=True, gradients=True), batch, call):
+        executor = self.executors.get(training=True, gradients=True, keep_values=True)
+        for each in self.runs(executor, batch, call):
             origin = first_not_finite(each.run)
             if origin is not None:
                 subject, example = origin
@@ -329,8 +330,7 @@ class BatchRunner:
 
 def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradient]) -> int:
     """The bytes that parts of a batch leave for the caller: what they hand out, once more when it is joined;
-    and rows of gradients, which are copied when the next part's are added, and on a device sorted and summed
-    by doubling."""
+    and rows of gradients, which are sorted and summed with those of the next part."""
     arrays = [array for part in parts for array in (*part.leaves, *part.metrics) if array is not None]
     rows = [
         each
@@ -338,9 +338,7 @@ def _kept_bytes(parts: Sequence[OutputRows], sums: Mapping[ParameterKey, Gradien
         if isinstance(gradient, RowSparse)
         for each in (gradient.rows, gradient.values)
     ]
-    return 2 * sum(int(array.nbytes) for array in arrays) + sum(
-        (2 if isinstance(each, np.ndarray) else 8) * int(each.nbytes) for each in rows
-    )
+    return 2 * sum(int(array.nbytes) for array in arrays) + sum(8 * int(each.nbytes) for each in rows)
 
 
 def _run_alone(executor: Executor, batch: WiredBatch, dropout: DropoutSeed, place: int) -> None:
