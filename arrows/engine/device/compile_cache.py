@@ -43,16 +43,10 @@ class CodeCache:
         source: everything that the function is compiled from; each source has files of its own.
     """
 
+    cache_path = ""  # which numba shows in its statistics
+
     def __init__(self, source: str) -> None:
         self.source = source
-
-    @property
-    def cache_path(self) -> str:
-        """The folder, which numba shows in its statistics; empty if the user has no home."""
-        try:
-            return str(folder())
-        except RuntimeError:
-            return ""
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Loads the function compiled for a signature; None if there is none that can be used."""
@@ -77,10 +71,8 @@ class CodeCache:
             return
         try:
             save(self._key(signature, compiled.codegen), pickling.dumps(compiled._reduce()))
-        except OSError as error:
-            _warn(f" in {folder()}", error.strerror or str(error))
-        except RuntimeError as error:  # there is no folder to name
-            _warn("", str(error))
+        except (OSError, RuntimeError) as error:
+            _warn(str(error))
 
     def _key(self, signature: Any, codegen: Any) -> bytes:
         """Everything that the machine code depends on: source, types, processor and versions."""
@@ -131,10 +123,10 @@ def _private_folder() -> Path:
         return where
     status = where.stat()
     if status.st_uid != os.geteuid():
-        raise PermissionError("the folder is another user's")
+        raise PermissionError(f"the folder {where} is another user's")
     if stat.S_IMODE(status.st_mode) & 0o077:
         # They may have put a file there, so that to close the folder now would not do.
-        raise PermissionError("others have access to the folder")
+        raise PermissionError(f"others have access to the folder {where}")
     return where
 
 
@@ -154,10 +146,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 @cache
-def _warn(where: str, reason: str) -> None:
-    """Warns, once a process for each folder and reason."""
+def _warn(reason: str) -> None:
+    """Warns, once a process for each reason."""
     warnings.warn(
-        f"compiled code is not kept{where}: {reason}. Every start compiles it anew; the environment "
+        f"compiled code is not kept: {reason}. Every start compiles it anew; the environment "
         "variable ARROWS_CACHE names another folder.",
         RuntimeWarning,
         stacklevel=2,

@@ -1,15 +1,9 @@
-"""Threads take turns with parameters, and a forked process gets a lock that nobody else holds.
-
-A fork waits at most a second for the calls that other threads are in.  It waits because OpenBLAS loses its
-threads when a process is forked in the middle of a product: that product then never ends, nor does any
-product of the child.
-"""
+"""Threads take turns with parameters; a forked process knows which of them another thread was using."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -21,14 +15,12 @@ from arrows.typesys import message
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LONGEST_WAIT = 1.0  # seconds; a limit, since a call may itself wait for the thread that forks
-
 
 class ParameterLock:
     """The lock of all models that share parameters; a thread that holds it may take it again.
 
-    A fork waits for the thread that holds it, a second at most.  A child that was forked meanwhile all the
-    same lacks that thread, which may have left parameters and memory half written: it cannot take the lock.
+    A child that was forked while another thread held it lacks that thread, which may have left parameters and
+    memory half written: it cannot take the lock.
 
     Attributes:
         updates: grows whenever parameters are changed under the lock.
@@ -61,10 +53,6 @@ class ParameterLock:
                     hint="fork between two calls, or compile the block anew and load parameters",
                 )
             )
-        if not _no_fork_waits.is_set() and not self._mutex._is_owned():  # type: ignore[attr-defined]
-            # Otherwise a thread that calls in a loop would take the lock again before the fork gets it. The
-            # thread that holds the lock must not wait here: the fork waits for it.
-            _no_fork_waits.wait(_LONGEST_WAIT)
         return self._mutex
 
     @contextmanager
@@ -96,34 +84,14 @@ def locks_parameters(method: Callable[P, R]) -> Callable[P, R]:
 
 
 _locks: WeakSet[ParameterLock] = WeakSet()
-_no_fork_waits = threading.Event()
-_no_fork_waits.set()
-_taken = threading.local()  # the locks that a thread takes for its fork; by thread, as two may fork at once
-
-
-def _before_fork() -> None:
-    deadline = time.monotonic() + _LONGEST_WAIT
-    _no_fork_waits.clear()
-    _taken.locks = []
-    for lock in list(_locks):
-        if lock._mutex.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
-            _taken.locks.append(lock)
-
-
-def _after_fork() -> None:
-    for lock in _taken.locks:
-        lock._mutex.release()
-    _taken.locks = []
-    _no_fork_waits.set()
 
 
 def _after_fork_in_child() -> None:
-    global _no_fork_waits  # noqa: PLW0603 (another thread may have held the inner lock of the old one)
-    _no_fork_waits = threading.Event()
     for lock in _locks:
-        lock._lost = lock not in _taken.locks
-    _after_fork()
+        lock._lost = not lock._mutex.acquire(blocking=False)
+        if not lock._lost:
+            lock._mutex.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -79,8 +79,8 @@ class Model:
         step: how many training calls there have been; dropout depends on it, so set it when training goes on
             elsewhere.
 
-    Threads may call one model, and models that share parameters: they take turns. In a forked process a model
-    works, whatever other threads did with it when the process was forked.
+    Threads may call one model, and models that share parameters: they take turns. A process that was forked
+    while another thread was using a model cannot use it.
 
     Example:
         >>> import arrows as ar

@@ -66,8 +66,6 @@ class GradientMemory:
         each = list(chain.from_iterable(accumulates.values()))
         self._specs = {_key(accumulate): accumulate.spec for accumulate in each}
         self._dense = {_key(accumulate) for accumulate in each if accumulate.region is not None}
-        self._reached: tuple[int, ...] = ()
-        self._plan = self._planned(())
 
     @property
     def kept(self) -> list[Array]:
@@ -86,15 +84,6 @@ class GradientMemory:
         What the last batch left in an array is not relied on: an optimizer has had it in its hands since.  So
         it is blank first, unless what is written in place covers it.
         """
-        reached = tuple(operations)
-        if reached != self._reached:  # most batches reach the same as the last
-            self._reached, self._plan = reached, self._planned(reached)
-        return BatchGradients(self._device, *self._plan)
-
-    def _planned(
-        self, operations: Iterable[int]
-    ) -> tuple[dict[int, list[_Part]], dict[ParameterKey, Array], list[ArrayWrite]]:
-        """The parts of each operation, the arrays, and those that are blank first."""
         parts: dict[int, list[_Part]] = {}
         arrays: dict[ParameterKey, Array] = {}
         writers: dict[ParameterKey, list[tuple[int, Region]]] = {}  # and what each writes in place
@@ -115,7 +104,7 @@ class GradientMemory:
                 parts[o].append(_Part(key, arrays[key][subscript(region)], not before, adds))
         written = {key: sum(_size(region) for _, region in own) for key, own in writers.items()}
         blanks = [ArrayWrite(array) for key, array in arrays.items() if written.get(key, 0) < array.size]
-        return parts, arrays, blanks
+        return BatchGradients(self._device, parts, arrays, blanks)
 
     def zero(self, key: ParameterKey, spec: Parameter) -> Gradient:
         """The gradient of a parameter that a batch does not reach: of the kind that it has otherwise."""
@@ -216,11 +205,10 @@ def _sum(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
     """
     if isinstance(gradient, RowSparse):
         if isinstance(other, RowSparse):
-            if device.xp is np:
-                return _united(gradient.coalesce(np), other.coalesce(np))
             total = gradient.add(other, device.xp)
             # The host would wait for how many rows differ: only where as many are listed as the table has.
-            return total if total.rows.shape[0] <= total.shape[0] else total.coalesce(device.xp)
+            few = device.xp is not np and total.rows.shape[0] <= total.shape[0]
+            return total if few else total.coalesce(device.xp)
         gradient, other = other, gradient
     if not isinstance(other, RowSparse):
         gradient += other
@@ -228,15 +216,6 @@ def _sum(device: Device, gradient: Gradient, other: Gradient) -> Gradient:
     dense: Array = gradient.copy()
     _add_rows(device, other, dense)
     return dense
-
-
-def _united(gradient: RowSparse, other: RowSparse) -> RowSparse:
-    """The sum of two gradients on NumPy that list each row once, which does so too."""
-    rows = np.union1d(np.asarray(gradient.rows), np.asarray(other.rows))
-    values = np.zeros((len(rows), *gradient.shape[1:]), gradient.dtype)
-    values[np.searchsorted(rows, gradient.rows)] = gradient.values
-    values[np.searchsorted(rows, other.rows)] += other.values
-    return RowSparse(rows, values, gradient.shape, distinct=True)
 
 
 def _add_rows(device: Device, rows: RowSparse, dense: Array) -> None:

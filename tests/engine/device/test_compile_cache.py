@@ -156,7 +156,7 @@ def question(filled: Path, place: Path) -> Callable[..., Any]:
 
 def refused(place: Path, words: str) -> None:
     """Two starts work without the cache, and the first warns once, of the folder."""
-    with pytest.warns(RuntimeWarning, match="compiled code is not kept in") as caught:
+    with pytest.warns(RuntimeWarning, match="compiled code is not kept: ") as caught:
         assert [start(), start()] == ["compiled", "compiled"]
     (warning,) = caught
     assert str(place) in str(warning.message) and words in str(warning.message)
@@ -166,7 +166,7 @@ def test_a_full_disk(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left of what could not be written."""
 
     def full(self: Path, target: Path) -> Path:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "No space left on device", str(target))
 
     monkeypatch.setattr(Path, "replace", full)
     refused(place, "No space left on device")

@@ -22,7 +22,6 @@ from arrows import machine
 from arrows.training import SGD
 from arrows.training.optimizers.array_steps import ArraySteps
 from tests.interrupts import interrupted, lines_of
-from tests.profile import NIGHTLY
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 LAYER = ar.FC(4, activation=ar.ops.tanh, name="fc")
@@ -134,46 +133,6 @@ def busy(work: Callable[[], object]) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-
-
-@pytest.mark.nightly
-@forks
-@pytest.mark.parametrize("kind", ["call", "gradients", "prepare"])
-def test_a_process_forked_while_another_thread_runs_the_model(kind: str) -> None:
-    model = ar.compile(block(), loss="loss")
-    data = batches()
-    work: Callable[[], object] = {
-        "call": lambda: model(data[7]),
-        "gradients": lambda: model.value_and_grad(data[6]),
-        "prepare": lambda: model.prepare(data[7] * 20),
-    }[kind]
-    wanted = [float(model.value_and_grad(batch)[0]) for batch in data]
-
-    def child() -> object:
-        losses = [float(model.value_and_grad(batch)[0]) for batch in data]
-        np.testing.assert_allclose(losses, wanted, rtol=1e-6)
-        for batch in data:
-            model.train_step(batch, SGD(0.01))
-        model.prepare(data[0])
-        return "right"
-
-    with busy(work):
-        for _ in range(100 if NIGHTLY else 10):
-            assert in_a_fork(child) == "right"
-    np.testing.assert_allclose([float(model.value_and_grad(batch)[0]) for batch in data], wanted, rtol=1e-6)
-
-
-@forks
-def test_a_fork_waits_for_the_products_of_other_threads() -> None:
-    """OpenBLAS loses its threads in a fork: a product that is under way would never end, here or there."""
-    state = ar.Map(ar.Vector(20)) >> ar.RNN(ar.LSTMCell(30, name="cell")) >> ar.GetItem(1) >> ar.GetItem(0)
-    model = ar.compile(state)
-    prepared = model.prepare([np.ones((30, 20), "float32").tolist()] * 20)
-    with machine.limited_to(2):
-        wanted = model(prepared)
-        with busy(lambda: model(prepared)):
-            for _ in range(5):
-                assert in_a_fork(lambda: np.array_equal(model(prepared), wanted)) == "True"
 
 
 @forks
