@@ -9,6 +9,7 @@ from arrows.combinators.base.arguments import (
     function_name,
     places_of,
     set_name,
+    shortened,
     wrong_argument,
     wrong_value,
 )
@@ -143,19 +144,13 @@ def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
         >>> size.eval("tree"), size.eval(3)
         (4, 3)
     """
-    if isinstance(key, Mapping) and cases is None:
-        raise wrong_argument(
-            "a OneOf",
-            "the first argument must be the key that chooses, and it is the cases",
-            hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
-        )
-    if isinstance(key, Block) or hasattr(key, "block_hint") or (isinstance(key, (Mapping, tuple)) and key):
+    if isinstance(key, Block) or hasattr(key, "block_hint"):
         key = as_block(key, "the key of a OneOf")
     elif not callable(key):
         raise wrong_argument(
             "a OneOf",
-            f"expected as key a function of the input, or a block, got {key!r}",
-            hint="to choose by a field: ar.OneOf(lambda x: x['kind'])",
+            f"expected as key a function of the input, or a block, got {shortened(key)}",
+            hint="ar.OneOf(lambda x: x['kind'], {'leaf': f, 'pair': g})",
         )
     if cases is None:
         return NoCases(key, name)
@@ -175,14 +170,7 @@ def OneOf(key: object, cases: object = None, *, name: str | None = None) -> Any:
 
 
 def _checked(pairs: Sequence[tuple[Any, object]]) -> Sequence[tuple[Hashable, object]]:
-    """Refuses keys that cannot be hashed, or are equal."""
-    for k, case in pairs:
-        if isinstance(k, Block) and not isinstance(case, Block):
-            raise wrong_argument(
-                "a OneOf",
-                f"a case has the block {k.label} as its key and {case!r} as its block",
-                hint=f"the key comes first: .case({case!r}, {k.label})",
-            )
+    """The cases, no two of which have equal keys."""
     hint = "keys that compare equal are one key, as True and 1 are"
     places_of("a OneOf", "key", (key for key, _ in pairs), hint)
     return pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Sized
 from typing import Any, ClassVar, Literal, get_origin, overload
 
 from arrows.combinators.base.arguments import function_name, set_name, wrong_argument
@@ -161,14 +161,8 @@ class InputTransform(Read[A, B]):
         set_name(self, name)
         given: object = function  # an `object`, because callers without a type checker may pass anything
         if isinstance(given, Block) or not callable(given):
-            hint = "ar.InputTransform(len)"
-            if isinstance(given, Block):
-                hint = f"{given.label} is a block already: f >> {given.label}"
-            elif isinstance(given, Mapping):
-                hint = (
-                    "to look something up: ar.InputTransform(table.get), which gives None for a missing key"
-                )
             reason = f"expected a function of a Python object, got {given!r}"
+            hint = "ar.InputTransform(len), ar.InputTransform(table.get); a block stands alone: f >> g"
             raise wrong_argument("an InputTransform", reason, hint=hint)
         self.function = function
 
@@ -206,12 +200,6 @@ class Length(Read[Any, static.Tensor[Any, tuple[()]]]):
     def __init__(self, dtype: str = "int32", *, name: str | None = None) -> None:
         super().__init__(T.Tensor((), dtype), name=name)
         self.function = _float_length if self.type.floating else len
-        if self.type.dtype == "bool":
-            raise wrong_argument(
-                "a Length",
-                "a length is a number, which bool cannot hold",
-                hint="ar.Length() is int32, ar.Length('float32') can be divided by",
-            )
 
     def arguments(self) -> list[str]:
         return [] if self.type.dtype == "int32" else [repr(self.type.dtype)]

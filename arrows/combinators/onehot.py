@@ -15,7 +15,6 @@ from arrows.combinators.base.arguments import (
     require_integer,
     shortened,
     wrong_argument,
-    wrong_value,
 )
 from arrows.combinators.base.block import AnyBlock, Block
 from arrows.combinators.compose import derived
@@ -56,14 +55,8 @@ def OneHot(
     for bound in (start,) if stop is None else (start, stop):
         require_integer("a OneHot", "a bound", bound, hint=hint)
     first, end = (0, start) if stop is None else (start, stop)
-    if end <= first:
-        raise wrong_value(
-            "a OneHot",
-            f"the range from {first} to {end} is empty",
-            hint="the end is exclusive: ar.OneHot(10) takes 0 to 9",
-        )
+    size = require_integer("a OneHot", "the length of the range", end - first, 1)
     words = f"{start}" if stop is None else f"{start}, {stop}"
-    size = end - first
     return _one_hot("OneHot", [words], partial(_place_in_range, first, end), size, size, dtype, name)
 
 
@@ -107,12 +100,6 @@ def OneHotFromList(
     listed = list(elements)
     hint = "leave one out; dict.fromkeys(elements) keeps the first of each"
     places = places_of("a OneHotFromList", "element", listed, hint)
-    if not listed and strict:
-        raise wrong_value(
-            "a OneHotFromList",
-            "the list has no elements, so no input could ever be read",
-            hint="strict=False reads anything as a vector of no elements",
-        )
     size = len(listed)
     shown = f"[{', '.join(map(_short, listed[:_SHOWN]))}{', ...' if len(listed) > _SHOWN else ''}]"
     look_up = partial(_place_in_list, places, shown if strict else "")

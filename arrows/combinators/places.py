@@ -39,12 +39,11 @@ class _Moved(Apply[Any, Any]):
 
     default: float | None
     verb: ClassVar[str]
-    element: str = "ar.Scalar()"
 
     def check(self, input: T.Type) -> Misfit:
         kind = self.kind
         if isinstance(input, T.Input):
-            read = f"read the elements first: ar.Map({self.element}) >> ar.{self.summary()}"
+            read = f"read the elements first: ar.Map(...) >> ar.{self.summary()}"
             return f"{kind} {self.verb} tensors, and the input is a Python object", read
         if isinstance(input, T.Broadcast):
             return f"all elements of {input} are the same, and it has no end", "drop the Broadcast"
@@ -164,7 +163,6 @@ def window_steps(
     stride: object,
     dilation: object,
     default: float | None = None,
-    element: str = "ar.Scalar()",
 ) -> tuple[AnyBlock, ...]:
     """The steps of a `Window`, and the first ones of a block that goes over windows.
 
@@ -198,7 +196,7 @@ def window_steps(
         raise wrong_argument(
             block, f"the padding is 'same', 'causal', 'valid' or a number of places, not {padding!r}"
         )
-    joined: AnyBlock = _Windows(width, apart, before, default, element)
+    joined: AnyBlock = _Windows(width, apart, before, default)
     if (first, last, step) == (0, 0, 1):
         return (joined,)
     return joined, Slice(start=first or None, stop=-last or None, step=None if step == 1 else step)
@@ -209,9 +207,8 @@ class _Windows(_Moved):
 
     verb = "joins"
 
-    def __init__(self, size: int, dilation: int, before: int, default: float | None, element: str) -> None:
-        self.size, self.dilation, self.before = size, dilation, before
-        self.default, self.element = default, element
+    def __init__(self, size: int, dilation: int, before: int, default: float | None) -> None:
+        self.size, self.dilation, self.before, self.default = size, dilation, before, default
 
     def of_example(self, x: TensorLike) -> TensorLike:
         return ops.stack([self.moved(x, self.before - k * self.dilation) for k in range(self.size)])
@@ -255,16 +252,11 @@ class At(WithDefault[Any, B]):
             hint = "put them side by side first: (sequence & place) >> ar.At()"
             return f"At takes the pair of a sequence and a place, and it gets {input}", hint
         sequence, place = items
-        if isinstance(sequence, T.Input):
-            return "item 0 is a Python object, and At takes tensors", "read the elements: ar.Map(ar.Scalar())"
         if not isinstance(sequence, T.Sequence):
-            endless = "which has no end" if isinstance(sequence, T.Broadcast) else "which has no elements"
-            return f"item 0 is {sequence}, {endless}"
-        if isinstance(place, T.Input):
-            hint = "ar.Nth() takes such a place; ar.Scalar('int32') reads it into a tensor"
-            return "the place is a Python object, and At takes a tensor", hint
+            read = "read the elements: ar.Map(ar.Scalar())" if isinstance(sequence, T.Input) else ""
+            return f"item 0 is {sequence}, and At takes a sequence of tensors", read
         if not isinstance(place, T.Tensor) or place.shape or place.floating or place.dtype == "bool":
-            hint = "cast it: ar.Function(lambda i: i.cast('int32'))" if place == T.Tensor(()) else ""
+            hint = "read it by ar.Scalar('int32'), or cast it: ar.Function(lambda i: i.cast('int32'))"
             return f"a place is one integer, and item 1 is {place}", hint
         element = sequence.element
         if T.holds(element, (T.Input, T.Sequence)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,11 +12,13 @@ from arrows.combinators.base.arguments import (
     parameter_names,
     require_name,
     set_name,
+    shortened,
     value_refusal,
     wrong_argument,
 )
-from arrows.combinators.base.block import A1, A2, B1, B2, A, AnyBlock, B, Block
+from arrows.combinators.base.block import A1, A2, B1, B2, A, AnyBlock, B, Block, spelled
 from arrows.combinators.base.convert import as_block
+from arrows.combinators.base.printing import Spelling
 from arrows.combinators.base.wires import Wire
 from arrows.typesys import SourceLine, types as T
 
@@ -29,7 +30,6 @@ class Token:
     Attributes:
         name: the name of the recursive block.
         input, output: the declared types, or None.
-        declared: whether it is a declaration, which is defined later.
         alone: whether its definition refers to no other, so that it is printed where it stands first.
         site: the line that made it.
         definition: the block that references with this token stand for, wherever they are; it is set once.
@@ -38,34 +38,23 @@ class Token:
     name: str
     input: T.Type | None = None
     output: T.Type | None = None
-    declared: bool = False
     alone: bool = False
     site: SourceLine = field(default_factory=SourceLine.here)
     definition: AnyBlock | None = None
 
     def define(self, block: AnyBlock) -> bool:
         """Sets the definition unless there is one; returns whether it did."""
-        with _WRITING:
-            if self.definition is None:
-                self.definition = block
-                return True
+        if self.definition is not None:
             return False
-
-    @property
-    def words(self) -> str:
-        """Names the block in messages."""
-        if not self.declared:
-            return f"the recursive block {self.name}"
-        return f"the declaration {self.name}" if self.name != DECLARATION else "a declaration"
+        self.definition = block
+        return True
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Leaves out the definition, which leads back here: pickles of blocks hold the definitions themselves.
-        return Token, (self.name, self.input, self.output, self.declared, self.alone, self.site)
+        return Token, (self.name, self.input, self.output, self.alone, self.site)
 
 
-_WRITING = threading.Lock()
 _LATER = object()  # the definition of a `fix` that is called with types alone, as a decorator
-DECLARATION = "declaration"  # the name of a declaration to which the user gave none
 
 
 class Reference(Block[A, B]):
@@ -81,8 +70,6 @@ class Reference(Block[A, B]):
     def __init__(self, token: Token, *, name: str | None = None) -> None:
         set_name(self, name)
         self.token = token
-        if token.declared:
-            self.kind = "ForwardDeclaration"
 
     def arguments(self) -> list[str]:
         return [self.token.name]
@@ -202,13 +189,10 @@ def fix(definition: Any = _LATER, *, input_type: object = None, output_type: obj
     )
     bodies = (definition(*blocks),) if alone else definition(*blocks)
     if not isinstance(bodies, tuple) or len(bodies) != count:
-        got = f"one, {bodies.label}" if isinstance(bodies, Block) else repr(bodies)
-        if isinstance(bodies, tuple):
-            got = f"a tuple of {len(bodies)}"
         raise wrong_argument(
             named,
             f"the function has {count} parameters, so it must return a tuple of {count} blocks, "
-            f"one for each; it returned {got}",
+            f"one for each; it returned {shortened(bodies)}",
             hint=f"return the definitions of {', '.join(parameters)}, in this order",
         )
     for own, block, body in zip(names, blocks, bodies, strict=True):
@@ -272,18 +256,14 @@ class ForwardDeclaration(Generic[A, B]):
     ) -> None:
         if name is not None:
             require_name("ForwardDeclaration", "its name", name)
-        words = DECLARATION if name is None else name
-        token = Token(words, _declared(input_type), _declared(output_type), declared=True)
-        self._reference: Reference[A, B] = Reference(token)
-
-    @property
-    def name(self) -> str:
-        """The name in messages."""
-        return self._reference.token.name
+        self.name = "declaration" if name is None else name
+        self._token = Token(self.name, _declared(input_type), _declared(output_type))
+        self._finished: Block[A, B] = self()
 
     def __call__(self) -> Block[A, B]:
         """The block that stands for the definition."""
-        return Reference(self._reference.token)
+        block: Reference[A, B] = Reference(self._token)
+        return spelled(block, Spelling("ForwardDeclaration", (self.name,)))
 
     def resolve_to(self, block: Callable[[Wire[A]], Wire[B]]) -> Block[A, B]:
         """Says what the declaration stands for, once and for all.
@@ -298,12 +278,12 @@ class ForwardDeclaration(Generic[A, B]):
             ArrowTypeError: `block` is no block.
             ArrowValueError: it was resolved before.
         """
-        token = self._reference.token
-        if not token.define(as_block(block, f"the definition of {token.name}")):
-            made = f"it was made at {token.site}, and is resolved already"
+        if not self._token.define(as_block(block, f"the definition of {self.name}")):
             hint = "a declaration stands for one block; make another one for another block"
-            raise value_refusal(f"resolve {token.words}", made, hint=hint)
-        return self._reference
+            raise value_refusal(
+                f"resolve the declaration {self.name} again", f"it was made at {self._token.site}", hint=hint
+            )
+        return self._finished
 
     def __repr__(self) -> str:
-        return f"<declaration {self.name}, {'' if self._reference.definition is not None else 'un'}resolved>"
+        return f"<declaration {self.name}, {'' if self._token.definition is not None else 'un'}resolved>"

@@ -118,13 +118,10 @@ def _undefined(reference: Occurrence) -> ArrowTypeError:
     """Makes the error for a reference that has no definition."""
     token = reference.form.token
     assert token is not None
-    reason = f"it was declared at {token.site}, and is not resolved: nothing says what it stands for"
-    hint = "resolve it before the block is used: declaration.resolve_to(block)"
-    if not token.declared:
-        reason = "the function that returns its definition has not ended"
-        hint = "use the block that ar.fix returns"
+    reason = f"it was declared at {token.site}, and nothing says yet what it stands for"
+    hint = "resolve a declaration before it is used; of ar.fix, use the block that it returns"
     side = Side(token.name, "? -> ?", reference.form.site)
-    return problem(f"cannot use {token.words}", reference, reason, hint, side)
+    return problem(f"cannot use the recursive block {token.name}", reference, reason, hint, side)
 
 
 # Recursions without end

@@ -190,10 +190,9 @@ def still_open(inference: Inference) -> ArrowTypeError:
     side = "output" if known(culprit.input) else "input"
     hint = "say what flows in, for instance ar.infer(block, input_type=[300])"
     if isinstance(form, Reference):
-        declare = "ar.ForwardDeclaration" if form.token.declared else "@ar.fix"
         hint = (
             "some case of the recursion must end without a reference and give a type, as ar.Zeros(type) "
-            f"does; or declare the type: {declare}(output_type=type)"
+            "does; or declare it: output_type=type"
         )
     partly = notation(culprit.input if side == "input" else culprit.output)
     return problem(

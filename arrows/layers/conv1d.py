@@ -70,8 +70,7 @@ def Conv1d(
     words = [str(size), str(kernel_size), *options_written(0, padding, stride, dilation)]
     words += [] if activation is None else [f"activation={function_name(activation)}"]
     words += [] if bias else ["bias=False"]
-    element = "ar.Vector(size)"
-    steps = window_steps("Conv1d", kernel_size, padding, stride, dilation, element=element)
+    steps = window_steps("Conv1d", kernel_size, padding, stride, dilation)
     return derived("Conv1d", words, *steps, Map(_Filters(size, activation, bias, initializer)), name=name)
 
 

@@ -121,14 +121,12 @@ class Embedding(DeclaredLayer[Tensor[Any, Any], Tensor[Any, Any]]):
     def _products(self, *args: Any) -> TensorLike:
         (spec,) = self.parameters(T.Tensor((), "int32"))
         table = ops.parameter(self, spec)
-        if len(args) != 1 or not isinstance(args[0], TensorLike):
+        vector = args[0] if len(args) == 1 else None
+        if not isinstance(vector, TensorLike):
             raise ShapeError(f"attend takes one vector of size {self.size}, not {len(args)} inputs")
-        (vector,) = args
         if vector.ndim not in (1, 2) or vector.shape[-1] != self.size or vector.dtype != table.dtype:
             wanted = T.Tensor((self.size,), table.dtype)
-            hint = f"put ar.FC({self.size}) before it"
-            if not vector.shape and not vector.type.floating:
-                hint = f"the row of an integer is {self.label} itself, without attend"
+            hint = f"put ar.FC({self.size}) before it" if vector.ndim else ""
             if vector.shape[-1:] == wanted.shape:
                 hint = f'cast it: x.cast("{table.dtype}")'
             raise ShapeError(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrows import ops
-from arrows.combinators.base.arguments import wrong_value
 from arrows.layers import initializers
 from arrows.layers.arguments import DeclaredLayer
 from arrows.ops import Parameter, ShapeError, TensorLike
@@ -37,15 +36,6 @@ class LayerNorm(DeclaredLayer[Any, Any]):
     """
 
     epsilon: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.epsilon > 1:
-            raise wrong_value(
-                "LayerNorm",
-                f"the epsilon of LayerNorm is at most 1, got {self.epsilon}",
-                hint="ar.LayerNorm(): the size of the input is inferred, not given",
-            )
 
     def parameters(self, input: T.Type) -> tuple[Parameter, ...]:
         x = input.element if isinstance(input, T.Sequence) else input

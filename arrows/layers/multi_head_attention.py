@@ -94,15 +94,10 @@ def _element(input: T.Type) -> T.Tensor:
     if isinstance(element, T.Tensor) and element.ndim == 1 and element.floating:
         return element
     hint = None
-    vector = input if element is None else element
-    if isinstance(vector, T.Tensor) and vector.ndim == 1 and not vector.floating:
-        hint = "convert the elements first: ar.Map(ar.Function(lambda x: x.cast('float32')))"
-    elif isinstance(input, T.Tensor) and input.ndim == 1:
+    if isinstance(input, T.Tensor):
         hint = "it stands behind the Map, not in it: ar.Map(f) >> ar.MultiHeadAttention(num_heads)"
-    elif isinstance(input, T.Tuple) and any(isinstance(item, T.Sequence) for item in input.items):
+    elif isinstance(input, T.Tuple):
         hint = "it attends within one sequence; from one to another: ar.Attention beside a Broadcast"
-    elif isinstance(vector, T.Tuple):
-        hint = "make a vector of each element first: ar.Map(ar.Concat())"
     raise ShapeError(
         f"the input of MultiHeadAttention must be a sequence of vectors of floats, not {input}", hint=hint
     )

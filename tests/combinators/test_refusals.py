@@ -89,7 +89,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.infer(ar.Zeros(()) >> ar.Concat()), TYPE, "nothing to join in an empty tuple"),
     (lambda: ar.infer(ar.Zeros(()) >> ar.Zip()), TYPE, "there are no sequences in an empty tuple"),
     (lambda: ar.infer((NUMBERS & S()) >> ar.Zip()), TYPE, "item 1 is float32, which has no elements"),
-    (lambda: ar.OneHot(0), VALUE, "the range from 0 to 0 is empty"),
+    (lambda: ar.OneHot(0), VALUE, "the length of the range must be at least 1, not 0"),
     (lambda: ar.OneHot(3).eval(7), INPUT, "expected an int from 0 to 2, got 7"),
     (lambda: ar.OneHotFromList("ab").eval("c"), INPUT, "'c'"),
     (lambda: ar.infer((NUMBERS & S("int32")) >> ar.Nth()), TYPE, "an index must be a Python object"),

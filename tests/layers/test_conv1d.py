@@ -33,10 +33,7 @@ def test_it_is_printed_as_it_is_written():
         (lambda: ar.Conv1d(2, 3, padding=2), "cannot make a Conv1d .* the padding is .* at most half .* 1"),
         (lambda: ar.Conv1d(2, 3, padding="full"), "cannot make a Conv1d .* the padding is 'same', 'causal'"),
         (lambda: ar.Vector(3) >> ar.Conv1d(2, 3), r"Conv1d joins .* but float32\[3\] is not a sequence"),
-        (
-            lambda: ar.Conv1d(2, 3),
-            r"read .* first: ar.Map\(ar.Vector\(size\)\) >> ar.Conv1d\(2, 3\)",
-        ),
+        (lambda: ar.Conv1d(2, 3), r"read .* first: ar.Map\(...\) >> ar.Conv1d\(2, 3\)"),
         (
             lambda: ar.Map(ar.Scalar()) >> ar.Conv1d(2, 3),
             r"a sequence of vectors of floats, not of float32 .* hint .* x.reshape\(1\)",

@@ -85,7 +85,10 @@ def test_copies_stay_tied(copied: Any) -> None:
     [
         ([3], "the rows of embed are float32[2], and attend takes a vector like them, not float32[3]"),
         ([3], "hint put ar.FC(2) before it"),
-        (T.Tensor((), "int32"), "hint the row of an integer is embed itself, without attend"),
+        (
+            T.Tensor((), "int32"),
+            "the rows of embed are float32[2], and attend takes a vector like them, not int32",
+        ),
         ([], "attend takes a vector like them, not float32"),
         ([2, 2, 2], "attend takes a vector like them, not float32[2, 2, 2]"),
         (T.Tensor((2,), "float64"), "attend takes a vector like them, not float64[2]"),
