@@ -87,7 +87,7 @@ def test_copies_stay_tied(copied: Any) -> None:
         ([3], "hint put ar.FC(2) before it"),
         (
             T.Tensor((), "int32"),
-            "the rows of embed are float32[2], and attend takes a vector like them, not int32",
+            "a vector like them, not int32",
         ),
         ([], "attend takes a vector like them, not float32"),
         ([2, 2, 2], "attend takes a vector like them, not float32[2, 2, 2]"),
