@@ -29,7 +29,7 @@ def draw_timeline(timeline: Timeline, format: Literal["text", "svg"] = "text") -
     """Draws a batch's schedule: steps across, operations down, rows as height.
 
     Args:
-        timeline: of `model.timeline(examples)`, or a batch's `g.timeline(x)` on the fly.
+        timeline: of `model.timeline(examples)`, or one of a batch's `g.timelines` on the fly.
         format: "text" or "svg".
 
     Raises:

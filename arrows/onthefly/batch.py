@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -86,6 +86,7 @@ class LazyBatch(Context):
         training: whether dropout acts.
         instance: which instance of `run_all` is being advanced; 0: none.
         instances: how many instances there have been.
+        dropout_calls: by instance, how many calls with dropout it has made.
 
     Example:
         >>> import arrows as ar
@@ -111,13 +112,8 @@ class LazyBatch(Context):
         self._zeros_of: dict[T.Type, Any] = {}
         self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
-        self._dropout_calls: dict[int, int] = {}
+        self.dropout_calls: dict[int, int] = {}
         self._runs = Runs(net, self.recording, training=training, gradients=gradients)
-
-    def follow(self, earlier: LazyBatch) -> None:
-        """Counts on from an earlier batch of the same step, so that dropout draws other numbers."""
-        self.instances = earlier.instances
-        self._dropout_calls = earlier._dropout_calls
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -136,10 +132,8 @@ class LazyBatch(Context):
         try:
             leave(self)
             self._updates = -1
-            self._made.clear()
-            self.numbers.clear()
-            self._zeros_of.clear()
-            self._made_in_place.clear()
+            for known in (self._made, self.numbers, self._zeros_of, self._made_in_place):
+                known.clear()
             self._runs.release()
             resume_collector(self)
         finally:
@@ -205,7 +199,7 @@ class LazyBatch(Context):
         self.check_open("make a constant")
         dtype = str(array.dtype) if hasattr(array, "dtype") else None
         type, values = read_tensor(array, dtype, self.float_type)
-        return LazyConstant(self, self.net.constant(np.asarray(values, type.dtype)))
+        return LazyConstant(self, self.net.call_sites.constant(np.asarray(values, type.dtype)))
 
     def zeros(self, type: object) -> Any:
         """Zeros of a type, as a cell starts from: `g.zeros(cell.state)`, `g.zeros([128])`.
@@ -330,22 +324,18 @@ class LazyBatch(Context):
     def call_typed(self, typed: Typed, value: object) -> Any:
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
         ids: list[int] = []
-        key: list[Any] = [id(typed), "typed"]
+        key: list[Any] = [id(typed)]
         sequences: Sequences = []
         flatten(self, (value,), ids, key, sequences)
         call = tuple(key)
         site = self.known.get(call)
         if site is None:
-            sites, signature = self.net.call_sites, call[2:]
+            sites, signature, line = self.net.call_sites, call[1:], SourceLine.here()
             # The rest is known from its type.
-            identity = *call[:2], *(x if x.__class__ is int and x < 0 else None for x in signature)
+            constants = [x if x.__class__ is int and x < 0 else None for x in signature]
+            add = partial(sites.add_typed, typed, signature, line)
             with self.net.lock.mutex:
-                site = self.calls.get(identity)
-                if site is None:
-                    site = sites.add_typed(typed, signature, SourceLine.here())
-                    self.calls[identity] = site
-                sites.observe(site, signature)
-                self.known[call] = site
+                site = sites.meet(call, ("typed", id(typed), *constants), (), add)
         return self._called(site, ids, sequences)
 
     def visit(self, site: CallSite, node: tuple[int, ...]) -> Any:
@@ -385,15 +375,14 @@ class LazyBatch(Context):
             return self.visit(site, (site.number, *ids))
         self.check_open(f"compute at {site.line}")
         recording, node = self.recording, len(self._nodes)
-        for columns, _ in sequences:
-            for column in columns:
-                ids += column
+        for elements, _ in sequences:
+            ids += elements
         self._nodes.append((site.number, *ids))
         if sequences:
             recording.sequences[node] = [length for _, length in sequences]
         if site.random > self._calm:
-            count = self._dropout_calls.get(self.instance, 0)
-            self._dropout_calls[self.instance] = count + 1
+            count = self.dropout_calls.get(self.instance, 0)
+            self.dropout_calls[self.instance] = count + 1
             recording.dropout[node] = self.instance, count
         rows = {
             domain: recording.add_rows(node, number, sequences[domain][1])
@@ -463,32 +452,22 @@ class LazyBatch(Context):
         tensors = [x for x in every if isinstance(x, LazyTensor)]
         signature = [x.origin if isinstance(x, LazyTensor) else (x.__class__, x or repr(x)) for x in every]
         call = callee, *signature
-        there = *call, *place
-        site = self.known.get(call) or self.known.get(there)
+        site = self.known.get(call) or self.known.get((*call, *place))
         if site is None:
-            sites = self.net.call_sites
+            sites, attempt = self.net.call_sites, f"compute {primitive.name}"
+            self.check_open(attempt)
             where = *place, *sites.typed(signature)
-            site = self.calls.get((callee, *where))
-            if site is None:
-                self.check_open(f"compute {primitive.name}")
-                # The site outlives tensors.
-                numbers = [None if isinstance(x, LazyTensor) else x for x in every]
+            numbers = [None if isinstance(x, LazyTensor) else x for x in every]  # the site outlives tensors
 
-                def compute(*values: TensorLike) -> TensorLike:
-                    given = iter(values)
-                    mixed = [next(given) if x is None else x for x in numbers]
-                    return bind(primitive, *mixed, like=None, **attributes)
+            def compute(*values: TensorLike) -> TensorLike:
+                given = iter(values)
+                mixed = [next(given) if x is None else x for x in numbers]
+                return bind(primitive, *mixed, like=None, **attributes)
 
-                types = [x.type for x in tensors]
-                site = self.calls[callee, *where] = sites.infer_call(
-                    core.Function(compute, name=primitive.name),
-                    types[0] if len(types) == 1 else T.Tuple(types),
-                    signature,
-                    where,
-                    f"compute {primitive.name}",
-                )
-            sites.observe(site, signature)
-            self.known[there if site.refuses else call] = site
+            block, types = core.Function(compute, name=primitive.name), [x.type for x in tensors]
+            input = types[0] if len(types) == 1 else T.Tuple(types)
+            infer = partial(sites.infer_call, block, input, signature, where, attempt)
+            site = sites.meet(call, (callee, *where), place, infer)
         return self.visit(site, (site.number, *[x.id for x in tensors if x.origin >= 0]))
 
     def _beside(self, primitive: Primitive, operands: tuple[Any, ...], value: object) -> LazyTensor:
@@ -630,11 +609,6 @@ class LazyBatch(Context):
     def timelines(self) -> tuple[Timeline, ...]:
         """The schedule of each run that the batch has taken so far; after the batch, of all of them."""
         return self._runs.timelines
-
-    def timeline(self, *values: object) -> Timeline:
-        """The schedule of the run that would compute some values, without running it."""
-        self.check_open("schedule a run")
-        return self._runs.timeline(self.ids_in(values, SourceLine.here))
 
     def _loss_id(self, loss: object) -> int:
         self.check_open("differentiate")

@@ -11,7 +11,7 @@ before it was kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -263,6 +263,24 @@ class CallSites:
                 flow += enumerate([origin for origin in element if origin.__class__ is int], first)
             first += site.widths[domain]
         self._flow.update(dict.fromkeys(flow))
+
+    def meet(
+        self, call: tuple[Any, ...], identity: Hashable, place: tuple[int, ...], make: Callable[[], CallSite]
+    ) -> CallSite:
+        """The call site of a call that is not known by the origins of its operands; it is from now on.
+
+        Args:
+            call: what is called, and the signature.
+            identity: what is called, and the line and the types that it is called on.
+            place: the line, which a message must name if the call is refused when it runs.
+            make: makes the call site if it is new.
+        """
+        site = self.calls.get(identity)
+        if site is None:
+            site = self.calls[identity] = make()
+        self.observe(site, call[1:])
+        self.known[(*call, *place) if site.refuses else call] = site
+        return site
 
     def lowered(self) -> Lowered:
         """The observed sites and flow, in the form in which lowering returns those of a block."""

@@ -38,15 +38,14 @@ def differentiate(net: OnTheFly, runs: Runs, loss: int) -> tuple[Array, dict[str
         )
     runs.check_parameters("differentiate")
     runs.compute([loss])
-    places = runs.locate(np.array([loss]))
-    ((last, slab, _, _),) = places.pieces
+    _, rows, ((last, slab, _, _),) = runs.locate(np.array([loss]))
     run = runs.finished[last]
-    value = run.gather(slab, places.rows).reshape(())
+    value = run.gather(slab, rows).reshape(())
     sums: dict[ParameterKey, Gradient] = {}
     net.device.write(run.first_gradients())
     seed = run.gradients[slab]
     if seed is not None:
-        seed[int(places.rows[0])] = 1
+        seed[int(rows[0])] = 1
         involved = {last}
         for number in range(last, -1, -1):
             earlier = runs.finished[number]
@@ -71,13 +70,13 @@ def _hand_back(device: Device, runs: Runs, run: Run, involved: set[int]) -> None
         rows_here, gradients = run.merged.operations[operation.index], run.gradients[operation.slabs[0]]
         if not rows_here.count or gradients is None:
             continue
-        places = runs.locate(run.merged.raw[operation.stream])
+        order, places, pieces = runs.locate(run.merged.raw[operation.stream])
         rows, order = (
             device.to_device(numbers.astype(device.index_dtype))
-            for numbers in (places.rows, rows_here.first_rows[0] + places.order)
+            for numbers in (places, rows_here.first_rows[0] + order)
         )
         values = device.take(gradients, order)
-        for number, slab, a, z in places.pieces:
+        for number, slab, a, z in pieces:
             earlier = runs.finished[number]
             if number not in involved:
                 involved.add(number)

@@ -10,7 +10,7 @@ from inspect import GEN_CREATED, getgeneratorstate
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from arrows.typesys import ArrowTypeError, ArrowValueError, SourceLine, message
+from arrows.typesys import ArrowTypeError, SourceLine, message
 
 if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch
@@ -57,25 +57,19 @@ def _line_of_yield(generator: Generator[Any, Any, Any]) -> SourceLine:
 
 def _checked(instances: Iterable[object]) -> list[Generator[Any, Any, Any]]:
     """The instances as a list; refuses anything but distinct generators that have not begun."""
-    generators: dict[int, Any] = {}  # by identity
-    for number, generator in enumerate(instances):
-        error: type[ArrowTypeError | ArrowValueError] = ArrowValueError
+    generators: list[Any] = list(instances)
+    seen: set[int] = set()
+    for number, generator in enumerate(generators):
         if not isinstance(generator, Generator):
-            kind, error = type(generator).__name__, ArrowTypeError
-            reason = f"is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a generator"
-        elif id(generator) in generators:
-            reason = f"is instance {list(generators).index(id(generator))} again"
+            reason = f"is {generator!r:.60}, not a generator"
         elif isinstance(generator, GeneratorType) and getgeneratorstate(generator) != GEN_CREATED:
             reason = "has begun already"
+        elif id(generator) in seen:
+            reason = "has been given before"
         else:
-            generators[id(generator)] = generator
+            seen.add(id(generator))
             continue
-        raise error(
-            message(
-                f"cannot run instances at {SourceLine.here()}",
-                reason=f"instance {number} {reason}",
-                hint="an instance is a new call of a function that yields: "
-                "g.run_all(parse(s) for s in sentences)",
-            )
-        )
-    return list(generators.values())
+        attempt = f"cannot run instances at {SourceLine.here()}"
+        hint = "an instance is a new call of a function that yields: g.run_all(parse(s) for s in sentences)"
+        raise ArrowTypeError(message(attempt, reason=f"instance {number} {reason}", hint=hint))
+    return generators

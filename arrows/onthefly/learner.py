@@ -117,7 +117,7 @@ class LearnerOnTheFly:
             part = batch[first : first + at_once]
             with self.net.batch(training=True) as g:
                 if earlier is not None:
-                    g.follow(earlier)
+                    g.instances, g.dropout_calls = earlier.instances, earlier.dropout_calls
                 share = g.sum(self._losses(g, part, first)) * (1 / len(batch))
                 assert isinstance(share, LazyTensor)
                 value, gradients = g.value_and_grad(share)

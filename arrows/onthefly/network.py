@@ -11,7 +11,6 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from arrows import combinators as core
-from arrows.arrays import HostArray
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
 from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name
@@ -29,16 +28,6 @@ R = TypeVar("R")
 _frame = sys._getframe
 
 _MANY = 200  # so many layers at one line may be meant
-_BLOCKS = (
-    "{} blocks that {} calls were made anew, and are not equal",
-    "each one is traced, compiled and kept for good, and a new layer has new parameters",
-    "make layers, Functions and other blocks once, outside of the loop",
-)
-_CONSTANTS = (
-    "{} constants have been made at {}",
-    "operations are compiled for each constant, and both are kept for good",
-    "g.tensor reads data",
-)
 
 
 @answers("a network on the fly", "network")
@@ -109,7 +98,7 @@ class OnTheFly:
         self._inside: dict[int, bool] = {}  # by identity of code: whether it is the library's
         self._codes: list[CodeType] = []  # kept alive, so that no other code gets its identity
         self._kept: dict[int, object] = {}
-        self._anew: Counter[tuple[SourceLine, str]] = Counter()
+        self._anew: Counter[SourceLine] = Counter()
         self._jit = use_jit(jit, self.device.name)
         self._typed: dict[tuple[int, T.Type | None], Typed] = {}
         self._planned: tuple[object, dict[Hashable, Any]] = None, {}
@@ -209,25 +198,18 @@ class OnTheFly:
         return typed
 
     def keep(self, block: object) -> None:
-        """Keeps a block for good, so that nothing else gets its address."""
-        if id(block) not in self._kept:
-            self._kept[id(block)] = block
-            self._warn_of_many(*_BLOCKS)
-
-    def constant(self, array: HostArray) -> int:
-        """The number of a constant that the user's innermost line makes."""
-        known = len(self.call_sites.constants)
-        number = self.call_sites.constant(array)
-        if number >= known:
-            self._warn_of_many(*_CONSTANTS)
-        return number
-
-    def _warn_of_many(self, attempt: str, reason: str, hint: str) -> None:
-        """Warns, once, of a line that brings in very many blocks or constants, which are kept for good."""
+        """Keeps a block for good, so that nothing else gets its address; warns of a line that makes many."""
+        if id(block) in self._kept:
+            return
+        self._kept[id(block)] = block
         line = SourceLine.here()
-        self._anew[line, attempt] += 1
-        if self._anew[line, attempt] == _MANY + 1:
-            text = message(attempt.format(_MANY + 1, line), reason=reason, hint=hint)
+        self._anew[line] += 1
+        if self._anew[line] == _MANY + 1:
+            text = message(
+                f"{_MANY + 1} blocks that {line} calls were made anew, and are not equal",
+                reason="each one is traced, compiled and kept for good, and a new layer has new parameters",
+                hint="make layers, Functions and other blocks once, outside of the loop",
+            )
             warnings.warn_explicit(text, UserWarning, line.file, line.line)
 
     def place(self) -> tuple[int, int]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from arrows.onthefly.batch import LazyBatch
 
 
-Sequences: TypeAlias = "list[tuple[list[list[int]], int]]"
-"""For each sequence, the ids of its elements, those of each tensor of an element; and its length."""
+Sequences: TypeAlias = "list[tuple[list[int], int]]"
+"""For each sequence, the ids of the first tensors of its elements, then of the second...; and its length."""
 
 
 def flatten(
@@ -64,7 +64,7 @@ def flatten(
             length, width, size = len(x), len(rows) // (len(x) or 1), len(origins) // (len(x) or 1)
             # Where elements are unlike, these parts of one length are no signatures, and never known.
             signature.append(frozenset(zip(*[iter(origins)] * size, strict=False)))
-            sequences.append(([rows[place::width] for place in range(width)], length))
+            sequences.append(([id for place in range(width) for id in rows[place::width]], length))
         else:
             tensor = batch.whole(x)
             ids.append(tensor.id)
@@ -84,37 +84,27 @@ def read(batch: LazyBatch, x: Any, *, in_sequence: bool = False) -> Any:
     return batch.whole(x)
 
 
-def type_of(x: object) -> T.Type:
-    """The type of nested tuples and lists of tensors; refuses a list whose elements have no known type.
+def type_of(x: Any) -> T.Type:
+    """The type of nested tuples and lists of tensors; refuses a list whose elements have no one type.
 
     An empty list inside of a list takes its type from the other lists there.
     """
-    type = _type_if_known(x)
-    if type is None:
-        raise ArrowTypeError(
-            message(
-                f"cannot compute at {SourceLine.here()}",
-                reason="a sequence without elements has no type",
-                hint="treat an empty list apart: `if xs: ... else: ...`",
-            )
-        )
-    return type
-
-
-def _type_if_known(x: Any) -> T.Type | None:
     if isinstance(x, tuple):
-        items = [_type_if_known(item) for item in x]
-        types = [item for item in items if item is not None]
-        return T.Tuple(types) if len(types) == len(items) else None
+        return T.Tuple([type_of(item) for item in x])
     if isinstance(x, list):
-        element: T.Type | None = None
-        for number, other in enumerate(map(_type_if_known, x)):
-            element = element or other
-            if other is not None and other != element:
-                reason = f"its element 0 is {element} and element {number} is {other}; all elements of a "
-                reason += "sequence have one type, of tensors and tuples"
-                raise ArrowTypeError(message(f"cannot make a sequence at {SourceLine.here()}", reason=reason))
-        return None if element is None else T.Sequence(element)
+        attempt = f"at {SourceLine.here()}"
+        types = [(n, type_of(item)) for n, item in enumerate(x) if not isinstance(item, list) or item]
+        if not types:
+            reason = "a sequence without elements has no type"
+            hint = "treat an empty list apart: `if xs: ... else: ...`"
+            raise ArrowTypeError(message(f"cannot compute {attempt}", reason=reason, hint=hint))
+        first, element = types[0]
+        for number, other in types:
+            if other != element:
+                reason = f"its element {first} is {element} and element {number} is {other}; all elements of "
+                reason += "a sequence have one type, of tensors and tuples"
+                raise ArrowTypeError(message(f"cannot make a sequence {attempt}", reason=reason))
+        return T.Sequence(element)
     type: T.Type = x.type
     return type
 

@@ -11,7 +11,7 @@ from arrows.combinators import Block
 from arrows.engine.values import LeafError, convert
 from arrows.onthefly.operands import holds_tensors
 from arrows.ops import TensorLike
-from arrows.typesys import ArrowTypeError, SourceLine, masked_elements, message, types as T
+from arrows.typesys import ArrowTypeError, SourceLine, message, types as T
 
 
 def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[T.Tensor, HostArray]:
@@ -53,17 +53,9 @@ def read_tensor(value: Any, dtype: str | None, float_type: str | None) -> tuple[
     try:
         return type, convert(value, type)
     except LeafError as error:
-        hint = "" if masked_elements(value) else _hint_to_read(array, type)
+        hint = 'name another element type, such as g.tensor(x, "int64")'
         raise _refusal("cannot read a value", str(error), hint) from None
 
 
 def _refusal(attempt: str, reason: str, hint: str) -> ArrowTypeError:
     return ArrowTypeError(message(f"{attempt} at {SourceLine.here()}", reason=reason, hint=hint))
-
-
-def _hint_to_read(array: HostArray, type: T.Tensor) -> str:
-    """What to do about numbers that an element type does not hold."""
-    kind = {"f": "float32", "b": "bool", "u": array.dtype.name}.get(array.dtype.kind)
-    if kind is None:
-        kind = "int64" if "int" in type.dtype else "int32"
-    return f'name another element type: g.tensor(x, "{kind}")'

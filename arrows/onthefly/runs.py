@@ -7,15 +7,14 @@ nodes that are needed and have not run; values of earlier runs enter it as *carr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from arrows.arrays import Array, HostArray
 from arrows.engine.device import Arena
-from arrows.engine.planning import Plan
 from arrows.engine.reading import indices_out_of_range, starts_of_runs
 from arrows.engine.running import Executor, OperationRefused, PlannedBatch, Run
 from arrows.engine.scheduling import Merged, Timeline, WiredBatch, merge, timeline
@@ -29,19 +28,9 @@ if TYPE_CHECKING:
     from arrows.onthefly.network import OnTheFly
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ValuePlaces:
-    """Where some values lie, by run and slab.
-
-    Attributes:
-        order: the values, those of one slab of one run after another.
-        rows: of each, in this order, the row of its slab.
-        pieces: the run and the slab of a range of this order, and where it begins and ends.
-    """
-
-    order: HostArray
-    rows: HostArray
-    pieces: list[tuple[int, int, int, int]]
+ValuePlaces: TypeAlias = "tuple[HostArray, HostArray, list[tuple[int, int, int, int]]]"
+"""Where some values lie: their order, in which those of one slab of one run stand together; of each, in this
+order, the row of its slab; and of each such piece the run, the slab, and where it begins and ends."""
 
 
 class Runs:
@@ -79,7 +68,7 @@ class Runs:
         """
         net = self._net
         with net.lock.mutex:
-            wired = self._wire(ids)
+            wired = wire(self._recording, net.call_sites, net.plan, ids)
             if wired is None:
                 return
             self.check_parameters("compute a value")
@@ -99,10 +88,6 @@ class Runs:
                 self._finish(wired, executor.forward(planned, self._arenas[-1], self.carry))
             except OperationRefused as refused:
                 raise self._refusal(wired, merged, refused) from refused.__cause__
-
-    def _wire(self, ids: Sequence[int]) -> WiredNodes | None:
-        """The nodes that some values need and that have not run, for the plan of what is observed then."""
-        return wire(self._recording, self._net.call_sites, self._net.plan, ids)
 
     def _check_indices(self, wired: WiredNodes) -> None:
         """Checks the indices that are data of this run as it is, where kernels do not check them.
@@ -125,14 +110,6 @@ class Runs:
         )
         for node, error in misfits:
             raise self._refused_call([int(site[node])], error)
-
-    def timeline(self, ids: Sequence[int]) -> Timeline:
-        """The schedule of the run that would compute some values."""
-        with self._net.lock.mutex:
-            wired, plan = self._wire(ids), self._net.plan()
-            if wired is None:
-                return Timeline(plan.schedule, None, (), ())
-            return _timeline(plan, merge(plan, WiredBatch.all(wired.wirings), share=False))
 
     def _finish(self, wired: WiredNodes, run: Run) -> None:
         """Records where the values of a run lie, and drops the data that have entered with its nodes."""
@@ -186,24 +163,21 @@ class Runs:
         slabs = slabs[order]
         starts = starts_of_runs(slabs)
         numbers, cuts = slabs[starts].tolist(), [*starts.tolist(), len(ids)]
-        return ValuePlaces(
-            order=order,
-            rows=(self._row[nodes] + self._further[outputs])[order],
-            pieces=[
-                (number >> 32, number & 0xFFFFFFFF, a, z)
-                for number, (a, z) in zip(numbers, pairwise(cuts), strict=True)
-            ],
-        )
+        pieces = [
+            (number >> 32, number & 0xFFFFFFFF, a, z)
+            for number, (a, z) in zip(numbers, pairwise(cuts), strict=True)
+        ]
+        return order, (self._row[nodes] + self._further[outputs])[order], pieces
 
     def carry(self, target: Array, ids: HostArray) -> None:
         """Writes values of earlier runs to rows; all are of one type."""
-        device, places = self._net.device, self.locate(ids)
-        rows = device.to_device(places.rows.astype(device.index_dtype))
-        values = target if len(places.pieces) == 1 else device.empty(target.shape, target.dtype)
-        for number, slab, a, z in places.pieces:
+        device, (order, places, pieces) = self._net.device, self.locate(ids)
+        rows = device.to_device(places.astype(device.index_dtype))
+        values = target if len(pieces) == 1 else device.empty(target.shape, target.dtype)
+        for number, slab, a, z in pieces:
             device.take(self.finished[number].slabs[slab], rows[a:z], values[a:z])
         if values is not target:
-            target[device.to_device(places.order.astype(device.index_dtype))] = values
+            target[device.to_device(order.astype(device.index_dtype))] = values
 
     def values(self, ids: Sequence[int]) -> list[HostArray]:
         """The numbers of some values, on the host."""
@@ -212,11 +186,11 @@ class Runs:
         self.compute(ids)
         arrays: list[HostArray] = [np.zeros(0)] * len(ids)
         with self._net.lock.mutex:
-            places = self.locate(np.array(ids))
-            for number, slab, a, z in places.pieces:
-                rows = self._net.device.to_numpy(self.finished[number].gather(slab, places.rows[a:z]))
-                for place, row in zip(places.order[a:z].tolist(), rows, strict=True):
-                    arrays[place] = row
+            order, rows, pieces = self.locate(np.array(ids))
+            for number, slab, a, z in pieces:
+                values = self._net.device.to_numpy(self.finished[number].gather(slab, rows[a:z]))
+                for place, value in zip(order[a:z].tolist(), values, strict=True):
+                    arrays[place] = value
         return arrays
 
     @property
@@ -224,7 +198,8 @@ class Runs:
         """The schedules of the runs so far."""
         if self._timelines is not None:
             return self._timelines
-        return tuple(_timeline(run.executor.plan, run.merged) for run in self.finished)
+        # What a run computes belongs to no example.
+        return tuple(replace(timeline(run.executor.plan, run.merged), examples=None) for run in self.finished)
 
     def release(self) -> None:
         """Gives the memory of all runs back; their schedules stay."""
@@ -249,11 +224,6 @@ class Runs:
         """The error for operands that a call at one of some sites refuses."""
         calls = sorted({self._net.describe(site) for site in sites})
         return ArrowValueError(message(f"cannot compute {' or '.join(calls[:3])}", reason=str(cause)))
-
-
-def _timeline(plan: Plan, merged: Merged) -> Timeline:
-    """The schedule of a run. What it computes belongs to no example."""
-    return replace(timeline(plan, merged), examples=None)
 
 
 def _nodes_of(wired: WiredNodes, merged: Merged, operation: int) -> HostArray:

@@ -25,7 +25,6 @@ from tests.onthefly.said import said
         lambda h, x: h.numpy({"a": [x]}),
         lambda h, x: h.tensor(x),
         lambda h, x: h.value_and_grad(x),
-        lambda h, x: h.timeline(x),
         lambda h, x: h.sum([h.tensor(1.0), x]),
         lambda h, x: h.sum([x, x]),
         lambda h, x: ar.FC(2)(h.tensor([1.0]), x),
@@ -118,7 +117,6 @@ def test_a_batch_that_is_over():
         "run instances": lambda: g.run_all([]),
         "run a block": lambda: g(layer, x),
         "differentiate": lambda: g.value_and_grad(x),
-        "schedule a run": lambda: g.timeline(x),
     }
     for attempt, use in attempts.items():
         with pytest.raises(ar.ArrowValueError) as error:
@@ -291,8 +289,8 @@ def test_an_interrupted_run_can_be_asked_for_again(where: str) -> None:
         x = layer([1.0, 2.0])
         y = ops.tanh(layer(x))
         x.numpy()
-        asks = [lambda: y.numpy(), lambda: g.value_and_grad(ops.sum(y)), lambda: g.timeline(y)]
-        for ask in asks[:2] if where == "forward" else asks:
+        asks = [lambda: y.numpy(), lambda: g.value_and_grad(ops.sum(y))]
+        for ask in asks:
             with mock.patch(place, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
                 ask()
         found = y.numpy()
@@ -345,12 +343,11 @@ def test_what_a_value_does_not_need_does_not_run() -> None:
                     refused.numpy()
 
 
-def test_the_schedule_of_nothing_is_empty() -> None:
+def test_nothing_may_be_asked_for() -> None:
     with ar.OnTheFly().batch() as g:
         x = g.tensor(1.0) * 2.0
-        assert g.timeline().steps == () and g.numpy(()) == () and g.run_all([]) == []
-        assert float(x) == 2
-        assert g.timeline(x).steps == ()
+        assert g.numpy(()) == () and g.run_all([]) == [] and g.timelines == ()
+        assert float(x) == float(x) == 2 and len(g.timelines) == 1
 
 
 def test_a_parameter_by_itself_and_scores_of_what_is_allowed() -> None:

@@ -84,15 +84,12 @@ def test_an_instance_is_a_generator_and_runs_once_from_its_beginning() -> None:
         next(begun)
         g.run_all([over])
         for instances, reason in (
-            ([3], "instance 0 is an int, not a generator"),
-            ([waits(g), g.tensor(1.0)], "instance 1 is a LazyTensor, not a generator"),
-            ([waits], "instance 0 is a function, not a generator"),
-            ([twice, waits(g), twice], "instance 2 is instance 0 again"),
+            ([3], "instance 0 is 3, not a generator"),
+            ([twice, waits(g), twice], "instance 2 has been given before"),
             ([waits(g), begun], "instance 1 has begun already"),
             ([over], "instance 0 has begun already"),
         ):
-            kind = ar.ArrowTypeError if "generator" in reason else ar.ArrowValueError
-            with pytest.raises(kind) as error:
+            with pytest.raises(ar.ArrowTypeError) as error:
                 g.run_all(instances)
             assert said(error) == f"cannot run instances at LINE\n  {reason}\n{HINT}"
         assert g.run_all([twice]) == [(1.0, 2.0)]
