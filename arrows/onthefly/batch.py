@@ -21,7 +21,7 @@ from arrows.onthefly.collector import pause_collector, resume_collector
 from arrows.onthefly.gradients import differentiate, take_step
 from arrows.onthefly.instances import run_all
 from arrows.onthefly.interpretation import run_block
-from arrows.onthefly.operands import Sequences, flatten, foreign, read, type_of
+from arrows.onthefly.operands import Elements, Known, flatten, foreign, read, type_of
 from arrows.onthefly.reading import read_tensor
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.runs import Runs
@@ -109,6 +109,7 @@ class LazyBatch(Context):
         self._shares = net.schedule != "none"  # where one node at a time is wanted, equal ones stay apart
         self._made: dict[tuple[int, ...], Any] = {}  # node -> the result of its call
         self.numbers: dict[int, LazyTensor] = {}  # the integers that have come in
+        self.lists: dict[tuple[int, ...], Known] = {}  # by the identities of their items
         self._zeros_of: dict[T.Type, Any] = {}
         self._made_in_place: dict[tuple[Any, ...], tuple[CallSite, object]] = {}  # call -> site, block
         self._calm = 0 if training else 1  # a call site that is more random makes other results each time
@@ -132,7 +133,7 @@ class LazyBatch(Context):
         try:
             leave(self)
             self._updates = -1
-            for known in (self._made, self.numbers, self._zeros_of, self._made_in_place):
+            for known in (self._made, self.numbers, self.lists, self._zeros_of, self._made_in_place):
                 known.clear()
             self._runs.release()
             resume_collector(self)
@@ -274,7 +275,7 @@ class LazyBatch(Context):
             return run_block(self, block, arguments)
         key: list[Any] = [id(block)]
         ids: list[int] = []
-        sequences: Sequences = []
+        sequences: list[Elements] = []
         flatten(self, arguments, ids, key, sequences)
         known, call = self.known, tuple(key)
         site = known.get(call)
@@ -325,7 +326,7 @@ class LazyBatch(Context):
         """Records a call of a typed block on a value: nested tuples and lists of lazy tensors."""
         ids: list[int] = []
         key: list[Any] = [id(typed)]
-        sequences: Sequences = []
+        sequences: list[Elements] = []
         flatten(self, (value,), ids, key, sequences)
         call = tuple(key)
         site = self.known.get(call)
@@ -369,7 +370,7 @@ class LazyBatch(Context):
                 self._made[node] = result
         return result
 
-    def _called(self, site: CallSite, ids: list[int], sequences: Sequences) -> Any:
+    def _called(self, site: CallSite, ids: list[int], sequences: list[Elements]) -> Any:
         """The results of a call: one with sequences or random numbers is a node of its own."""
         if not sequences and site.random <= self._calm:
             return self.visit(site, (site.number, *ids))

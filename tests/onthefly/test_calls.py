@@ -245,3 +245,18 @@ def test_a_function_that_returns_no_loss_is_named(loss: object) -> None:
     with pytest.raises(ar.ArrowTypeError, match=r"cannot learn from forgetful(.|\n)*example 0") as error:
         ar.OnTheFly().learner(forgetful).prepare([1, 2])
     assert "lazy scalar" in str(error.value)
+
+
+def test_a_list_that_was_an_operand_before_may_have_changed() -> None:
+    total: Any = ar.Function(lambda xs: ops.segment_sum(xs[0] * xs[1]))
+    with ar.OnTheFly().batch() as g:
+        one, two = g.tensor([1.0]), g.tensor([2.0])
+        pairs, mixed = [(one, two), (two, two)], [(one, np.ones(1, "float32"))]
+        sums = [total(pairs), total(pairs)]
+        pairs[0] = two, two
+        sums.append(total(pairs))
+        pairs.append((one, one))
+        sums += [total(pairs), total([(two, one)]), total([(one, two)]), total(mixed)]
+        mixed[0][1][:] = 7.0
+        sums.append(total(mixed))
+        assert [float(x[0]) for x in g.numpy(sums)] == [6.0, 6.0, 8.0, 9.0, 2.0, 2.0, 1.0, 7.0]
