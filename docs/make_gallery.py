@@ -38,7 +38,7 @@ BLOCKS: dict[str, Callable[[Any], Any]] = {
     "tied_language_model": lambda example: example.language_model(3157, 64, tied=True),
     "weave": lambda example: example.molecule,
 }
-# ... or what a program on the fly computes: results, or a generator.
+# ... or what a program on the fly computes of one example, to draw its longest run: results, or a generator.
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "onthefly_tagger": lambda example, g: example.Tagger(WORDS, WORDS, characters=True)(g, SENTENCE),
     "onthefly_treelstm": lambda example, g: example.TreeLSTM(WORDS, size=150, embedding=300).loss(g, TREE),
@@ -94,8 +94,7 @@ def picture(name: str, source: str) -> str:
         return ""
     example = importlib.import_module(f"examples.{name}")
     if name in PROGRAMS:
-        net = ar.OnTheFly()
-        with net.batch(gradients=False) as g:
+        with ar.OnTheFly().batch(gradients=False) as g:
             computed = PROGRAMS[name](example, g)
             g.run_all([computed]) if inspect.isgenerator(computed) else g.numpy(computed)
             return draw_timeline(max(g.timelines, key=lambda run: len(run.steps)), "svg")

@@ -22,14 +22,14 @@ from arrows.cli.user_file import (
 )
 from arrows.combinators import AnyBlock
 from arrows.data import read_json_lines
-from arrows.drawing import draw, draw_timeline, to_ascii, to_page
+from arrows.drawing import draw, draw_timeline, to_page
 from arrows.engine.planning import SCHEDULES
 from arrows.inference import Typed
 from arrows.storage import replacing, require_replaceable
 from arrows.typesys import ArrowTypeError, ArrowValueError, printable_lines
 
 MOST = 64  # examples in the schedule of a batch
-FORMATS = {"text": ("", ".txt"), "mermaid": (".mmd", ".md"), "svg": (".svg",), "html": (".html", ".htm")}
+FORMATS = {"text": ("", ".txt"), "svg": (".svg",), "html": (".html", ".htm")}
 """The endings of files by format."""
 
 
@@ -68,10 +68,10 @@ def run(options: argparse.Namespace) -> int:
             examples = _examples(options.schedule, module, path)[:MOST]
             text = _schedule(name, block, examples, options.how, format)
         else:
-            text = _drawn(name, ar.infer(block, options.input), "", format)
+            text = _shown(name, ar.infer(block, options.input), format)
     except ArrowTypeError as error:
         ill = f"{type(error).__name__}: {error}"
-        text = "" if options.schedule else _drawn(name, block, ill, format)
+        text = "" if options.schedule else _shown(name, block, format)
         print(f"arrows show: {name} is ill-typed\n{printable_lines(ill)}", file=sys.stderr)
     if options.output is None:
         print(text, end="")
@@ -109,14 +109,13 @@ def _examples(source: str, module: ModuleType, path: Path) -> list[Any]:
 
 
 def _schedule(name: str, block: AnyBlock, examples: list[Any], how: str, format: str) -> str:
-    if format == "mermaid":
-        raise ArrowValueError("a schedule is drawn as text, svg or html, not as mermaid")
     timeline = ar.compile(block, jit=False, schedule=how).timeline(examples)
     drawn = draw_timeline(timeline, "text" if format == "text" else "svg")
-    return drawn if format != "html" else to_page(f"{name}, a batch's schedule", drawn, 600)
+    return drawn if format != "html" else to_page(f"{name}, a batch's schedule", drawn)
 
 
-def _drawn(name: str, block: AnyBlock | Typed, error: str, format: Any) -> str:
-    text = draw(block, format, name=name, error=error)
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return to_ascii(text) if format == "text" and not encoding.lower().startswith("utf") else text
+def _shown(name: str, block: AnyBlock | Typed, format: Any) -> str:
+    """The picture of a block; as text, its typed tree."""
+    if format != "text":
+        return draw(block, format, name=name)
+    return f"{printable_lines(str(block))}\n"

@@ -6,15 +6,11 @@ from html import escape
 from typing import Literal
 
 from arrows.combinators import AnyBlock, title
-from arrows.drawing.layout import CHARACTERS, lay_out
-from arrows.drawing.mermaid import to_mermaid
-from arrows.drawing.scene import clean, scene_of, shorten
+from arrows.drawing.blocks import piece_of
+from arrows.drawing.pieces import clean, shorten
 from arrows.drawing.svg import to_svg
-from arrows.drawing.text import to_text
 from arrows.inference import Typed, infer, typed_tree
 from arrows.typesys import ArrowTypeError, ArrowValueError, printable_lines
-
-NOTEBOOK = 120  # about the most boxes in a notebook
 
 PAGE = """\
 <!DOCTYPE html>
@@ -28,83 +24,52 @@ PAGE = """\
 body{{margin:0 auto;padding:1.5rem;max-width:110rem;font:16px/1.5 system-ui,sans-serif}}
 body{{background:#fff;color:#1c2330}}
 h1{{font-size:1.3rem;overflow-wrap:anywhere}}
-figure,pre{{margin:1rem 0;overflow-x:auto}}
-figure svg{{max-width:100%;min-width:{least}px;height:auto}}
+div,pre{{margin:1rem 0;overflow-x:auto}}
 pre{{font:13px/1.45 ui-monospace,Menlo,'DejaVu Sans Mono',Consolas,monospace}}
-.error{{border-left:4px solid #c22;padding:.5rem 1rem}}
 @media (prefers-color-scheme:dark){{body{{background:#0f1216;color:#e8ecf3}}}}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
-{error}<figure>
-{svg}</figure>
-{tree}</body>
+{body}
+</body>
 </html>
 """
 
 
-def draw(
-    block: AnyBlock | Typed,
-    format: Literal["text", "svg", "mermaid", "html"] = "text",
-    *,
-    name: str | None = None,
-    error: str = "",
-) -> str:
-    """Draws a block: boxes, and wires between them.
+def draw(block: AnyBlock | Typed, format: Literal["svg", "html"] = "svg", *, name: str | None = None) -> str:
+    """Draws a block: boxes, and wires between them, which carry types.
+
+    An ill-typed block is drawn without types; a page has the error.
 
     Args:
-        block: a block; or what `ar.infer` gives for it, whose wires carry types.
-        format: "text", "svg", "mermaid", or "html" for a page of its own.
+        block: a block; or what `ar.infer` gives for it.
+        format: "svg", or "html" for a page of its own, with the typed tree.
         name: the title of the page, and of the picture for screen readers; by default the block in short.
-        error: why there are no types, on the page.
 
     Raises:
         ArrowValueError: there is no such format.
 
     Example:
         >>> import arrows as ar
-        >>> print(draw(ar.Scalar(), "mermaid").splitlines()[0])
-        flowchart TD
-    """
-    scene = scene_of(block)
-    name = name or title(block.form if isinstance(block, Typed) else block)
-    match format:
-        case "text":
-            return to_text(lay_out(scene, CHARACTERS))
-        case "mermaid":
-            return to_mermaid(scene)
-        case "svg":
-            return to_svg(lay_out(scene), shorten(name))
-        case "html":
-            drawing = lay_out(scene)
-            tree = typed_tree(block) if isinstance(block, Typed) else ""
-            return to_page(name, to_svg(drawing, shorten(name)), drawing.width, tree, error)
-    raise ArrowValueError(f"a block is drawn as text, svg, mermaid or html, not as {format!r}")
-
-
-def to_page(title: str, svg: str, width: int, tree: str = "", error: str = "") -> str:
-    """Writes a web page.
-
-    Args:
-        title: what the page shows.
-        svg: the drawing.
-        width: the drawing's width. A narrow page shrinks it to no less than three quarters, so that letters
-            stay legible, and scrolls.
-        tree: the typed tree; empty if there is none.
-        error: why there are no types; empty if there are.
-
-    Example:
-        >>> "<h1>a &lt; b</h1>" in to_page("a < b", "<svg/>", 100)
+        >>> draw(ar.Scalar()).startswith("<svg ")
         True
     """
-    return PAGE.format(
-        title=escape(clean(title)),
-        svg=svg,
-        least=width * 3 // 4,
-        tree=f"<pre>{_escaped(tree)}</pre>\n" if tree else "",
-        error=f'<pre class="error">{_escaped(error)}</pre>\n' if error else "",
-    )
+    if format not in ("svg", "html"):
+        raise ArrowValueError(f"a block is drawn as svg or html, not as {format!r}")
+    name = name or title(block.form if isinstance(block, Typed) else block)
+    svg, lines, _ = _drawn(block, name)
+    return svg if format == "svg" else to_page(name, f"<div>{svg}</div>{lines}")
+
+
+def to_page(title: str, body: str) -> str:
+    """Writes a web page.
+
+    Example:
+        >>> "<h1>a &lt; b</h1>" in to_page("a < b", "<svg/>")
+        True
+    """
+    return PAGE.format(title=escape(clean(title)), body=body)
 
 
 def notebook_html(block: AnyBlock) -> str | None:
@@ -116,18 +81,19 @@ def notebook_html(block: AnyBlock) -> str | None:
         True
     """
     try:
-        drawn: AnyBlock | Typed = block
-        try:
-            drawn = infer(block)
-            tree = _escaped(typed_tree(drawn))
-            below = f"<details><summary>types</summary><pre>{tree}</pre></details>"
-        except (ArrowTypeError, ArrowValueError) as error:
-            below = f"<pre>{_escaped(f'{type(error).__name__}: {error}')}</pre>"
-        svg = to_svg(lay_out(scene_of(drawn, NOTEBOOK)), shorten(block.label))
-        return f'<div style="overflow-x:auto">{svg}</div>{below}'
+        svg, lines, error = _drawn(block, title(block))
     except Exception:  # noqa: BLE001  a picture that fails must not hide the cell's result
         return None
+    below = lines if error else f"<details><summary>types</summary>{lines}</details>"
+    return f'<div style="overflow-x:auto">{svg}</div>{below}'
 
 
-def _escaped(lines: str) -> str:
-    return escape(printable_lines(lines))
+def _drawn(block: AnyBlock | Typed, name: str) -> tuple[str, str, bool]:
+    """The picture as SVG; the typed tree as HTML, or the error; and whether there is one."""
+    error = False
+    try:
+        block = block if isinstance(block, Typed) else infer(block)
+        lines = typed_tree(block)
+    except (ArrowTypeError, ArrowValueError) as reason:
+        lines, error = f"{type(reason).__name__}: {reason}", True
+    return to_svg(piece_of(block), shorten(name)), f"<pre>{escape(printable_lines(lines))}</pre>", error

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
-from arrows.drawing.layout import Drawing, Placed, Polyline
+from arrows.drawing.pieces import Piece, moved
 
-ROUND = 7  # radius of a rounded corner, in pixels
-HEAD = 5  # half the width of an arrowhead, in pixels
-SIZE = 12  # font size, in pixels
+MARGIN = 14  # in pixels
 
 FONTS = "ui-monospace,SFMono-Regular,Menlo,'DejaVu Sans Mono','Liberation Mono',Consolas,monospace"
 COLOURS = {
@@ -37,40 +35,26 @@ LIGHT, DARK = (
     "\n".join(f".arrows-drawing {name}{{{look[dark]}}}" for name, look in COLOURS.items())
     for dark in (False, True)
 )
-STYLE = f""".arrows-drawing{{font:{SIZE}px/1.3 {FONTS}}}
+STYLE = f""".arrows-drawing{{font:12px/1.3 {FONTS}}}
 {LIGHT}
 @media (prefers-color-scheme:dark){{
 {DARK}
 }}"""
 
 
-def to_svg(drawing: Drawing, name: str = "") -> str:
-    """Writes a drawing as an SVG document.
+def to_svg(piece: Piece, name: str = "") -> str:
+    """Writes a piece as an SVG document.
 
     Args:
-        drawing: a drawing that is laid out in pixels.
+        piece: what is drawn.
         name: what it shows, for screen readers.
 
     Example:
-        >>> from arrows.drawing.layout import Drawing
-        >>> to_svg(Drawing(10, 10)).startswith("<svg ")
+        >>> to_svg(Piece(right=100)).startswith("<svg ")
         True
     """
-    out = [_rect(frame, "frame", 8) for frame in drawing.placed if frame.style == "frame"]
-    out += map(_line, drawing.lines)
-    for each in drawing.placed:
-        x, y, w, h = each.rect
-        if each.style == "frame":
-            continue
-        if each.style in ("type", "title"):
-            out.append(_text(each, middle=each.style == "type", style=each.style))
-        elif not each.text:
-            out.append(f'<circle class="dot" cx="{x + w / 2:g}" cy="{y + h / 2:g}" r="{w / 2 - 0.5:g}"/>')
-        else:
-            point = each.style in ("join", "case", "port")  # which a value passes
-            out.append(_rect(each, f"box {'point' if point else each.style}", h // 2 if point else 5))
-            out.append(_text(each, middle=True))
-    return document(out, drawing.width, drawing.height, name)
+    width, height = round(piece.right - piece.left) + 2 * MARGIN, round(piece.height) + 2 * MARGIN
+    return document([moved(piece, MARGIN - piece.left, MARGIN)], width, height, name)
 
 
 def document(elements: Iterable[str], width: int, height: int, name: str) -> str:
@@ -81,46 +65,3 @@ def document(elements: Iterable[str], width: int, height: int, name: str) -> str
     head = f'<svg xmlns="http://www.w3.org/2000/svg" class="arrows-drawing" {size} {view}>'
     ground = f'<rect class="ground" {size} rx="8"/>'
     return "\n".join([head, f"<style>{STYLE}</style>", ground, *elements, "</svg>"]) + "\n"
-
-
-def _rect(placed: Placed, style: str, radius: int) -> str:
-    x, y, w, h = placed.rect
-    place = f'x="{x + 0.5}" y="{y + 0.5}" width="{w - 1}" height="{h - 1}" rx="{radius}"'
-    return f'<rect class="{style}" {place}>{_hint(placed)}</rect>'
-
-
-def _text(placed: Placed, *, middle: bool, style: str = "") -> str:
-    x = placed.rect.x + (placed.rect.width / 2 if middle else 0)
-    y = placed.rect.y + placed.rect.height / 2 + SIZE * 0.35
-    words = (f' class="{style}"' if style else "") + (' text-anchor="middle"' if middle else "")
-    return f'<text{words} x="{x:g}" y="{y:g}">{_hint(placed)}{escape(placed.text)}</text>'
-
-
-def _hint(placed: Placed) -> str:
-    return f"<title>{escape(placed.hint)}</title>" if placed.hint and placed.hint != placed.text else ""
-
-
-def _line(line: Polyline) -> str:
-    points = [(x + 0.5, y + 0.5) for x, y in line.points]
-    way = f"M{points[0][0]:g} {points[0][1]:g}"
-    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        start, end = _toward(corner, before, ROUND), _toward(corner, after, ROUND)
-        way += f"L{start[0]:g} {start[1]:g}Q{corner[0]:g} {corner[1]:g} {end[0]:g} {end[1]:g}"
-    end, head = points[-1], ""
-    if line.arrow:
-        tip, (x, y) = end, _toward(end, points[-2], 2 * HEAD - 2)
-        end = _toward(end, points[-2], HEAD)
-        # A wire ends straight down or straight across; its head is as wide across as `HEAD` says, twice.
-        across, down = (HEAD, 0) if x == tip[0] else (0, HEAD)
-        corners = (tip, (x - across, y - down), (x + across, y + down))
-        shape = " ".join(f"{p:g},{q:g}" for p, q in corners)
-        head = f'<polygon class="{"back" if line.loop else "head"}" points="{shape}"/>'
-    return f'<path class="{"loop" if line.loop else "wire"}" d="{way}L{end[0]:g} {end[1]:g}"/>{head}'
-
-
-def _toward(corner: tuple[float, float], other: tuple[float, float], far: float) -> tuple[float, float]:
-    """The point at a distance from a corner, at most half the way to the other corner."""
-    dx, dy = other[0] - corner[0], other[1] - corner[1]
-    length = abs(dx) + abs(dy)
-    part = min(far, length / 2) / length if length else 0
-    return corner[0] + dx * part, corner[1] + dy * part

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 from xml.sax.saxutils import escape
 
-from arrows.drawing.scene import shorten
+from arrows.drawing.pieces import shorten
 from arrows.drawing.svg import document
 from arrows.typesys import ArrowValueError, counted
 

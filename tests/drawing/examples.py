@@ -30,6 +30,21 @@ def fans(depth: int) -> ar.Block[Any, Any]:
     return block
 
 
+def doubled(depth: int) -> ar.Block[Any, Any]:
+    """A block that stands twice in one that stands twice in ..."""
+    block: Any = ar.Scalar()
+    for _ in range(depth):
+        block = (block & block) >> ar.Function(lambda x, y: x + y)
+    return block
+
+
+def bushy(depth: int) -> ar.Block[Any, Any]:
+    """A tree of choices, as many boxes as `2 ** depth`."""
+    if not depth:
+        return ar.Scalar()
+    return ar.OneOf(ar.GetItem(depth), {0: bushy(depth - 1), 1: bushy(depth - 1)})
+
+
 @ar.fix
 def mutual(outer: Any) -> Any:
     """A recursion in a recursion; the inner one goes back to both."""

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from arrows.drawing import Drawing
-from arrows.drawing.layout import Rect, columns
+from arrows.drawing.pieces import columns
+
+LETTER = 7.25  # no usual monospaced font is wider at 12 pixels
+
+
+class Rect(NamedTuple):
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Picture(NamedTuple):
+    """What stands in an SVG document, as a reader of the document sees it.
+
+    Attributes:
+        page: the whole.
+        shapes: boxes, frames and dots, each with its class.
+        texts: texts, with the room that a monospaced font of 12 pixels takes.
+        ways: the corners of each wire, with its class.
+    """
+
+    page: Rect
+    shapes: list[tuple[str, Rect]]
+    texts: list[tuple[str, Rect]]
+    ways: list[tuple[str, list[tuple[float, float]]]]
 
 
 def overlap(a: Rect, b: Rect) -> bool:
@@ -19,93 +45,67 @@ def inside(a: Rect, b: Rect) -> bool:
     return b.x <= a.x and b.y <= a.y and a.x + a.width <= b.x + b.width and a.y + a.height <= b.y + b.height
 
 
-def segments(drawing: Drawing) -> list[tuple[Rect, bool]]:
-    """The straight pieces of all wires, without the ends at which they touch what they connect."""
-    found = []
-    for line in drawing.lines:
-        last = len(line.points) - 2
-        for i, ((ax, ay), (bx, by)) in enumerate(pairwise(line.points)):
-            assert ax == bx or ay == by, "wires run straight across or straight down"
-            x, y = min(ax, bx), min(ay, by)
-            rect = Rect(x, y, abs(ax - bx) + 1, abs(ay - by) + 1)
-            if line.loop and i == 0:
-                rect = Rect(x + 1, y, rect.width - 1, rect.height)
-            if not line.loop and i == last:
-                rect = Rect(x, y, rect.width, rect.height - 1)
-            found.append((rect, line.loop))
-    return found
-
-
-def check(drawing: Drawing) -> None:
-    """Raises AssertionError where something overlaps or sticks out."""
-    page = Rect(0, 0, drawing.width, drawing.height)
-    by_style: dict[str, list[tuple[Rect, str]]] = {"type": [], "title": [], "frame": [], "box": []}
-    for rect, text, style, _ in drawing.placed:
-        by_style.get(style, by_style["box"]).append((rect, text or "a port"))
-    texts, titles, frames, boxes = by_style.values()
-    for rect, word in [*boxes, *texts, *titles, *frames]:
-        assert inside(rect, page), f"{word} sticks out"
-    for (a, word), (b, other) in combinations([*boxes, *texts, *titles], 2):
-        assert not overlap(a, b), f"{word} overlaps {other}"
-    for a, word in [*boxes, *texts, *frames]:
-        for b, other in frames:
-            if a is not b:
-                assert not overlap(a, b) or inside(a, b) or inside(b, a), (
-                    f"{word} crosses the border of {other}"
-                )
-    for a, word in titles:
-        assert any(inside(a, b) for b, _ in frames), f"the title {word} is in no frame"
-    for line, _ in segments(drawing):
-        assert inside(line, page), "a wire sticks out"
-        for b, other in [*boxes, *texts]:
-            if other != "a port":
-                assert not overlap(line, b), f"a wire runs through {other}: {line}"
-
-
-class Picture(NamedTuple):
-    """What stands in an SVG document, as a reader of the document sees it."""
-
-    size: tuple[float, float]
-    shapes: list[tuple[str, Rect]]
-    texts: list[tuple[str, Rect]]
-
-
-LETTER = 7.25  # no usual monospaced font is wider at 12 pixels
-
-
 def parse_svg(svg: str) -> Picture:
-    """Reads an SVG document back; texts have the room that a monospaced font of 12 pixels takes."""
+    """Reads an SVG document back."""
     root = ET.fromstring(svg)
-    x, y, width, height = map(float, root.attrib["viewBox"].split())
-    assert (x, y) == (0, 0) and (float(root.attrib["width"]), float(root.attrib["height"])) == (width, height)
-    shapes, texts = [], []
-    for element in root:
+    picture = Picture(Rect(*map(float, root.attrib["viewBox"].split())), [], [], [])
+    assert picture.page == (0, 0, float(root.attrib["width"]), float(root.attrib["height"]))
+    for element, dx, dy in _elements(root, 0, 0):
         tag, of = element.tag.rpartition("}")[2], element.attrib
         if tag == "rect" and of["class"] != "ground":
-            place = Rect(*(float(of[key]) for key in ("x", "y", "width", "height")))
-            shapes.append((of["class"], place))
+            x, y, width, height = (float(of[key]) for key in ("x", "y", "width", "height"))
+            picture.shapes.append((of["class"], Rect(x + dx, y + dy, width, height)))
         elif tag == "circle":
             r = float(of["r"])
-            shapes.append(("dot", Rect(float(of["cx"]) - r, float(of["cy"]) - r, 2 * r, 2 * r)))
+            place = Rect(float(of["cx"]) - r + dx, float(of["cy"]) - r + dy, 2 * r, 2 * r)
+            picture.shapes.append(("dot", place))
         elif tag == "text":
             text = "".join(part for part in [element.text, *(child.tail for child in element)] if part)
             wide = columns(text) * LETTER
             left = float(of["x"]) - (wide / 2 if of.get("text-anchor") == "middle" else 0)
-            texts.append((text, Rect(left, float(of["y"]) - 10, wide, 13)))
-    return Picture((width, height), shapes, texts)
+            picture.texts.append((text, Rect(left + dx, float(of["y"]) - 10 + dy, wide, 13)))
+        elif tag == "path":
+            # A round corner is a curve (Q) from a point beside it, by the corner, to another point.
+            numbers = [float(number) for number in re.findall(r"-?[0-9.]+", of["d"])]
+            points = list(zip(numbers[::2], numbers[1::2], strict=True))
+            corners = [points[0], *points[2:-1:3], points[-1]]
+            picture.ways.append((of["class"], [(x + dx, y + dy) for x, y in corners]))
+    return picture
 
 
-def check_svg(svg: str) -> None:
-    """Raises AssertionError where something in an SVG document sticks out of its view, or texts overlap."""
+def _elements(root: ET.Element, dx: float, dy: float) -> Iterator[tuple[ET.Element, float, float]]:
+    """All elements, with the place to which the groups around them move them."""
+    for element in root:
+        if element.tag.endswith("}g"):
+            x, y = map(float, element.attrib["transform"].removeprefix("translate(").rstrip(")").split())
+            yield from _elements(element, dx + x, dy + y)
+        else:
+            yield element, dx, dy
+
+
+def check_svg(svg: str) -> Picture:
+    """Raises AssertionError where something overlaps or sticks out."""
     picture = parse_svg(svg)
-    page = Rect(0, 0, *picture.size)
+    boxes = [(style, rect) for style, rect in picture.shapes if style != "frame"]
+    frames = [rect for style, rect in picture.shapes if style == "frame"]
     for word, rect in [*picture.shapes, *picture.texts]:
-        assert inside(rect, page), f"{word} sticks out"
-    for (word, a), (other, b) in combinations(picture.texts, 2):
-        assert not overlap(a, b), f"{word} overlaps {other}"
-    boxes = [(style, rect) for style, rect in picture.shapes if style.startswith(("box", "dot"))]
-    for (word, a), (other, b) in combinations(boxes, 2):
-        assert not overlap(a, b), f"{word} overlaps {other}"
-    for word, a in picture.texts:
-        for style, b in boxes:
-            assert not overlap(a, b) or inside(a, b), f"{word} crosses the border of a {style}"
+        assert inside(rect, picture.page), f"{word} sticks out"
+        for other in frames:
+            apart = inside(rect, other) or inside(other, rect) or not overlap(rect, other)
+            assert apart, f"{word} crosses the border of a frame"
+    for of_a_kind in (picture.texts, boxes):
+        for (word, a), (other_word, b) in combinations(of_a_kind, 2):
+            assert not overlap(a, b), f"{word} overlaps {other_word}"
+    own = {text for text in picture.texts for _, b in boxes if inside(text[1], b)}
+    for word, a in set(picture.texts) - own:
+        assert not any(overlap(a, b) for _, b in boxes), f"{word} crosses the border of a box"
+    for style, way in picture.ways:
+        for (ax, ay), (bx, by) in pairwise(way):
+            assert ax == bx or ay == by, "wires run straight across or straight down"
+            line = Rect(min(ax, bx), min(ay, by), abs(ax - bx), abs(ay - by))
+            assert inside(line, picture.page), "a wire sticks out"
+            for word, rect in [*boxes, *picture.texts]:
+                # A way back ends at the dot where its recursion begins.
+                free = word == "dot" and style == "loop"
+                assert free or not overlap(line, rect), f"a wire runs through {word}"
+    return picture

@@ -1,33 +1,28 @@
-"""Nothing overlaps and nothing sticks out, in pixels and in characters, with types and without."""
+"""Nothing overlaps and nothing sticks out, with types and without."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 
-import arrows as ar
-from arrows.drawing import CHARACTERS, PIXELS, lay_out, scene_of, to_svg
+from arrows.drawing import draw
+from arrows.drawing.blocks import piece_of
+from arrows.drawing.svg import to_svg
 from tests import generate
-from tests.drawing import examples, geometry
+from tests.drawing import examples
+from tests.drawing.geometry import check_svg
 from tests.profile import draws
 
 
-@pytest.mark.parametrize("measures", [PIXELS, CHARACTERS], ids=["pixels", "characters"])
 @pytest.mark.parametrize("name", examples.MODELS)
-def test_models(name, measures):
+def test_models(name):
     block = examples.MODELS[name]()
-    for scene in (scene_of(ar.infer(block)), scene_of(block)):
-        drawing = lay_out(scene, measures)
-        geometry.check(drawing)
-        if measures is PIXELS:
-            geometry.check_svg(to_svg(drawing, name))
+    check_svg(draw(block))
+    check_svg(to_svg(piece_of(block)))
 
 
 @draws(20, 1000)
 @given(generate.cases())
 def test_random_blocks(case):
-    for scene in (scene_of(ar.infer(case.block)), scene_of(case.block)):
-        drawing = lay_out(scene, PIXELS)
-        geometry.check(drawing)
-        geometry.check_svg(to_svg(drawing))
-        geometry.check(lay_out(scene, CHARACTERS))
+    check_svg(draw(case.block))
+    check_svg(to_svg(piece_of(case.block)))
