@@ -183,16 +183,13 @@ def _gradient_kernel(xp: ArrayModule, heads: int, causal: bool) -> Run:
 
 
 def _rule(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool) -> Tensor:
-    name = "segment_attention"
-    same_dtype(name, q, k, v)
-    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
-        raise ShapeError(f"{name}: the number of heads is a whole number >= 1, got {heads!r}")
-    for word, kind in (("queries", q), ("keys", k), ("values", v)):
-        floating(name, kind)
-        if kind.ndim != 1 or kind.shape[0] % heads:
-            raise ShapeError(f"{name}: {word} are vectors whose length {heads} heads divide, not {kind}")
-    if q != k:
-        raise ShapeError(f"{name}: queries and keys have one length, not {q} and {k}")
+    floating("segment_attention", q)
+    same_dtype("segment_attention", q, k, v)
+    if q != k or q.ndim != 1 or v.ndim != 1 or any(size % heads for size in (*q.shape, *v.shape)):
+        raise ShapeError(
+            f"segment_attention: {heads} heads do not divide queries {q}, keys {k} and values {v} into vectors; "
+            "queries and keys have one length"
+        )
     return Tensor((v.shape[0] + heads,), v.dtype)
 
 

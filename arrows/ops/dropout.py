@@ -46,7 +46,7 @@ def dropout_by_key(x: Operand, key: Operand, rate: float) -> TensorLike:
         rate: the part that is zeroed, 0 <= rate < 1, a Python number.
 
     Raises:
-        ShapeError: the rate is out of range, x is not floating, or the key is not a uint64 scalar.
+        ShapeError: the rate is out of range, or x is not floating.
 
     >>> dropout_by_key(np.ones(8), np.uint64(7), 0.5).tolist()
     [2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]
@@ -90,18 +90,6 @@ def dropout(x: TensorOrOther, rate: float) -> TensorOrOther | TensorLike:
     return x.context.dropout(x, rate) if isinstance(x, TensorLike) else x
 
 
-def _rule(x: Tensor, key: Tensor, rate: float) -> Tensor:
-    floating("dropout", x)
-    check_key("dropout", key)
-    return x
-
-
-def check_key(name: str, key: Tensor) -> None:
-    """Refuses what is no key."""
-    if key != Tensor((), "uint64"):
-        raise ShapeError(f"{name}: the key must be a uint64 scalar, not {key}")
-
-
 def _kernel(xp: ArrayModule, rate: float, rows: tuple[bool, bool] = (False, False)) -> Run:
     least, scale = np.uint64(int(rate * 2**64)), 1 / (1 - rate)
 
@@ -128,7 +116,7 @@ def _kept(xp: ArrayModule, keys: Array, count: int, least: np.uint64) -> Array:
 
 _dropout = declare(
     "dropout",
-    _rule,
+    lambda x, key, rate: floating("dropout", x),
     _kernel,
     lambda g, result, x, key, rate: (bind(get("dropout"), g, key, rate=rate), None),
     lift=lift_each,

@@ -24,34 +24,24 @@ from arrows.typesys import Tensor
 
 
 def _with_three_axes(a: Operand, b: Operand) -> TensorLike:
-    """The product where an operand has three axes: one product of matrices, unless both have three."""
+    """[n, m, k] @ [k, p] or [k] as one product of matrices; matrix by matrix where both have three axes."""
     left, right = shape_of(a), shape_of(b)
     if len(left) == len(right):
         return bind(_matmul_each, a, b)
-    if len(left) == 3 and len(right) in (1, 2) and left[2] == right[0]:
-        flat = bind(get("matmul"), reshape(a, (left[0] * left[1], left[2])), b)
-        return reshape(flat, (*left[:2], *right[1:]))
-    if len(right) == 3 and len(left) in (1, 2) and left[-1] == right[1]:
-        n, k, p = right
-        flat = bind(get("matmul"), a, reshape(transpose(b, (1, 0, 2)), (k, n * p)))
-        wide = reshape(flat, (*left[:-1], n, p))
-        return wide if len(left) == 1 else transpose(wide, (1, 0, 2))
-    raise ShapeError(f"matmul: {list(left)} @ {list(right)} do not fit")
+    if len(left) != 3 or left[2:] != right[:1]:
+        raise ShapeError(f"matmul: {list(left)} @ {list(right)} do not fit")
+    flat = bind(get("matmul"), reshape(a, (left[0] * left[1], left[2])), b)
+    return reshape(flat, (*left[:2], *right[1:]))
 
 
 def dot(a: Operand, b: Operand) -> TensorLike:
-    """Inner product of two vectors.
+    """Inner product of two vectors, and `matmul` of others, as in NumPy.
 
     >>> import numpy as np
     >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
     11.0
     """
-    for x in (a, b):
-        if getattr(x, "ndim", 0) != 1:
-            raise ShapeError(
-                f"dot takes two vectors, got {getattr(x, 'type', x)}", hint="use matmul or sum(a * b)"
-            )
-    return bind(get("matmul"), a, b)
+    return matmul(a, b)
 
 
 def _numbers(name: str, a: Tensor, b: Tensor) -> str:
@@ -185,7 +175,7 @@ def matmul(a: Operand, b: Operand) -> TensorLike:
 
     Args:
         a: [k], [m, k] or [n, m, k].
-        b: [k], [k, p] or [n, k, p]; if both have three axes, their first axes have one size.
+        b: [k], [k, p], or, beside [n, m, k], [n, k, p].
 
     >>> import numpy as np
     >>> matmul(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()

@@ -14,15 +14,15 @@ import numpy as np
 
 from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind
-from arrows.ops.dropout import check_key, spread_key
+from arrows.ops.dropout import spread_key
 from arrows.ops.elementwise import cos, log, sqrt
 from arrows.ops.errors import ShapeError
 from arrows.ops.innermost import innermost
 from arrows.ops.primitive import Run, declare, lift_rows
-from arrows.ops.shape_rules import element_type, sizes
+from arrows.ops.shape_rules import element_type, floating, sizes
 from arrows.ops.splitmix import hashed
 from arrows.ops.tensorlike import TensorLike
-from arrows.typesys import Tensor, is_float
+from arrows.typesys import Tensor
 
 Bound: TypeAlias = float | TensorLike
 
@@ -114,15 +114,11 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
             hint=f"call it in an ar.Function; in a batch on the fly: ops.{name}_like(x)",
         )
     kind = element_type(name, dtype, context)
-    if not is_float(kind):
-        raise ShapeError(
-            f"{name} draws floating numbers, not {kind}",
-            hint=f'ops.{name}(...).cast("{kind}")' if like is None else f'ops.{name}_like(x.cast("float32"))',
-        )
+    axes = sizes(name, shape)
+    floating(f"ops.{name}", Tensor(axes, kind))
     key: TensorLike = context.draw_key()
     if like is not None and like.rows >= 0:
         key = spread_key(like, key)
-    axes = sizes(name, shape)
     number, context.draws = context.draws, context.draws + 1
     if name == "normal":
         u = bind(_uniform, key, shape=(*axes, 2), dtype=kind, number=number)
@@ -133,11 +129,6 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
 def key_offset(number: int) -> int:
     """What is added to a function's key for its draw of this number, before it is hashed."""
     return (number + 1) * DRAW % 2**64
-
-
-def _rule(key: Tensor, shape: tuple[int, ...], dtype: str, number: int) -> Tensor:
-    check_key("uniform", key)
-    return Tensor(shape, dtype)
 
 
 def _kernel(xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, rows: bool = False) -> Run:
@@ -151,4 +142,4 @@ def _kernel(xp: ArrayModule, shape: tuple[int, ...], dtype: str, number: int, ro
     return run
 
 
-_uniform = declare("uniform", _rule, _kernel, lift=lift_rows)
+_uniform = declare("uniform", lambda key, shape, dtype, number: Tensor(shape, dtype), _kernel, lift=lift_rows)

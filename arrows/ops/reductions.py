@@ -232,8 +232,6 @@ def normalize(x: Operand, axis: Axis = -1, epsilon: float = 1e-12) -> TensorLike
     >>> normalize(np.array([3.0, 4.0])).tolist()
     [0.6, 0.8]
     """
-    if not epsilon > 0:
-        raise ShapeError(f"normalize: epsilon is positive, got {epsilon!r}")
     return divide(x, maximum(norm(x, axis, keepdims=True), epsilon))
 
 
@@ -256,8 +254,6 @@ def standardize(x: Operand, axis: Axis = -1, epsilon: float = 1e-5) -> TensorLik
     >>> standardize(np.array([1.0, 3.0])).round(4).tolist()
     [-1.0, 1.0]
     """
-    if not epsilon >= 0:
-        raise ShapeError(f"standardize: epsilon is 0 or more, got {epsilon!r}")
     shape = shape_of(x)
     axes = negative_axes("standardize", axis, len(shape))
     centred = subtract(x, mean(x, axis, keepdims=True))

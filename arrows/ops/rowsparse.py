@@ -16,9 +16,9 @@ from arrows.typesys import ArrowTypeError, ArrowValueError
 class RowSparse:
     """An array that is zero except for some rows.  A row that occurs twice is the sum of both values.
 
-    It may be multiplied and divided by a number, negated, and added to another one, which gives a row-sparse
-    array, or to a dense array, which gives a dense one; `sum` adds up several.  `np.asarray(x)` and
-    `x.to_dense()` are the whole array.
+    It may be multiplied and divided by a number, and added to another one, which gives a row-sparse array, or
+    to a dense array, which gives a dense one; `sum` adds up several.  `np.asarray(x)` and `x.to_dense()` are
+    the whole array.
 
     Args:
         rows: integers [m].
@@ -27,10 +27,10 @@ class RowSparse:
         distinct: whether each row is known to stand once, in rising order.
 
     >>> a = RowSparse(np.array([1, 1]), np.array([[1.0], [2.0]]), (3, 1))
-    >>> (sum([a, a, -a / 2])).to_dense().tolist()
-    [[0.0], [4.5], [0.0]]
-    >>> (np.ones((3, 1)) - a).tolist(), np.asarray(a).shape
-    ([[1.0], [-2.0], [1.0]], (3, 1))
+    >>> (sum([a, a, a / 2])).to_dense().tolist()
+    [[0.0], [7.5], [0.0]]
+    >>> (np.ones((3, 1)) + a).tolist(), np.asarray(a).shape
+    ([[1.0], [4.0], [1.0]], (3, 1))
     """
 
     __array_ufunc__ = None  # NumPy's arrays then leave operators to this class
@@ -103,12 +103,6 @@ class RowSparse:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
-        return self + (-other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return -self + other
-
     def add(self, other: RowSparse, xp: ArrayModule) -> RowSparse:
         """The sum with another one of the same shape, on the device of `xp`: it lists the rows of both."""
         if other.shape != self.shape:
@@ -119,16 +113,17 @@ class RowSparse:
         )
 
     def __mul__(self, factor: Any) -> RowSparse:
-        values = self.values * _number("multiply", factor)
-        return RowSparse(self.rows, values, self.shape, self.distinct)
+        if np.ndim(factor):  # anything larger would be taken for one number of each listed row
+            raise ArrowTypeError(
+                f"a row-sparse array is multiplied by a number, not by {type(factor).__name__}; "
+                "to_dense() gives the whole array"
+            )
+        return RowSparse(self.rows, self.values * factor, self.shape, self.distinct)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, divisor: Any) -> RowSparse:
-        return RowSparse(self.rows, self.values / _number("divide", divisor), self.shape, self.distinct)
-
-    def __neg__(self) -> RowSparse:
-        return RowSparse(self.rows, -self.values, self.shape, self.distinct)
+    def __truediv__(self, divisor: Any) -> Any:
+        return self * (1 / divisor)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:
@@ -139,17 +134,6 @@ class RowSparse:
 
     def __repr__(self) -> str:
         return f"RowSparse({self.rows.shape[0]} rows of {self.values.dtype}{list(self.shape)})"
-
-
-def _number(verb: str, factor: Any) -> Any:
-    """A number, perhaps on a device: anything larger would be taken for one of each listed row."""
-    shape = (1,) if isinstance(factor, (list, tuple)) else getattr(factor, "shape", ())
-    if shape != ():
-        raise ArrowTypeError(
-            f"can {verb} a row-sparse array by a number only, not by {type(factor).__name__}; "
-            "to_dense() gives the whole array"
-        )
-    return factor
 
 
 def _rises(xp: ArrayModule, rows: Array) -> bool:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
 from arrows.ops.function_context import constant
@@ -79,21 +77,16 @@ def _parts(item: object) -> tuple[list[object] | None, tuple[Hashable, ...] | No
     return None, None
 
 
+_NUMBERS = {float: T.Tensor(()), int: T.Tensor((), "int32")}
+"""What Python numbers become that a function returns."""
+
+
 def _leaf(item: object, context: Context, name: str) -> TensorLike:
     if isinstance(item, TensorLike):
         return item
-    if item is None:
-        raise ShapeError(f"{name} returned None", hint="return a tensor, or a tuple or dict of tensors")
-    if isinstance(item, float) and not isinstance(item, np.generic):
-        return context.constant(np.asarray(item, "float32"))
-    if isinstance(item, int) and not isinstance(item, bool):
-        try:
-            return context.constant(np.asarray(item, "int32"))
-        except OverflowError:
-            raise ShapeError(f"{name} returned {item}, which is out of range for int32") from None
     try:
-        return context.constant(constant(item))
+        return context.constant(constant(item, _NUMBERS.get(type(item))))
     except ShapeError:
         raise ShapeError(
-            f"{name} returned {type(item).__name__}", hint="return a tensor, or a tuple or dict of tensors"
+            f"{name} returned {item!r:.50}", hint="return a tensor, or a tuple or dict of tensors"
         ) from None

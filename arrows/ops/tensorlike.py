@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, Union, cast
 
@@ -190,27 +190,18 @@ class TensorLike:
         "a tensor ({}) of a Function is not a NumPy array", hint="use the functions of arrows.ops"
     )
 
+    __iter__ = refusal(
+        "a tensor or a sequence ({}) cannot be iterated or unpacked inside a function",
+        hint="take a tensor apart by index, x[0], x[1]; for a sequence, whose length differs from example to "
+        "example, use arrows.ops.segment_sum and its like, or Map and Fold outside",
+    )
     __rshift__ = __rrshift__ = refusal("a tensor ({}) has no operator >>", hint="a layer f is called: f(x)")
 
-    def __iter__(self) -> Iterator[TensorLike]:
-        if self.rows >= 0:
-            raise ShapeError(
-                f"a sequence of {self.type} cannot be iterated inside a function: "
-                "its length differs from example to example",
-                hint="use arrows.ops.segment_sum and its like, or Map and Fold outside",
-            )
-        raise ShapeError(
-            f"a tensor ({self.type}) cannot be iterated or unpacked",
-            hint="take it apart by index: x[0], x[1]",
-        )
-
     def __len__(self) -> int:
-        if self.rows >= 0:
+        if self.rows >= 0 or not self.type.shape:
             raise ShapeError(
-                "the length of a sequence differs from example to example; use arrows.ops.segment_count"
+                f"{self.type} has no length inside a function; that of a sequence is arrows.ops.segment_count"
             )
-        if not self.type.shape:
-            raise ShapeError(f"a scalar ({self.type}) has no length")
         return self.type.shape[0]
 
     def __array_function__(self, function: Callable[..., object], *rest: object) -> NoReturn:

@@ -69,8 +69,8 @@ def test_the_gradient_of_a_length_of_zero_is_zero() -> None:
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (4,)), ((3, 4), (2, 4, 5)),
-        ((4,), (2, 4, 5)), ((0, 3, 4), (4, 5)), ((1, 3, 4), (1, 4, 0)), ((3, 0), (2, 0, 5)),
+        ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (4,)),
+        ((0, 3, 4), (4, 5)), ((1, 3, 4), (1, 4, 0)),
     ],
 )  # fmt: skip
 def test_matmul_with_three_axes(a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -155,9 +155,6 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.reshape(n(6), (4, 2)), r"reshape: \[6\] has 6 elements and does not fit into \[4, 2\]"),
     (lambda: ops.reshape(n(6), (-2, 3)), r"does not fit into \[-2, 3\]"),
     (lambda: ops.reshape(n(6), None), "reshape: a shape is made of integers, got None"),
-    (lambda: ops.normalize(V3, epsilon=0), "normalize: epsilon is positive, got 0"),
-    (lambda: ops.standardize(V3, epsilon=-1), "standardize: epsilon is 0 or more, got -1"),
-    (lambda: ops.standardize(V3, epsilon=float("nan")), "standardize: epsilon is 0 or more, got nan"),
     (
         lambda: ops.segment_max(V3, default="x"),
         "the default is a Python number or None, got str",

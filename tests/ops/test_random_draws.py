@@ -115,10 +115,10 @@ def test_as_many_bits_are_drawn_as_the_element_type_holds(float_type: str, bits:
 def test_refusals() -> None:
     with pytest.raises(ShapeError, match="normal is called outside of any function"):
         ops.normal([2])
-    with pytest.raises(ar.ArrowTypeError, match="uniform draws floating numbers, not int32"):
+    with pytest.raises(ar.ArrowTypeError, match=r"ops.uniform takes floating numbers, not int32.2."):
         ar.compile(ar.Scalar() >> ar.Function(lambda x: ops.uniform([2], dtype="int32")))
     whole = ar.Scalar("int32") >> ar.Function(lambda x: ops.normal_like(x))
-    with pytest.raises(ar.ArrowTypeError, match=r'ops.normal_like\(x.cast\("float32"\)\)'):
+    with pytest.raises(ar.ArrowTypeError, match=r"ops.normal takes floating numbers, not int32"):
         ar.compile(whole)
 
 
