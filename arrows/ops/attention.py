@@ -187,8 +187,8 @@ def _rule(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool) -> Tensor:
     same_dtype("segment_attention", q, k, v)
     if q != k or q.ndim != 1 or v.ndim != 1 or any(size % heads for size in (*q.shape, *v.shape)):
         raise ShapeError(
-            f"segment_attention: {heads} heads do not divide queries {q}, keys {k} and values {v} into vectors; "
-            "queries and keys have one length"
+            f"segment_attention: {heads} heads do not divide queries {q}, keys {k} and values {v}, of which "
+            "the first two are alike"
         )
     return Tensor((v.shape[0] + heads,), v.dtype)
 

@@ -6,16 +6,13 @@ Shapes broadcast as in NumPy; element types do not mix.
 from __future__ import annotations
 
 from math import pi
-from typing import TypeAlias, cast
-
-import numpy as np
+from typing import TypeAlias
 
 from arrows.arrays import Array, ArrayModule, put
 from arrows.ops.bind import bind, operation, with_primitive
 from arrows.ops.errors import ShapeError
-from arrows.ops.function_context import constant
 from arrows.ops.primitive import Gradients, HasRows, Run, SumRun, Types, get
-from arrows.ops.shape_rules import arithmetic, checked, elementwise, floating
+from arrows.ops.shape_rules import arithmetic, elementwise, floating
 from arrows.ops.shaping import sum_to
 from arrows.ops.sums import sum_products
 from arrows.ops.tensorlike import Operand, TensorLike
@@ -302,38 +299,27 @@ def erf(x: Operand) -> TensorLike:
     """
 
 
-def _rounded(name: str, x: Operand) -> TensorLike:
-    """What the primitive of a name gives; integers are whole already."""
-    x = x if isinstance(x, TensorLike) else constant(x)
-    integral = np.dtype(x.dtype).kind in "iu"
-    return cast("TensorLike", x) if integral else bind(get(name), x)
-
-
-@with_primitive(checked("floor", floating), lambda xp: xp.floor, elementwise=True, c="floor{f}({0})")
+@elementwise(check=floating, c="floor{f}({0})")
 def floor(x: Operand) -> TensorLike:
     """The greatest whole number that is not above x, in the same element type; no gradient passes.
-
-    Integers stay as they are.
 
     >>> import numpy as np
     >>> floor(np.array([1.7, -1.2])).tolist()
     [1.0, -2.0]
     """
-    return _rounded("floor", x)
 
 
-@with_primitive(checked("round", floating), lambda xp: xp.rint, elementwise=True, c="rint{f}({0})")
+@elementwise(check=floating, c="rint{f}({0})", kernel=lambda xp: xp.rint)
 def round(x: Operand) -> TensorLike:
     """The nearest whole number, in the same element type; halves go to the even one, as in NumPy and PyTorch.
 
-    No gradient passes.  Integers stay as they are.  To pass one as if nothing had been rounded (a
-    straight-through estimator), write `x + stop_gradient(round(x) - x)`.
+    No gradient passes.  To pass one as if nothing had been rounded (a straight-through estimator), write
+    `x + stop_gradient(round(x) - x)`.
 
     >>> import numpy as np
     >>> round(np.array([0.5, 1.5, -1.2])).tolist()
     [0.0, 2.0, -1.0]
     """
-    return _rounded("round", x)
 
 
 def _mod_vjp(g: TensorLike, result: TensorLike, a: TensorLike, b: TensorLike) -> Gradients:

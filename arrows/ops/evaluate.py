@@ -193,10 +193,6 @@ class EagerEvaluation(FunctionContext):
         """The gradients of the operands of a primitive, from that of its result."""
         wrapped = Value(self, g, result.type, result.rows, result.segments)
         found = primitive.vjp(wrapped, result, *operands, **attributes)
-        if len(found) != len(operands):
-            raise ArrowValueError(
-                f"the vjp of {primitive.name} gave {len(found)} gradients for {len(operands)} operands"
-            )
         return [
             None
             if gradient is None or not is_float(operand.dtype)

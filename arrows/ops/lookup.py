@@ -33,14 +33,14 @@ from arrows.ops.primitive import (
     lift_rows,
 )
 from arrows.ops.rowsparse import RowSparse, add_rows
-from arrows.ops.shape_rules import arithmetic, element_type, integral, negative_axis
-from arrows.ops.shaping import reshape, shape_of, sum as sum_along, transpose
+from arrows.ops.shape_rules import arithmetic, element_type, integral
+from arrows.ops.shaping import reshape, shape_of, sum as sum_along
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import Tensor
 
 
-def _indices(index: Operand) -> Operand:
-    # A plain integer must not take the element type of the table beside it.
+def as_index(index: Operand) -> Operand:
+    """An index, of which a plain integer does not take the element type of what it is an index of."""
     return index if isinstance(index, TensorLike) else constant(index)
 
 
@@ -89,31 +89,27 @@ def lookup(table: Operand, index: Operand) -> TensorLike:
     >>> lookup(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1])).tolist()
     [[3.0, 4.0], [3.0, 4.0]]
     """
-    return bind(get("lookup"), table, _indices(index))
+    return bind(get("lookup"), table, as_index(index))
 
 
-def gather(x: Operand, index: Operand, axis: int = 0) -> TensorLike:
-    """Slices of x at integer indices along an axis; along axis 0 it is also written `x[index]`.
+def gather(x: Operand, index: Operand) -> TensorLike:
+    """Slices of x at integer indices along its first axis, as rows of an embedding; also written `x[index]`.
 
     Args:
-        x: at least one axis.
-        index: integers of any shape, each with 0 <= index < the size of the axis.
-        axis: the axis of x; in the result the axes of the index take its place.
+        x: [size, ...].
+        index: integers of any shape, each with 0 <= index < size.
+
+    Returns:
+        The slice at each index: the axes of the index, then those of a slice.
 
     Raises:
         IndexError: when computed, an index is out of range.
 
     >>> import numpy as np
-    >>> gather(np.array([[1.0, 2.0, 3.0]]), np.array([2, 0]), axis=1).tolist()
-    [[3.0, 1.0]]
+    >>> gather(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1])).tolist()
+    [[3.0, 4.0], [3.0, 4.0]]
     """
-    ndim = len(shape_of(x))
-    place = negative_axis("gather", axis, ndim) + ndim
-    if not place:
-        return lookup(x, index)
-    slices = lookup(transpose(x, (place, *range(place), *range(place + 1, ndim))), index)
-    new = len(shape_of(slices)) - ndim + 1  # axes of the index, in front
-    return transpose(slices, (*range(new, new + place), *range(new), *range(new + place, new + ndim - 1)))
+    return lookup(x, index)
 
 
 def pick(x: Operand, index: Operand) -> TensorLike:
@@ -126,7 +122,7 @@ def pick(x: Operand, index: Operand) -> TensorLike:
     >>> pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0])).tolist()
     [2.0, 3.0]
     """
-    index = _indices(index)
+    index = as_index(index)
     shape, places = shape_of(x), shape_of(index)
     if not shape or shape[:-1] != places:
         raise ShapeError(f"pick: {list(places)} does not hold one index for each vector of {list(shape)}")

@@ -161,14 +161,12 @@ def register(primitive: Primitive) -> Primitive:
     that were traced with the earlier one keep it.
 
     Raises:
-        ArrowValueError: the name belongs to a primitive of arrows, or is not a Python name.
+        ArrowValueError: the name belongs to a primitive of arrows.
 
     >>> from arrows.ops import get
     >>> register(get("add")) is get("add")
     True
     """
-    if not primitive.name.isidentifier():
-        raise ArrowValueError(f"a primitive's name is a Python name, got {primitive.name!r}")
     if primitive.name in _own and _primitives[primitive.name] is not primitive:
         raise ArrowValueError(
             f"{primitive.name!r} is the name of a primitive of arrows, on which the engine relies; "

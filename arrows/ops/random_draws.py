@@ -114,7 +114,7 @@ def _drawn(name: str, shape: int | Sequence[int], dtype: str, like: TensorLike |
             hint=f"call it in an ar.Function; in a batch on the fly: ops.{name}_like(x)",
         )
     kind = element_type(name, dtype, context)
-    axes = sizes(name, shape)
+    axes = sizes(shape)
     floating(f"ops.{name}", Tensor(axes, kind))
     key: TensorLike = context.draw_key()
     if like is not None and like.rows >= 0:

@@ -13,11 +13,11 @@ from arrows.ops.bind import Operation, bind, operation, with_primitive
 from arrows.ops.comparison import equal, maximum, where
 from arrows.ops.elementwise import divide, multiply
 from arrows.ops.errors import IndexOutOfRange, ShapeError
-from arrows.ops.function_context import constant
+from arrows.ops.lookup import as_index
 from arrows.ops.primitive import Gradients, Run, get, lift_each, lift_rows
 from arrows.ops.reductions import EXTREMES
 from arrows.ops.segments import Segments, reduce_segments
-from arrows.ops.shape_rules import arithmetic, checked, floating, integral, optional_number
+from arrows.ops.shape_rules import arithmetic, checked, floating, integral
 from arrows.ops.shaping import cast
 from arrows.ops.tensorlike import Operand, TensorLike
 from arrows.typesys import ArrowValueError, Tensor
@@ -83,7 +83,7 @@ def _extreme(function: Operation) -> Operation:
 
     def kernel(xp: ArrayModule, default: float | None) -> Run:
         def run(x: Array, *, segments: Segments, out: Array | None = None) -> Array:
-            if default is None and xp is np and not segments.gapless and not np.all(segments.lengths):
+            if default is None and xp is np and not segments.lengths.all():
                 raise ArrowValueError(f"{name}: a sequence is empty")
             fill = 0 if default is None else default  # which may be -0.0
             return reduce_segments(xp, f"{short}imum", x, segments, fill, out)
@@ -109,7 +109,7 @@ def segment_max(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_max(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     2.0
     """
-    return bind(get("segment_max"), x, default=optional_number("segment_max", default))
+    return bind(get("segment_max"), x, default=default)
 
 
 @_extreme
@@ -127,7 +127,7 @@ def segment_min(x: TensorLike, default: float | None = None) -> TensorLike:
     >>> segment_min(EagerEvaluation().value(np.array([1.0, 2.0]), rows=0)).array.tolist()
     1.0
     """
-    return bind(get("segment_min"), x, default=optional_number("segment_min", default))
+    return bind(get("segment_min"), x, default=default)
 
 
 @with_primitive(
@@ -300,11 +300,7 @@ def segment_take(x: TensorLike, place: Operand, default: float | None = None) ->
     ... )
     (3.0, 7.0)
     """
-    optional_number("segment_take", default)
-    # A plain integer must not take the element type of the sequence beside it.
-    return bind(
-        get("segment_take"), x, place if isinstance(place, TensorLike) else constant(place), default=default
-    )
+    return bind(get("segment_take"), x, as_index(place), default=default)
 
 
 def check_places(place: HostArray, lengths: HostArray, rows: bool) -> None:

@@ -29,7 +29,6 @@ class Segments:
         total: number of rows, known on the host.
         longest: a bound on the length of a sequence, known on the host; a device reduces in as many rounds as
             its logarithm.
-        gapless: the host knows that no sequence is empty.
 
     >>> segments = Segments.of(np, np.array([0, 2, 2, 5]))
     >>> segments.ids.tolist(), segments.count, segments.total, segments.longest
@@ -41,7 +40,6 @@ class Segments:
     count: int
     total: int
     longest: int
-    gapless: bool = False
 
     @classmethod
     def of(cls, xp: ArrayModule, offsets: Array, total: int | None = None) -> Segments:
@@ -57,8 +55,7 @@ class Segments:
             lengths = np.diff(offsets)
             ids = np.repeat(np.arange(count), lengths)
             longest = int(lengths.max(initial=0))
-            gapless = not count or int(lengths.min()) > 0
-            return cls(xp.asarray(offsets), xp.asarray(ids), count, len(ids), longest, gapless)
+            return cls(xp.asarray(offsets), xp.asarray(ids), count, len(ids), longest)
         assert total is not None, "to read it would wait for the device"
         row_ids = xp.searchsorted(offsets[1:], xp.arange(total), side="right")
         return cls(offsets, row_ids, count, total, longest=total)

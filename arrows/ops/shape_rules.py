@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, TypeAlias
 from arrows.ops.bind import Operation, operation
 from arrows.ops.context import Context
 from arrows.ops.errors import ShapeError
-from arrows.ops.primitive import Kernel, ShapeRule, SumRows, Vjp, no_gradient
+from arrows.ops.primitive import Kernel, ShapeRule, Vjp, no_gradient
 from arrows.typesys import ArrowTypeError, Tensor, dtype_name, wider_dtype
 
 Check: TypeAlias = Callable[[str, Tensor], Tensor]
@@ -93,22 +93,20 @@ def elementwise(
     vjp: Vjp = no_gradient,
     check: Check = arithmetic,
     *,
-    c: str | None = None,
     kernel: Kernel | None = None,
     dtype: str | None = None,
-    additive: bool = False,
-    sum_rows: SumRows | None = None,
+    **flags: Any,
 ) -> Callable[[Operation], Operation]:
     """Declares an element-wise operation: a decorator of a function with a name and a docstring, but no body.
 
     Its primitive has that name and the rule `checked`; its kernel is NumPy's function of the name itself, so
-    that a call has no overhead, unless another one is given.
+    that a call has no overhead, unless another one is given; `flags` are fields of `Primitive`.
     """
 
     def declared(function: Operation) -> Operation:
         name = function.__name__
-        flags: dict[str, Any] = {"elementwise": True, "additive": additive, "sum_rows": sum_rows, "c": c}
-        return operation(checked(name, check, dtype), kernel or attrgetter(name), vjp, **flags)(function)
+        rule = checked(name, check, dtype)
+        return operation(rule, kernel or attrgetter(name), vjp, elementwise=True, **flags)(function)
 
     return declared
 
@@ -118,10 +116,7 @@ def negative_axis(name: str, axis: SupportsIndex, ndim: int) -> int:
 
     A ShapeError if the tensor has no such axis.
     """
-    try:
-        place = as_int(axis)
-    except TypeError:
-        raise ShapeError(f"{name}: an axis is an integer, got {axis!r}") from None
+    place = as_int(axis)
     if not -ndim <= place < ndim:
         raise ShapeError(f"{name}: a tensor with {ndim} {'axis' if ndim == 1 else 'axes'} has no axis {axis}")
     return place if place < 0 else place - ndim
@@ -147,16 +142,6 @@ def element_type(name: str, dtype: object, context: Context | None) -> str:
     return kind if context is None else context.float_or(kind)
 
 
-def optional_number(name: str, value: object) -> Any:
-    """A default: a Python number or None; else a ShapeError."""
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        return value
-    raise ShapeError(f"{name}: the default is a Python number or None, got {type(value).__name__}")
-
-
-def sizes(name: str, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
-    """A shape, given as one integer or several; else a ShapeError."""
-    try:
-        return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
-    except TypeError:
-        raise ShapeError(f"{name}: a shape is made of integers, got {shape!r}") from None
+def sizes(shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
+    """A shape, given as one integer or several."""
+    return tuple(as_int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))

@@ -43,7 +43,7 @@ def reshape(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     [[0, 1, 2], [3, 4, 5]]
     """
     old = shape_of(x)
-    new = sizes("reshape", shape)
+    new = sizes(shape)
     if new.count(-1) == 1:
         rest = prod(n for n in new if n != -1)
         if rest:
@@ -96,7 +96,7 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> TensorLike:
     [[1, 2], [1, 2]]
     """
     old = shape_of(x)
-    new = sizes("broadcast_to", shape)
+    new = sizes(shape)
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1], strict=False)):
         raise ShapeError(f"broadcast_to: {list(old)} does not broadcast to {list(new)}")
     if isinstance(x, TensorLike) and old == new:

@@ -94,8 +94,6 @@ def test_two_primitives_of_one_name_in_one_model(cell: Primitive) -> None:
 
 
 def test_what_is_no_primitive_is_refused() -> None:
-    with pytest.raises(ArrowValueError, match="a primitive's name is a Python name"):
-        ops.register(Primitive("no name", lambda x: x, cube_kernel))
     with pytest.raises(ArrowValueError, match="there is no primitive named 'nothing'"):
         ops.get("nothing")
 
@@ -141,15 +139,9 @@ def test_a_wrong_primitive_is_found(primitive: Primitive, text: str) -> None:
         check_primitive(primitive, X)
 
 
-@pytest.mark.parametrize(
-    ("vjp", "text"),
-    [
-        (lambda g, result, x: (), "the vjp of w gave 0 gradients for 1 operands"),
-        (lambda g, result, x: (g.sum(),), r"the vjp of w gave float64 as the gradient of float64\[3\]"),
-    ],
-)
-def test_gradients_must_fit_their_operands(vjp: Any, text: str) -> None:
-    primitive = Primitive("w", lambda x: x, cube_kernel, vjp)
+def test_gradients_must_fit_their_operands() -> None:
+    primitive = Primitive("w", lambda x: x, cube_kernel, lambda g, result, x: (g.sum(),))
+    text = r"the vjp of w gave float64 as the gradient of float64\[3\]"
     with pytest.raises(ArrowValueError, match=text):
         check_grads(lambda x: ops.bind(primitive, x), X)
 

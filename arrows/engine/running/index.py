@@ -116,7 +116,6 @@ class PlannedSegments:
         offsets: as above, but counted from 0 in each step, one step after another.
         ids: each element's row, counted from 0 in each step.
         longest: the most elements of a row.
-        gapless: whether no row is without.
     """
 
     def __init__(self, offsets: HostArray, bounds: HostArray, upload: Upload) -> None:
@@ -135,7 +134,6 @@ class PlannedSegments:
         self.bounds, self.elements = bounds.tolist(), offsets[bounds].tolist()
         self.offsets, self.ids = upload.add(in_steps), upload.add(ids)
         self.longest = int(lengths.max(initial=0))
-        self.gapless = bool(rows == 0 or lengths.min() > 0)
 
     @property
     def most(self) -> int:
@@ -154,7 +152,6 @@ class PlannedSegments:
                 count=last - first,
                 total=stop - start,
                 longest=self.longest,
-                gapless=self.gapless,
             )
             bound.append((start, stop, segments))
         return bound
