@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import Apply, Block, Constant, Layer, Reduce, Reduction, without_zero
+from arrows.combinators import Apply, Block, Constant, Layer, Reduce, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
-from arrows.typesys import ArrowTypeError, Default, Rule, find, kind_of, types as T
+from arrows.typesys import LAYER, ArrowTypeError, Rule, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -18,20 +18,27 @@ if TYPE_CHECKING:
 
 def apply(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     if isinstance(form, Layer):
-        inference.undecided_layers.append(occurrence)
         source, result = form.signature()
         if source is not None:
             inference.gives(occurrence, inference.floats(source), reads=True)
         if result is not None:
             inference.gives(occurrence, inference.floats(result))
+        if (default := form.default_output()) is not None:
+            inference.solver.run(_default(inference, occurrence, default), occurrence)
     return _traced(inference, occurrence, form)
+
+
+def _default(inference: Inference, layer: Occurrence, type: T.Type) -> Rule:
+    def decide() -> bool:
+        inference.gives(layer, inference.floats(type))
+        return True
+
+    yield layer.output, decide, LAYER
 
 
 def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
     while (part := inference.solver.open_part(occurrence.input)) is not None:
-        if isinstance(form, Reduction):  # it is asked last: what an item is by itself says more
-            inference.solver.undecided.appendleft((find(part), _items_alike(inference, occurrence)))
         yield part
     t = inference.solver.ground(occurrence.input)
     assert t is not None
@@ -40,23 +47,6 @@ def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any])
         raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
     occurrence.trace = inference.traces.of(form, t)
     inference.gives(occurrence, occurrence.trace.output)
-
-
-def _items_alike(inference: Inference, occurrence: Occurrence) -> Default:
-    """A reduction of a tuple wants items of one type, so an item that is known says what the others are."""
-
-    def decide() -> bool:
-        v = find(occurrence.input)
-        if find(inference.occurrences[0].input).con is None:
-            return False
-        items = [find(item) for item in v.args] if kind_of(v) == "tuple" else []
-        known = [item for item in items if inference.solver.open_part(item) is None]
-        unknown = [item for item in items if item.con is None]
-        for item in unknown if known else []:
-            inference.solver.unify(item, known[0])
-        return bool(known and unknown)
-
-    return decide
 
 
 def constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) -> None:

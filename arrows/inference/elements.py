@@ -100,13 +100,13 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any,
             raise _no_item(form, known)
         inference.gives(occurrence, v.args[place])
         return
-    key, solver = form.key, inference.solver
+    key = form.key
 
     def sliced() -> Keys:
         return frozenset(None if labels is None else labels[key] for labels in find(v).keys)
 
     inference.gives(occurrence, tuple_of(list(v.args[key]), Cause(occurrence), sliced()))
-    v.relabelled = [*v.relabelled, lambda: solver.relabel(occurrence.output, sliced())]
+    v.relabelled = [*v.relabelled, lambda: (occurrence.output, sliced())]
 
 
 def _container_of_item(inference: Inference, occurrence: Occurrence, form: Item[Any, Any]) -> Default:

@@ -38,7 +38,6 @@ from arrows.typesys import (
     ArrowValueError,
     Clash,
     SourceLine,
-    TooWide,
     Var,
     find,
     items_of,
@@ -60,8 +59,6 @@ def failure(
     """Makes the error for what cannot hold: a rule of an occurrence, what it says, or an edge."""
     occurrence = context.owner if isinstance(context, Edge) else context
     assert isinstance(occurrence, Occurrence)
-    if isinstance(error, TooWide):
-        return too_wide(occurrence)
     if isinstance(error, Clash):
         if error.infinite:
             return _infinite(occurrence)

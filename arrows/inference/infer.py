@@ -13,10 +13,10 @@ of a choice, each element and each body of a recursion has values of its own.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Set as AbstractSet
+from functools import partial
 
-from arrows.combinators import AnyBlock, Layer, Token, as_block, core_form
+from arrows.combinators import AnyBlock, Token, as_block, core_form
 from arrows.inference import explain
 from arrows.inference.apply import check_parameters
 from arrows.inference.choice_and_recursion import endless_recursion, without_end
@@ -33,16 +33,22 @@ from arrows.inference.occurrences import (
 from arrows.inference.traces import Traces
 from arrows.inference.typed import Path, Typed
 from arrows.typesys import (
+    FORWARD,
     INPUT,
+    INPUT_OBJECT,
     MAX_PARTS,
+    OBJECT,
+    REST,
     ArrowTypeError,
     ArrowValueError,
     Cause,
     Clash,
+    Rule,
     Solver,
     Var,
     find,
     gc_paused,
+    inside,
     of_type,
     tuple_of,
     types as T,
@@ -114,7 +120,6 @@ class Inference:
             place among the knots, and with that of the first knot that its inside refers to.
         todo: the occurrences to walk; None where the walk leaves a recursive block.
         inner: the identities of knots that nothing outside of their component enters.
-        undecided_layers: layers that have not been asked yet for a default output type.
         containers: for the variable of each container, those of the elements that a form reads of it.
         side_outputs: for each side output, whether it passes and its key: its type and its first occurrence.
     """
@@ -136,7 +141,6 @@ class Inference:
         self.knots: dict[int, tuple[int, Occurrence]] = {}
         self.recursions: list[tuple[Occurrence, int, int]] = []
         self.inner: set[int] = set()
-        self.undecided_layers: deque[Occurrence] = deque()
         self.traces = traces or Traces(float_type)
         self.containers: list[tuple[Var, Var]] = []
         self.side_outputs: dict[tuple[bool, str], tuple[T.Type, Occurrence]] = {}
@@ -295,61 +299,47 @@ class Inference:
         """
         solver = self.solver
         solver.drain()
-        if not input_assumed and (reader := self._object_reader(root.input)) is not None:
-            # Something reads the input as a Python object. So it is one from the start: types then flow
-            # forward from it, and a contradiction shows where the two sides meet.
-            self._decide(root.input, reader)
-            solver.drain()
+        if not input_assumed:
+            if (reader := self._object_reader(root.input)) is not None:
+                # Something reads the input as a Python object. So it is one from the start: types then flow
+                # forward from it, and a contradiction shows where the two sides meet.
+                solver.make_object(root.input, reader)
+                solver.drain()
+            solver.run(self._assumed(root.input), root)
         for reference in self.occurrences:  # what a recursion passes to itself, after what enters it
             knot = reference.knot
             if knot is not None and knot is not reference:
                 solver.join(reference.input, knot.parts[0].input, reference.edge or reference)
-        while True:
+        solver.drain()
+        while not solver.failures and solver.decide():
             solver.drain()
-            if solver.failures:
-                while solver.decide_object():  # an error shows what is read as an object
-                    solver.drain()
-                check_parameters(self.occurrences)
-                check_keys(self)
-                raise explain.failure(self, *solver.failures[0])
-            if solver.decide_backward() or solver.decide():
-                continue
-            if find(root.input).con is None:
-                self._decide(root.input, Cause(ASSUMED))
-                solver.progress = True
-            elif solver.decide_object() or self._settle_layer():
-                continue
-            elif (part := solver.open_part(root.input)) is not None:
-                self._decide(part, Cause(ASSUMED))
-            else:
-                if not input_assumed:  # keys came back from what it meets: no block gave the input any
-                    solver.drop_labels(root.input)
-                return
+        if solver.failures:
+            # An error shows all that is known, and what is read as an object.
+            while solver.decide([FORWARD, OBJECT]):
+                solver.drain()
+            check_parameters(self.occurrences)
+            check_keys(self)
+            raise explain.failure(self, *solver.failures[0])
+        if not input_assumed:  # keys came back from what it meets: no block gave the input any
+            solver.drop_labels(root.input)
 
-    def _decide(self, v: Var, cause: Cause) -> None:
-        self.solver.unify(v, Var(INPUT, cause=cause))
+    def _assumed(self, input: Var) -> Rule:
+        """What nothing fixes of the root input is a Python object."""
+        rank = INPUT_OBJECT
+        for part in inside(input):
+            yield part, partial(self.solver.make_object, part, Cause(ASSUMED)), rank
+            rank = REST
 
     def _object_reader(self, root: Var) -> Cause | None:
         """Returns who reads the open root input, or its elements, as a Python object; None if nobody does."""
         containers = {id(find(element)): find(container) for container, element in self.containers}
-        for v, reader in self.solver.open_objects:
+        for v, reader in self.solver.readers:
             v = find(v)
             while v is not find(root) and id(v) in containers:
                 v = containers.pop(id(v))
             if v is find(root) and v.con is None:
                 return reader
         return None
-
-    def _settle_layer(self) -> bool:
-        """Gives one layer with an open output its default output type; returns whether there was one."""
-        while self.undecided_layers:
-            layer = self.undecided_layers.popleft()
-            assert isinstance(layer.form, Layer)
-            default = layer.form.default_output() if find(layer.output).con is None else None
-            if default is not None:
-                self.gives(layer, self.floats(default))
-                return True
-        return False
 
     # Third pass
 

@@ -63,6 +63,7 @@ from arrows.typesys.terms import (
     Var as Var,
     find as find,
     ground as ground,
+    inside as inside,
     items_of as items_of,
     kind_of as kind_of,
     labels_of as labels_of,
@@ -78,6 +79,15 @@ from arrows.typesys.terms import (
     tuple_of as tuple_of,
 )
 from arrows.typesys.types import Tensor as Tensor, as_type, label as label
-from arrows.typesys.unify import Default as Default, Rule as Rule, Solver as Solver, TooWide as TooWide
+from arrows.typesys.unify import (
+    FORWARD as FORWARD,
+    INPUT_OBJECT as INPUT_OBJECT,
+    LAYER as LAYER,
+    OBJECT as OBJECT,
+    REST as REST,
+    Default as Default,
+    Rule as Rule,
+    Solver as Solver,
+)
 
 __all__ = ["ArrowTypeError", "ArrowValueError", "InputError", "SourceLine", "as_type", "types"]

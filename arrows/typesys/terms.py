@@ -60,10 +60,8 @@ class Var:
         cause: who said what it is.
         keys: the labels of a tuple's items, and of all that meets it.
         link: the variable that this one was made equal to, if any.
-        shape: a variable whose type is equal but for labels, if any: the next on the way to the one that
-            stands for all of them.
         waiting: what goes on when it becomes known.
-        relabelled: what follows when it loses labels.
+        relabelled: what follows when it loses labels: each gives a variable, and the labels of what meets it.
         type: the type, once it has no open part and somebody asked for it.
     """
 
@@ -72,9 +70,8 @@ class Var:
     cause: Cause | None = None
     keys: Keys = frozenset()
     link: Var | None = None
-    shape: Var | None = None
     waiting: list[Running] | tuple[()] = ()
-    relabelled: Sequence[Callable[[], None]] = ()
+    relabelled: Sequence[Callable[[], tuple[Var, Keys]]] = ()
     type: T.Type | None = None
 
     def _pieces(self) -> list[Any]:
@@ -152,17 +149,6 @@ def find(v: Var) -> Var:
     while v is not root:
         assert v.link is not None
         v.link, v = root, v.link
-    return root
-
-
-def shape_of(v: Var) -> Var:
-    """The variable that stands for all whose types are equal to that of `v` but for labels."""
-    root = v = find(v)
-    while root.shape is not None:
-        root = root.shape
-    while v is not root:
-        assert v.shape is not None
-        v.shape, v = root, v.shape
     return root
 
 
@@ -250,13 +236,13 @@ def inside(v: Var) -> Iterator[Var]:
         if id(x) not in seen:
             seen.add(id(x))
             yield x
-            todo += reversed(x.args)
+            todo += reversed(find(x).args)
 
 
 def occurs(v: Var, whole: Var) -> bool:
-    """Whether `v`, or a type that differs from it in labels alone, is a part of `whole`."""
-    target, whole = shape_of(v), find(whole)
-    return any(shape_of(part) is target for part in inside(whole) if part is not whole)
+    """Whether `v` is a part of `whole`."""
+    v, whole = find(v), find(whole)
+    return any(part is v for part in inside(whole) if part is not whole)
 
 
 def readable(v: Var) -> bool:

@@ -13,8 +13,9 @@ all variables, so the work is linear in the number of changes. Nothing recurses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from arrows.typesys import types as T
@@ -22,7 +23,6 @@ from arrows.typesys.errors import ArrowTypeError, ArrowValueError
 from arrows.typesys.terms import (
     FINITE,
     INPUT,
-    MAX_PARTS,
     NO_LABELS,
     SEQUENCE,
     Cause,
@@ -37,20 +37,22 @@ from arrows.typesys.terms import (
     occurs,
     parts_of,
     settled,
-    shape_of,
 )
 
 Default: TypeAlias = Callable[[], bool]
 """Decides what a rule waits for, if that is clear; returns whether it did."""
 
-Wait: TypeAlias = "Var | tuple[Var, Default | Var]"
-"""What a rule waits for: a variable to become known, perhaps with what may decide it, or one of two."""
+Wait: TypeAlias = "Var | tuple[Var, Var | Default] | tuple[Var, Default, int]"
+"""What a rule waits for: a variable to become known, perhaps with what may decide it and its rank, or one of
+two."""
 
 Rule: TypeAlias = "Generator[Wait, None, None]"
 
 
-class TooWide(ArrowTypeError):
-    """A type has more than `MAX_PARTS` leaves; `inference`, which knows the blocks, explains this."""
+# Who may decide when everything is stuck, the most certain first: a join passes on what is known, forward,
+# then backward; a rule; an open root input is a Python object; what is read as an object is one; a layer gives
+# its default; open parts of the root input are Python objects.
+FORWARD, BACKWARD, RULE, INPUT_OBJECT, OBJECT, LAYER, REST = range(7)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,20 +73,17 @@ class Solver:
 
     Attributes:
         failures: what does not hold, each with its context, in the order of failing.
-        undecided: variables that rules wait for, each with what may decide it.
+        readers: open variables that are read as Python objects, each with who reads it.
+        undecided: for each rank, variables that rules wait for, each with what may decide it and for whom.
     """
 
     def __init__(self) -> None:
         self.failures: list[tuple[object, Clash | ArrowTypeError | ArrowValueError]] = []
-        self.undecided: deque[tuple[Var, Default]] = deque()
-        self.passed_over: list[tuple[Var, Default]] = []  # they could not decide when they were last asked
-        self.progress = False  # whether something was decided since
+        self.readers: list[tuple[Var, Cause]] = []
+        self.undecided: list[deque[tuple[Var, Default, object]]] = [deque() for _ in range(REST + 1)]
+        self.passed_over = 0  # so many rules at the end could not decide since something was decided
         self.ready: deque[Running] = deque()
-        self.open_objects: deque[tuple[Var, Cause]] = deque()  # with who reads it
-        self.backward: deque[tuple[Var, Var, object]] = deque()  # joins of which the target alone is known
         self.typed: list[Var] = []  # they keep their type until some label is lost
-        self.joins = 0
-        self.copied = 0  # parts that joins made
 
     # Waiting
 
@@ -96,74 +95,57 @@ class Solver:
         """Runs a rule until it waits for what is open, or ends; notes what it cannot do."""
         try:
             for wanted in running.rule:
-                v, other = wanted if isinstance(wanted, tuple) else (wanted, None)
+                v, other, *rank = wanted if isinstance(wanted, tuple) else (wanted, None)
                 v = find(v)
                 if v.con is None:
                     for open_one in (v, find(other)) if isinstance(other, Var) else (v,):
                         open_one.waiting = open_one.waiting or []
                         open_one.waiting.append(running)
                     if callable(other):
-                        self.undecided.append((v, other))
+                        self._may_decide(v, other, running.context, *rank)
                     return
         except (Clash, ArrowTypeError, ArrowValueError) as error:
             self.failures.append((running.context, error))
-            if isinstance(error, TooWide):
-                self.ready.clear()  # each part of the type would fail by itself
+
+    def _may_decide(self, v: Var, default: Default, context: object, rank: int = RULE) -> None:
+        queue = self.undecided[rank]
+        # Rules are asked from the last to the first, because the inside of a form often settles the types
+        # around it, and the end of a chain those before it.
+        (queue.appendleft if rank == RULE else queue.append)((v, default, context))
 
     def drain(self) -> None:
         """Goes on with all that can go on."""
         while self.ready:
             self.go_on(self.ready.popleft())
 
-    def decide(self) -> bool:
-        """Lets one rule decide what it waits for; returns whether one did.
+    def decide(self, ranks: Iterable[int] = range(REST + 1)) -> bool:
+        """Lets one rule of these ranks decide what it waits for; returns whether one did.
 
-        Rules are asked from the last to the first, because the inside of a form often settles the types
-        around it, and the end of a chain those before it. Those that could not decide are asked again after
-        another one did, since they may have waited for its answer.
+        Those that could not decide are asked again after another one did, since they may have waited for its
+        answer.
         """
-        while True:
-            while self.undecided:
-                v, default = self.undecided.pop()
+        for rank in ranks:
+            queue = self.undecided[rank]
+            while len(queue) > (self.passed_over if rank == RULE else 0):
+                v, default, context = queue.popleft()
                 if find(v).con is not None:
                     continue
-                if default():
-                    self.progress = True
+                try:
+                    decided = default()
+                except Clash as clash:
+                    self.failures.append((context, clash))
                     return True
-                self.passed_over.append((v, default))
-            if not self.progress:
-                return False
-            self.progress = False
-            self.undecided, self.passed_over = deque(reversed(self.passed_over)), []
-
-    def decide_object(self) -> bool:
-        """Makes one open type that is read as a Python object an `Input`; returns whether there was one."""
-        while self.open_objects:
-            v, reader = self.open_objects.popleft()
-            if find(v).con is None:
-                self.unify(v, Var(INPUT, cause=reader))
-                return True
+                if decided:
+                    self.passed_over = 0 if rank <= INPUT_OBJECT else self.passed_over
+                    return True
+                queue.append((v, default, context))
+                self.passed_over += 1
         return False
 
-    def decide_backward(self) -> bool:
-        """Passes a type that is known from what values become back to one of them; returns whether it did.
-
-        Types flow forward first, so that a contradiction is found where two of them come together.
-        """
-        while self.backward:
-            source, target, context = self.backward.popleft()
-            a, b = find(source), find(target)
-            if a.con is not None:
-                continue
-            try:
-                if b.args:
-                    self._copy(b, a)
-                else:
-                    self.unify(a, b)
-            except Clash as clash:
-                self.failures.append((context, clash))
-            return True
-        return False
+    def make_object(self, v: Var, reader: Cause) -> bool:
+        """Makes an open type a Python object; always True."""
+        self.unify(v, Var(INPUT, cause=reader))
+        return True
 
     # Equality
 
@@ -193,6 +175,7 @@ class Solver:
             else:
                 if a.args:
                     self.relabel(a, b.keys)
+                    self.relabel(b, a.keys)
                     a.relabelled = [*a.relabelled, *b.relabelled]
                     todo += zip(a.args, b.args, strict=True)
                 self._link(a, b)
@@ -210,14 +193,7 @@ class Solver:
         self._link(a, b)
 
     def _link(self, kept: Var, gone: Var) -> None:
-        self.same_shape(kept, gone)
         gone.link = kept
-
-    def same_shape(self, a: Var, b: Var) -> None:
-        """Notes that two types are equal but for labels."""
-        a, b = shape_of(a), shape_of(b)
-        if a is not b:
-            b.shape = a
 
     # Python objects
 
@@ -231,8 +207,8 @@ class Solver:
         while todo:
             x = find(todo.pop())
             if x.con is None:
-                self.open_objects.append((x, reader))
-                yield x
+                self.readers.append((x, reader))
+                yield x, partial(self.make_object, x, reader), OBJECT
                 x = find(x)
             if (isinstance(x.con, T.Type) and x.con is not INPUT) or kind_of(x) == "broadcast":
                 raise Clash(find(v), Var(INPUT, cause=reader))
@@ -248,71 +224,74 @@ class Solver:
 
     def join(self, source: Var, target: Var, context: object) -> None:
         """Lets values of the type `source` become values of the type `target`."""
-        self.joins += 1
-        self.run(self._meet(source, target, context, (source, target)), context)
+        self.run(self._join(source, target), context)
 
-    def _meet(self, source: Var, target: Var, context: object, whole: tuple[Var, Var]) -> Rule:
-        """Passes on what is known of one side of a join to the other; both are parts of the types `whole`.
+    def _join(self, source: Var, target: Var) -> Rule:
+        """Waits until all of `source` is known, so that a contradiction is found where the two come together.
+
+        If everything is stuck, what is known of either passes to the other.
+        """
+
+        def decide() -> bool:
+            self.meet(source, target)
+            return True
+
+        while (a := find(source)).con is None and a is not (b := find(target)) and b.con is None:
+            yield a, b
+        rank = BACKWARD
+        for part in inside(source):
+            yield part, decide, rank
+            rank = FORWARD
+        self.meet(source, target)
+
+    def meet(self, source: Var, target: Var) -> None:
+        """Makes two types equal but for labels: a tuple in `target` has those of all that meet there.
 
         Raises:
-            Clash: the types differ; it has the whole types of both sides.
-            TooWide: a type has too many parts.
+            Clash: the types differ.
         """
-        while (a := find(source)).con is None and a is not (b := find(target)):
-            if b.con is None:
-                self.same_shape(a, b)
-                yield a, b
-            else:
-                self.backward.append((a, b, context))
-                yield a
-        b = find(target)
-        if a is b:
-            return
-        try:
-            if not a.args:
+        whole = find(source), find(target)
+        if not may_be_equal(*whole):
+            raise Clash(*whole)
+        todo = [(*whole, False)]
+        copies: dict[int, Var] = {}
+        seen: set[tuple[int, int]] = set()
+        while todo:
+            a, b, is_new = todo.pop()
+            a, b = find(a), find(b)
+            known, other = (b, a) if a.con is None else (a, b)
+            if not known.args:
                 self.unify(a, b)
-                return
-            if b.con is None:
-                self._copy(a, b)
-                b = find(b)
-            elif a.con != b.con or not may_be_equal(a, b):
-                raise Clash(a, b)
-            if a.con == SEQUENCE:
-                self.unify(a.args[1], b.args[1])
-        except Clash as clash:
-            raise Clash(find(whole[0]), find(whole[1]), infinite=clash.infinite) from None
-        self.same_shape(a, b)
-        self._follow(a, b)
-        for x, y in zip(parts_of(a), parts_of(b), strict=True):
-            self.ready.append(Running(self._meet(x, y, context, whole), context))
-
-    def _copy(self, known: Var, other: Var) -> None:
-        """Gives an open variable the constructor of another, with parts of its own."""
-        self.copied += len(known.args)
-        if self.copied > MAX_PARTS + 100 * self.joins:
-            # Values that come together hold ever more parts: a type doubles from each join to the next.
-            raise TooWide
-        if occurs(other, known):
-            raise Clash(known, other, infinite=True)
-        copy = Var(known.con, [Var() for _ in known.args], known.cause, known.keys)
-        self.unify(other, copy)
+                continue
+            is_open = other.con is None
+            if is_open:
+                if not is_new and occurs(other, known):
+                    raise Clash(*whole, infinite=True)
+                copy = Var(known.con, [Var() for _ in known.args], known.cause, known.keys)
+                self._bind(copies.setdefault(id(known), copy), other)
+                a, b = find(a), find(b)
+            if a is not b and (id(a), id(b)) not in seen:
+                seen.add((id(a), id(b)))
+                self._follow(a, b)
+                todo += [(x, y, is_open) for x, y in zip(a.args, b.args, strict=True)]
 
     def _follow(self, a: Var, b: Var) -> None:
         """Leaves a tuple `b` only the labels that `a` has too, now and when `a` loses its own."""
         self.relabel(b, a.keys)
-        if kind_of(a) == "tuple":
-            a.relabelled = [*a.relabelled, lambda: self.relabel(b, find(a).keys)]
+        a.relabelled = [*a.relabelled, lambda: (b, find(a).keys)]
 
     def relabel(self, v: Var, keys: Keys) -> None:
         """Lets the tuple at `v` meet others that have these labels; tuples inside it keep theirs."""
-        v = find(v)
-        if not keys <= v.keys:
-            v.keys |= keys
-            for typed in self.typed:
-                typed.type = None
-            self.typed = []
-            for follow in v.relabelled:
-                follow()
+        todo = [(v, keys)]
+        while todo:
+            v, keys = todo.pop()
+            v = find(v)
+            if not keys <= v.keys:
+                v.keys |= keys
+                for typed in self.typed:
+                    typed.type = None
+                self.typed = []
+                todo += [follow() for follow in v.relabelled]
 
     def drop_labels(self, v: Var) -> None:
         """Takes all labels from a type, and so from what it becomes."""

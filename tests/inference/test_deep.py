@@ -86,6 +86,15 @@ def test_deep_expressions_check_print_copy_and_pickle(kind: str) -> None:
     assert sys.getrecursionlimit() == limit
 
 
+def test_keys_are_lost_along_a_deep_choice() -> None:
+    block: Any = ar.Record({"a": ar.Scalar(), "c": ar.Scalar()})
+    for _ in range(DEEP):
+        block = ar.OneOf(len).case(0, ar.Record({"a": ar.Scalar(), "b": ar.Scalar()})).case(1, block)
+    assert str(ar.infer(block).output) == "(float32, float32)"
+    with pytest.raises(TypeError, match="different keys"):
+        ar.infer(block >> ar.GetItem("a"))
+
+
 def test_deep_recursion_pickles() -> None:
     block: Any = ar.Scalar()
     for _ in range(DEEP):
