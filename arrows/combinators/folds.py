@@ -19,7 +19,7 @@ from arrows.combinators.constant import InferredZeros
 from arrows.combinators.fanout import Fan
 from arrows.combinators.items import GetItem
 from arrows.combinators.sequences import ZipWith
-from arrows.typesys import explains_arguments
+from arrows.typesys import explains_arguments, types as T
 
 S = TypeVar("S")
 
@@ -58,6 +58,11 @@ class Loop(Block[A, B]):
         if isinstance(step, RNN):
             hint = "ar.LSTMCell(n) is such a step; one on the other: ar.RNN(f) >> ar.GetItem(0) >> ar.RNN(g)"
             raise wrong_argument(kind, "its step takes one element, and an RNN takes all", hint=hint)
+        if self.folds and isinstance(getattr(step, "state", None), T.Type):
+            hint = f"ar.RNN({step}); or swap them: (ar.GetItem(1) & ar.GetItem(0)) >> {step}"
+            raise wrong_argument(
+                kind, f"it gives (state, element) to {step}, which takes (element, state)", hint=hint
+            )
         self.reverse = require_flag(kind, "reverse", reverse)
         from_input = require_flag(kind, "initial_state_from_input", initial_state_from_input)
         self.initial_state_from_input = from_input

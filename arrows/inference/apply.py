@@ -10,7 +10,7 @@ from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
-from arrows.typesys import LAYER, ArrowTypeError, Rule, types as T
+from arrows.typesys import LAYER, Rule, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -73,21 +73,6 @@ def no_tensor(t: T.Type) -> tuple[str, str] | None:
     return None
 
 
-def _parameters_differ(
-    owner: object, a: Occurrence, b: Occurrence, what: str, words: tuple[str, str]
-) -> ArrowTypeError:
-    """Makes the error for a layer on two types whose parameters are not the same for both."""
-    layer, kind = (owner.label, owner.kind) if isinstance(owner, Block) else (type(owner).__name__, "layer")
-    places = [str(place.path) or "the root" for place in (a, b)]
-    reason = (
-        "a layer may stand on several types where its parameters are the same for all; "
-        f"here {what} would be {words[0]} at {places[0]}, and {words[1]} at {places[1]}"
-    )
-    hint = f"make a second layer for the second place: another {kind}(...)"
-    attempt = f"cannot use the layer {layer} on two types"
-    return problem(attempt, b, reason, hint, side_of(a), side_of(b))
-
-
 def check_parameters(occurrences: Sequence[Occurrence]) -> None:
     """Refuses layers that stand on several types, if their parameters are not the same for all.
 
@@ -95,7 +80,6 @@ def check_parameters(occurrences: Sequence[Occurrence]) -> None:
         ArrowTypeError: it names both places, and both descriptions of the parameter.
     """
     uses: dict[tuple[int, str], tuple[Parameter, Occurrence]] = {}
-    names: dict[int, tuple[set[str], Occurrence]] = {}
     traces: set[int] = set()
     for place in occurrences:
         if place.trace is None or id(place.trace) in traces:
@@ -105,13 +89,17 @@ def check_parameters(occurrences: Sequence[Occurrence]) -> None:
             first, before = uses.setdefault((id(owner), spec.name), (spec, place))
             differs = first.difference(spec)
             if differs is not None:
-                raise _parameters_differ(owner, before, place, f"parameter {spec.name!r}", differs)
-        if isinstance(place.form, Layer):
-            own = {spec.name for owner, spec, _ in place.trace.parameters if owner is place.form}
-            others, before = names.setdefault(id(place.form), (own, place))
-            if own != others:
-                lists = [", ".join(sorted(each)) or "none" for each in (others, own)]
-                raise _parameters_differ(place.form, before, place, "its parameters", (lists[0], lists[1]))
+                layer, kind = (
+                    (owner.label, owner.kind) if isinstance(owner, Block) else (type(owner).__name__, "layer")
+                )
+                at, there = [str(each.path) or "the root" for each in (before, place)]
+                reason = (
+                    "a layer may stand on several types where its parameters are the same for all; "
+                    f"here parameter {spec.name!r} would be {differs[0]} at {at}, and {differs[1]} at {there}"
+                )
+                hint = f"make a second layer for the second place: another {kind}(...)"
+                attempt = f"cannot use the layer {layer} on two types"
+                raise problem(attempt, place, reason, hint, side_of(before), side_of(place))
 
 
 def check_constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) -> None:

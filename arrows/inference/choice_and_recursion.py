@@ -1,17 +1,10 @@
-"""`Choice` and `Reference`: cases, recursive blocks, and the check that a recursion can end."""
+"""`Choice` and `Reference`: cases and recursive blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import (
-    Choice,
-    Loop,
-    Map,
-    Reduce,
-    Reference,
-)
+from arrows.combinators import Choice, Reference
 from arrows.inference.occurrences import Edge, Occurrence
 from arrows.inference.reasons import SELECT, explain_input, last_of, meet, name_of, passes, problem
 from arrows.inference.typed import case_names
@@ -122,49 +115,3 @@ def _undefined(reference: Occurrence) -> ArrowTypeError:
     hint = "resolve a declaration before it is used; of ar.fix, use the block that it returns"
     side = Side(token.name, "? -> ?", reference.form.site)
     return problem(f"cannot use the recursive block {token.name}", reference, reason, hint, side)
-
-
-# Recursions without end
-
-
-def endless_recursion(occurrences: Sequence[Occurrence]) -> Occurrence | None:
-    """Finds the first recursive block that calls itself whatever the data; None if all can end.
-
-    A recursion can end in a case that does not call it, or at a sequence that may be empty. What a Fold
-    starts from is computed even then.
-    """
-    knots = [occurrence for occurrence in occurrences if occurrence.knot is occurrence]
-    # Whether a recursion can end may depend on the recursions that it calls. So this finds a least fixpoint:
-    # the set starts empty, and each round adds the recursions that can end given those already in the set.
-    ends: dict[int, bool] = {}
-    before = None
-    while before != (count := sum(ends.get(id(knot), False) for knot in knots)) < len(knots):
-        before = count
-        for occurrence in reversed(occurrences):
-            ends[id(occurrence)] = _ends(occurrence, ends)
-    return next((knot for knot in knots if not ends[id(knot)]), None)
-
-
-def _ends(occurrence: Occurrence, ends: dict[int, bool]) -> bool:
-    if occurrence.knot is not None and occurrence.knot is not occurrence:
-        return ends.get(id(occurrence.knot), False)
-    parts = [ends[id(part)] for part in occurrence.parts]
-    form = occurrence.form
-    if isinstance(form, Choice):
-        first_case = 1 if form.key is None else 0
-        return all(parts[:first_case]) and any(parts[first_case:])
-    if isinstance(form, Loop):
-        return parts[1]
-    if isinstance(form, (Map, Reduce)):
-        return True
-    return all(parts)
-
-
-def without_end(knot: Occurrence) -> ArrowTypeError:
-    """Makes the error for a recursion whose every case calls it again."""
-    return problem(
-        f"cannot end the recursion {name_of(knot)}",
-        knot,
-        "every case calls it again, so it never ends, whatever the data",
-        "some case must end without a reference: OneOf(key, {..., False: block without it})",
-    )

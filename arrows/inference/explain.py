@@ -33,7 +33,6 @@ from arrows.inference.reasons import (
 from arrows.typesys import (
     ENDS,
     INPUT,
-    MAX_PARTS,
     ArrowTypeError,
     ArrowValueError,
     Clash,
@@ -200,30 +199,14 @@ def still_open(inference: Inference) -> ArrowTypeError:
     )
 
 
-# Limits of size
-
-
-def too_large(occurrence: Occurrence, most: int) -> ArrowTypeError:
-    """Makes the error for an expression with more occurrences than inference takes."""
-    return problem(
-        "cannot type the expression",
-        occurrence,
-        f"it has more than {most:,} places, and this is one of them: a block that stands twice in a "
-        "block that stands twice, and so on, stands at twice as many places at each level",
-        "the same block on the same value is one place, if it is in one case of a choice and nothing "
-        "inside has an effect (a Metric, a Tap, dropout); else name the value in an @ar.arrow, and read "
-        "the name twice",
-        side_of(occurrence, "? -> ?"),
-    )
-
-
-def too_wide(occurrence: Occurrence) -> ArrowTypeError:
-    """Makes the error for a type with more parts than inference takes."""
+def too_large(occurrence: Occurrence, limit: str) -> ArrowTypeError:
+    """Makes the error for more occurrences, or more parts of a type, than inference takes."""
     return problem(
         f"cannot type {name_of(occurrence)}",
         occurrence,
-        f"a type has more than {MAX_PARTS:,} parts here, which is the most: "
-        "a tuple of a tuple with itself, and so on, has twice as many at each level",
-        "join the items before the next level: (f & f) >> ar.Concat(), or a Function of both",
+        f"here are more than {limit}: what stands twice in what stands twice, and so on, stands at twice as "
+        "many places at each level",
+        "for a block, name the value in an @ar.arrow and read the name twice; for a tuple, join its items before "
+        "the next level: (f & f) >> ar.Concat()",
         side_of(occurrence, "? -> ?"),
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import AnyBlock, InferredZeros, Layer, Loop
+from arrows.combinators import AnyBlock, InferredZeros, Loop
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import first_of, last_of, meet, name_of, passes, problem, side_of
+from arrows.inference.reasons import last_of, meet, name_of, passes, problem, side_of
 from arrows.inference.rules import Misfit, explain_element, items, until_end
 from arrows.typesys import (
     VOID,
@@ -22,7 +21,6 @@ from arrows.typesys import (
     notation,
     sequence_of,
     tuple_of,
-    types as T,
 )
 
 if TYPE_CHECKING:
@@ -61,10 +59,6 @@ def loop(inference: Inference, loop: Occurrence, form: Loop[Any, Any]) -> None:
         inference.solver.run(_output(inference, state, output), loop)
 
 
-_WARNED: dict[str, dict[str | tuple[str, type[Warning], int], int]] = {}
-"""What Python's filter of warnings remembers, by file: a block is inferred many times, and warns once."""
-
-
 # Rules that wait for a type
 
 
@@ -101,28 +95,6 @@ def _output(inference: Inference, state: Var, output: Var) -> Rule:
             "for a step with outputs of its own use ar.Scan(step, initial_state)",
         )
     inference.solver.unify(output, items[0])
-
-
-def check_loop(inference: Inference, fold: Occurrence, form: Loop[Any, Any]) -> None:
-    """Warns of a recurrent cell as the step, if types cannot tell that it gets element and state swapped."""
-    if not form.folds:
-        return
-    cell = first_of(fold.parts[0])
-    pair, state = inference.solver.ground(cell.input), getattr(cell.form, "state", None)
-    if not isinstance(cell.form, Layer) or not isinstance(state, T.Type) or not isinstance(pair, T.Tuple):
-        return
-    if len(pair.items) != 2 or pair.items[0] != pair.items[1]:
-        return
-    site, name = form.site, name_of(cell)
-    warnings.warn_explicit(
-        f"a Fold gives (state, element) to {name}, which takes (element, state), and both are "
-        f"{pair.items[0]}: use ar.RNN({name}), or swap them, (ar.GetItem(1) & ar.GetItem(0)) >> {name}; "
-        f"if it is meant, (ar.GetItem(0) & ar.GetItem(1)) >> {name} does not warn",
-        UserWarning,
-        site.file,
-        site.line,
-        registry=_WARNED.setdefault(site.file, {}),
-    )
 
 
 # Explanations

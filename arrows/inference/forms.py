@@ -44,7 +44,6 @@ RULES: dict[type[AnyBlock], FormRule] = {
 
 CHECKS: dict[type[AnyBlock], FormCheck] = {
     core.Graph: wiring.check_graph,
-    core.Loop: folds.check_loop,
     core.Constant: apply.check_constant,
     core.SideOutput: effects.check_side_output,
 }

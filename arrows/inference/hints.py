@@ -12,13 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from arrows.combinators import (
-    AndFan,
     Apply,
     Fan,
-    Fold,
     Function,
     Layer,
-    Loop,
     Map,
     Pipe,
     Scan,
@@ -53,21 +50,14 @@ def _owner(occurrence: Occurrence) -> Occurrence | None:
 
 
 def _swapped_pair(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    """Guesses that a pair is in the wrong order: for a cell in a `Fold`, or a loss of (label, scores)."""
+    """Guesses that a pair is in the wrong order, as (label, scores) for a loss."""
     form = occurrence.form
     if not isinstance(form, Apply) or not isinstance(t, T.Tuple) or len(t.items) != 2:
         return NOTHING
     if T.holds(t, T.Input) or not traces.takes(form, T.Tuple((t.items[1], t.items[0]))):
         return NOTHING
-    name, owner = name_of(occurrence), _owner(occurrence)
-    if owner is not None and isinstance(owner.form, Fold):
-        swapped = f"(ar.GetItem(1) & ar.GetItem(0)) >> {name}"
-        return (
-            f"the step of a Fold gets (state, element), and {name} takes (element, state)",
-            f"for a network use ar.RNN({name}); in a Fold, swap the two: {swapped}",
-        )
     return (
-        f"{name} takes this pair the other way round: {t.items[1]} first, {t.items[0]} second",
+        f"{name_of(occurrence)} takes this pair the other way round: {t.items[1]} first, {t.items[0]} second",
         "swap the two",
     )
 
@@ -156,65 +146,10 @@ def _cell_over_sequence(occurrence: Occurrence, t: T.Type | None, traces: Traces
     return f"{name} takes one element and a state, and it gets a sequence", f"go over it with ar.RNN({name})"
 
 
-def _fan_for_chain(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    """Guesses that `f & g` should be `f >> g`, because `g` takes what `f` gives."""
-    if not isinstance(t, T.Input) or not isinstance(occurrence.form, Apply):
-        return NOTHING
-    outer = occurrence.outer
-    if outer is None or not isinstance(outer.form, AndFan) or outer.parts[0] is occurrence:
-        return NOTHING
-    before = outer.parts[outer.parts.index(occurrence) - 1]
-    result = ground(before.output)
-    if result is None or T.holds(result, T.Input) or not traces.takes(occurrence.form, result):
-        return NOTHING
-    name, other = name_of(occurrence), name_of(before)
-    return (
-        f"`&` gives {name} the input itself, a Python object, not the result of {other}",
-        f"to pass the result on: {other} >> {name}",
-    )
-
-
-def _unread_object(occurrence: Occurrence, t: T.Type | None, traces: Traces) -> Guess:
-    """Guesses which block should read a Python object into a tensor, and where it should stand."""
-    form = occurrence.form
-    if not isinstance(form, Apply) or t is None or not T.holds(t, T.Input):
-        return NOTHING
-    owner, name = _owner(occurrence), name_of(occurrence)
-    if owner is not None and isinstance(owner.form, Loop) and isinstance(t, T.Tuple) and len(t.items) == 2:
-        over = t.items[1] if owner.form.folds else t.items[0]
-        if isinstance(over, T.Input):
-            return (
-                "the elements are Python objects, and a function takes tensors",
-                f"read every element first: ar.Map(ar.Vector(n)) >> {name_of(owner)}",
-            )
-    if not isinstance(t, T.Input) or not isinstance(form, Layer):
-        return NOTHING
-    reader = next((text for kind, text in _READERS if traces.takes(form, kind)), "")
-    if not reader:
-        return NOTHING
-    if owner is not None and isinstance(owner.form, Map):
-        return (
-            f"{form.kind} takes tensors, and the elements are Python objects",
-            f"read every element first: ar.Map({reader} >> {name})",
-        )
-    return (
-        f"{form.kind} takes tensors, and the input is a Python object",
-        f"read it first: {reader} >> {name}",
-    )
-
-
-_READERS: list[tuple[T.Type, str]] = [
-    (T.Tensor((3,)), "ar.Vector(n)"),
-    (T.Tensor((), "int32"), 'ar.Scalar("int32")'),
-    (T.Tensor(()), "ar.Scalar()"),
-]
-
 _CONFUSIONS: tuple[Callable[[Occurrence, T.Type | None, Traces], Guess], ...] = (
     _swapped_pair,
     _network_result,
     _argument_count,
     _cell_over_sequence,
-    _fan_for_chain,
-    _unread_object,
 )
 """The guesses in order; the first that is sure answers."""

@@ -19,7 +19,6 @@ from functools import partial
 from arrows.combinators import AnyBlock, Token, as_block, core_form
 from arrows.inference import explain
 from arrows.inference.apply import check_parameters
-from arrows.inference.choice_and_recursion import endless_recursion, without_end
 from arrows.inference.elements import check_keys
 from arrows.inference.forms import CHECKS, RULES
 from arrows.inference.occurrences import (
@@ -174,7 +173,7 @@ class Inference:
             occurrence.entered = True
             self.occurrences.append(occurrence)
             if len(self.occurrences) > _MOST_OCCURRENCES:
-                raise explain.too_large(occurrence, _MOST_OCCURRENCES)
+                raise explain.too_large(occurrence, f"{_MOST_OCCURRENCES:,} places")
             mark = len(todo)
             try:
                 rule = RULES[core_form(occurrence.form)](self, occurrence, occurrence.form)
@@ -357,10 +356,8 @@ class Inference:
                 error.unresolved = True
                 raise error
             if output.width > MAX_PARTS:
-                raise explain.too_wide(occurrence)
+                raise explain.too_large(occurrence, f"{MAX_PARTS:,} parts in a type")
             types.append((input, output))
-        if (knot := endless_recursion(self.occurrences)) is not None:
-            raise without_end(knot)
         check_keys(self)
         for occurrence in self.occurrences:
             if (check := CHECKS.get(core_form(occurrence.form))) is not None:

@@ -151,7 +151,7 @@ def refuse_arguments(
     call: str = "",
     hint: str = "",
 ) -> None:
-    """Says what is wrong with the arguments of a call, if one is too many, unknown or missing.
+    """Says what is wrong with the arguments of a call, if one is too many or unknown.
 
     Args:
         function: what is called; the `__init__` of a class.
@@ -173,7 +173,6 @@ def refuse_arguments(
     by_keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     names = [p.name for p in by_position if p.kind is p.POSITIONAL_OR_KEYWORD] + by_keyword
     unknown = [] if inspect.Parameter.VAR_KEYWORD in kinds else [x for x in keywords if x not in names]
-    missing = [p.name for p in by_position[len(args) :] if p.default is p.empty and p.name not in keywords]
     if len(args) > len(by_position) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         got = f"{len(args)} argument{'s' if len(args) > 1 else ''}"
         takes = " and ".join(p.name for p in by_position) or "nothing"
@@ -186,9 +185,6 @@ def refuse_arguments(
             likely = did_you_mean(unknown[0], written)
         reason = f"{call} has no argument {unknown[0]!r}: it takes {', '.join(names)}"
         hint = f"did you mean {likely}?" if likely else ""
-    elif missing:
-        reason = f"{call} needs {' and '.join(missing)}: it takes {', '.join(p.name for p in parameters)}"
-        hint = ""
     else:
         return
     refusal = message(f"cannot call {call} at {SourceLine.here()}", reason=reason, hint=hint)
