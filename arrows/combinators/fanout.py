@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVarTuple, overload
 
-from arrows.combinators.base.arguments import places_of, set_name, wrong_argument
+from arrows.combinators.base.arguments import places_of, set_name, wrong_argument, wrong_value
 from arrows.combinators.base.block import B1, B2, A, AnyBlock, B, Block, C, Operators, spelled
 from arrows.combinators.base.convert import as_block
 from arrows.combinators.base.printing import Argument, Spelling, by_key
@@ -13,6 +13,7 @@ from arrows.combinators.base.wires import Wire
 from arrows.combinators.compose import Identity, Pipe, chain
 from arrows.combinators.constant import Constant
 from arrows.combinators.items import Item
+from arrows.typesys import types as T
 
 Bs = TypeVarTuple("Bs")
 
@@ -113,7 +114,7 @@ class Record(Fan[Any, Any]):
 
     Raises:
         ArrowTypeError: `fields` is none of these, or a value is no block.
-        ArrowValueError: a key occurs twice.
+        ArrowValueError: a key occurs twice, or is the position of another field.
 
     Example:
         >>> import arrows as ar
@@ -147,6 +148,9 @@ class Record(Fan[Any, Any]):
         labels = None if isinstance(fields, tuple) else tuple(key for key, _ in pairs)
         hint = "read a field twice with ar.AllOf(ar.GetItem(key) >> f, ar.GetItem(key) >> g)"
         places_of("a Record", "key", labels or (), hint)
+        if (moved := T.moved_label(labels or ())) is not None:
+            hint = f"read it into a tuple without keys: ar.GetItem({moved!r}) >> f & ..."
+            raise wrong_value("a Record", f"the key {moved!r} is the position of another field", hint=hint)
         parts = []
         for key, block in pairs:
             child = as_block(block, f"the field {key!r} of a Record")

@@ -89,15 +89,13 @@ def check_parameters(occurrences: Sequence[Occurrence]) -> None:
             first, before = uses.setdefault((id(owner), spec.name), (spec, place))
             differs = first.difference(spec)
             if differs is not None:
-                layer, kind = (
-                    (owner.label, owner.kind) if isinstance(owner, Block) else (type(owner).__name__, "layer")
-                )
+                layer = owner.label if isinstance(owner, Block) else type(owner).__name__
                 at, there = [str(each.path) or "the root" for each in (before, place)]
                 reason = (
                     "a layer may stand on several types where its parameters are the same for all; "
                     f"here parameter {spec.name!r} would be {differs[0]} at {at}, and {differs[1]} at {there}"
                 )
-                hint = f"make a second layer for the second place: another {kind}(...)"
+                hint = f"make a second layer for the second place: another {type(owner).__name__}(...)"
                 attempt = f"cannot use the layer {layer} on two types"
                 raise problem(attempt, place, reason, hint, side_of(before), side_of(place))
 

@@ -25,10 +25,10 @@ from arrows.typesys import (
     Keys,
     Rule,
     Var,
+    differing_labels,
     find,
     kind_of,
     labels_of,
-    lost_by,
     notation,
     parts_of,
     sequence_of,
@@ -94,16 +94,16 @@ def _item_of_tuple(inference: Inference, occurrence: Occurrence, form: Item[Any,
             f"{form.arity} items are expected, and the tuple has {count}", f"take it apart into {count}"
         )
     if not isinstance(form.key, slice):
-        known = _keyed(v)
-        place = form.place(known)
+        place = form.place(_keyed(v))
         if place is None:
-            raise _no_item(form, known)
+            raise _no_item(form, v)
         inference.gives(occurrence, v.args[place])
         return
     key = form.key
 
     def sliced() -> Keys:
-        return frozenset(None if labels is None else labels[key] for labels in find(v).keys)
+        parts = [labels and labels[key] for labels in find(v).keys]
+        return frozenset(None if part is None or T.moved_label(part) is not None else part for part in parts)
 
     inference.gives(occurrence, tuple_of(list(v.args[key]), Cause(occurrence), sliced()))
     v.relabelled = [*v.relabelled, lambda: (occurrence.output, sliced())]
@@ -137,40 +137,38 @@ def check_keys(inference: Inference) -> None:
     """
     for occurrence in inference.occurrences:
         form, v = occurrence.form, find(occurrence.input)
-        if not isinstance(form, Item) or isinstance(form.key, slice) or not lost_by(v):
-            continue
-        t = _keyed(v)
-        if form.place(t) is None and any(form.key in labels for labels in t.lost):
-            raise refused(occurrence, _no_item(form, t))
+        by_key = isinstance(form, Item) and not isinstance(form.key, slice)
+        if by_key and differing_labels(v) and form.place(_keyed(v)) is None:
+            raise refused(occurrence, _no_item(form, v))
 
 
 def _keyed(v: Var) -> T.Tuple:
     """Returns a tuple with the keys that the one at `v` has, whatever its items are."""
-    return T.Tuple((T.Void(),) * len(v.args), labels_of(v), lost_by(v))
+    return T.Tuple((T.Void(),) * len(v.args), labels_of(v))
 
 
-def _no_item(form: Item[Any, Any], t: T.Tuple) -> Misfit:
+def _no_item(form: Item[Any, Any], v: Var) -> Misfit:
     """Says that a tuple has no such item, or not one for sure."""
-    key, count = form.key, len(t.items)
-    if any(key in labels for labels in t.lost):
-        sides = [f"({', '.join(map(repr, labels))})" for labels in sorted(t.lost, key=repr)[:3]]
-        sides += ["another that has others or none"] if len(sides) == 1 else []
-        return Misfit(
-            "the tuples that meet here have different keys, "
-            f"so {key!r} is not the same item of all: {', and '.join(sides)}",
-            "give them the same keys in the same order, or take the item before they meet",
-        )
+    key, count, labels = form.key, len(v.args), labels_of(v)
     if isinstance(key, int):
         items = "no items" if count == 0 else f"items 0 to {count - 1}" if count > 1 else "one item, 0"
         return Misfit(f"there is no item {key}: the tuple has {items}")
-    if t.labels is None:
+    if differing := differing_labels(v):
+        words = ", ".join(
+            sorted(f"({', '.join(map(repr, each))})" if each else "none" for each in differing)[:3]
+        )
+        return Misfit(
+            f"the tuples that meet here have different keys, so {key!r} is not an item of all: {words}",
+            "give them the same keys in the same order, or take the item before they meet",
+        )
+    if labels is None:
         return Misfit(
             f"there is no item {key!r}: the tuple has no keys",
             "take it by position, or make the tuple with ar.Record({...}), which keeps keys",
         )
-    close = difflib.get_close_matches(str(key), [str(label) for label in t.labels], 1)
+    close = difflib.get_close_matches(str(key), list(map(str, labels)), 1)
     return Misfit(
-        f"there is no item {key!r}: the keys are {', '.join(map(repr, t.labels))}",
+        f"there is no item {key!r}: the keys are {', '.join(map(repr, labels))}",
         f"did you mean {close[0]!r}?" if close else "",
     )
 

@@ -206,7 +206,7 @@ def too_large(occurrence: Occurrence, limit: str) -> ArrowTypeError:
         occurrence,
         f"here are more than {limit}: what stands twice in what stands twice, and so on, stands at twice as "
         "many places at each level",
-        "for a block, name the value in an @ar.arrow and read the name twice; for a tuple, join its items before "
-        "the next level: (f & f) >> ar.Concat()",
+        "for a block, name the value in an @ar.arrow and read the name twice; for a tuple, join its items "
+        "before the next level: (f & f) >> ar.Concat()",
         side_of(occurrence, "? -> ?"),
     )

@@ -20,7 +20,6 @@ from arrows.typesys import (
     leaf_of,
     may_be_equal,
     message,
-    moved_key,
     notation,
     parts_of,
     readable,
@@ -148,13 +147,8 @@ def meet(
         sides[0] = side_of(a, type_of(a) if results else f"{takes} -> {given}")
     if b is not None:
         sides[1] = side_of(b, type_of(b) if results else f"{wanted} -> {notation(b.output)}")
-    moved = moved_key(left) if leaf_of(right) is INPUT else None
-    if moved is not None:
-        reason, hint = explain_moved(*moved)
-    else:
-        reason = difference(left, right, a, b, results)
-        hint = _one_object(left, right) or hint
-        hint = hint or repair(left, right, b, a)
+    reason = difference(left, right, a, b, results)
+    hint = _one_object(left, right) or hint or repair(left, right, b, a)
     return ArrowTypeError(message(attempt, sides, str(at.path), reason, hint))
 
 
@@ -165,15 +159,6 @@ def _one_object(left: Var, right: Var) -> str:
     if leaf_of(pair[1]) is INPUT and kind_of(pair[0]) in ("tuple", "sequence") and readable(pair[0]):
         return "make one Python object of the tuple: add >> ar.Input(tuple) to it"
     return ""
-
-
-def explain_moved(key: object, position: int) -> tuple[str, str]:
-    """Returns a reason and a hint for a tuple that cannot become a Python object because of a key."""
-    reason = (
-        f"a Python object has its items by position, and the key {key!r} is item {position} here: the same "
-        "GetItem would take another item"
-    )
-    return reason, "make a tuple without keys, (f & g) in place of ar.Record({...}); or take its items before"
 
 
 def passes(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from arrows.combinators import Map, Zip
 from arrows.inference.hints import NOTHING, network_result
 from arrows.inference.occurrences import Edge, Occurrence
-from arrows.inference.reasons import explain_moved, name_of, passes, problem
+from arrows.inference.reasons import name_of, passes, problem
 from arrows.typesys import (
     FINITE,
     INPUT,
@@ -21,8 +21,6 @@ from arrows.typesys import (
     find,
     items_of,
     kind_of,
-    leaf_of,
-    moved_key,
     notation,
     parts_of,
     sequence_of,
@@ -150,11 +148,6 @@ def explain_element(edge: Edge, clash: Clash) -> ArrowTypeError:
 def explain_mixed_items(edge: Edge, clash: Clash) -> ArrowTypeError:
     """Explains why the items of a tuple cannot be the elements: their types differ."""
     owner = edge.owner
-    moved = moved_key(clash.left) if leaf_of(clash.right) is INPUT else None
-    if moved is not None:
-        return problem(
-            f"cannot go over {notation(owner.input)} with {name_of(owner)}", owner, *explain_moved(*moved)
-        )
     containers = [owner.input, *(items_of(owner.input) if isinstance(owner.form, Zip) else [])]
     likely = next((words for v in containers if (words := network_result(v)) != NOTHING), NOTHING)
     return problem(

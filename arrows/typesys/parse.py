@@ -17,8 +17,8 @@ _HINT = (
 def parse_type(text: str) -> Type:
     """Parses a type in the notation in which types are printed.
 
-    The notation is `Input`, `Void`, `float32`, `float32[300]`, `Sequence(T)`, `Broadcast(T)`, `(T, U)`, `(T,)`;
-    the short-hands `[3]` and `[3, "int32"]` are allowed too. Keys of tuples are left out.
+    The notation is `Input`, `Void`, `float32`, `float32[300]`, `Sequence(T)`, `Broadcast(T)`, `(T, U)`,
+    `(T,)`; the short-hands `[3]` and `[3, "int32"]` are allowed too. Keys of tuples are left out.
 
     Raises:
         ArrowTypeError: the text is not a type, or it nests deeper than Python reads, about 100 brackets.

@@ -6,7 +6,7 @@ are one from then on (union-find): an edge of an expression is the variable of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -127,7 +127,7 @@ def of_type(t: T.Type, cause: Cause | None = None) -> Var:
         parts = [made[id(part)] for part in x.children]
         if isinstance(x, T.Tuple):
             read = x.labels is None and cause is not None and cause.reads
-            made[id(x)] = tuple_of(parts, cause, x.lost if read else x.lost | {x.labels})
+            made[id(x)] = tuple_of(parts, cause, frozenset() if read else frozenset([x.labels]))
         elif isinstance(x, (T.Sequence, T.Broadcast)):
             end = Var(ENDLESS if isinstance(x, T.Broadcast) else FINITE)
             made[id(x)] = sequence_of(parts[0], end, cause)
@@ -172,10 +172,10 @@ def labels_of(v: Var) -> T.Labels | None:
     return next(iter(keys)) if len(keys) == 1 else None
 
 
-def lost_by(v: Var) -> frozenset[T.Labels]:
-    """The labels that a tuple's items would have, if all that meets had the same."""
+def differing_labels(v: Var) -> frozenset[T.Labels | None]:
+    """The labels of the tuples that meet at `v`, if they are not the same."""
     keys = find(v).keys
-    return frozenset(labels for labels in keys if labels is not None) if len(keys) > 1 else frozenset()
+    return keys if len(keys) > 1 else frozenset()
 
 
 def items_of(v: Var) -> list[Var]:
@@ -214,7 +214,7 @@ def settled(v: Var, typed: list[Var]) -> T.Type | Var:
             if x.con == SEQUENCE:
                 x.type = (T.Broadcast if kind_of(x) == "broadcast" else T.Sequence)(made[0])
             else:
-                x.type = T.Tuple(made, labels_of(x), lost_by(x))
+                x.type = T.Tuple(made, labels_of(x))
             typed.append(x)
         todo.pop()
     assert whole.type is not None
@@ -266,29 +266,6 @@ def may_be_equal(a: Var, b: Var) -> bool:
                 return False
             todo += zip(a.args, b.args, strict=True)
     return True
-
-
-def moved_key(v: Var) -> tuple[Hashable, int] | None:
-    """A key that is the position of another item, with the position of its own; None if there is none.
-
-    A Python object has its items by position alone. So a tuple with such a key cannot become one: the same
-    `GetItem` would take another item.
-
-    Example:
-        >>> pair = T.Tuple((T.Input(), T.Input()), (1, 0))
-        >>> moved_key(of_type(pair))
-        (1, 0)
-        >>> moved_key(of_type(T.Tuple(pair.items, ("a", "b")))) is None
-        True
-    """
-    for x in inside(v):
-        for keys in filter(None, x.keys):
-            # By equality, as labels are looked up: NumPy's 1, True and 1.0 are the position 1 as well.
-            positions: dict[Hashable, int] = {n: n % len(keys) for n in range(-len(keys), len(keys))}
-            for position, key in enumerate(keys):
-                if positions.get(key, position) != position:
-                    return key, position
-    return None
 
 
 def notation(v: Var) -> str:

@@ -191,32 +191,23 @@ class Tuple(Type):
     Args:
         items: the types of the items.
         labels: one key for each item, or None.
-        lost: labels that it does not have, since they differ between the places that give the tuple, such as
-            the cases of a choice. What is a key in them and means another item there is no position here.
 
     Raises:
         ArrowTypeError: an item is not a type.
-        ArrowValueError: there are more or fewer labels than items, or a label occurs twice.
+        ArrowValueError: there are more or fewer labels than items, a label occurs twice, or a number is the
+            label of one item and the position of another.
 
     Example:
         >>> Tuple((Input(), Tensor(())), labels=("left", "right"))
         (left: Input, right: float32)
-        >>> Tuple((Input(), Void()), lost=frozenset({(1, 0)})).place(0) is None
-        True
     """
 
-    __slots__ = ("items", "labels", "lost")
+    __slots__ = ("items", "labels")
 
     items: tuple[Type, ...]
     labels: Labels | None
-    lost: frozenset[Labels]
 
-    def __init__(
-        self,
-        items: AnySequence[Type] = (),
-        labels: Labels | None = None,
-        lost: frozenset[Labels] = frozenset(),
-    ) -> None:
+    def __init__(self, items: AnySequence[Type] = (), labels: Labels | None = None) -> None:
         items = tuple(items)
         for i, item in enumerate(items):
             if not isinstance(item, Type):
@@ -227,7 +218,9 @@ class Tuple(Type):
                 raise ArrowValueError(f"{len(labels)} labels for a tuple type of {len(items)} items")
             if len(set(labels)) != len(labels):
                 raise ArrowValueError(f"a label appears twice in {labels!r}")
-        self._seal(items=items, labels=labels, lost=lost)
+            if (moved := moved_label(labels)) is not None:
+                raise ArrowValueError(f"the label {moved!r} is the position of another item in {labels!r}")
+        self._seal(items=items, labels=labels)
 
     @property
     def children(self) -> tuple[Type, ...]:
@@ -252,19 +245,31 @@ class Tuple(Type):
         if self.labels is not None and isinstance(key, Hashable) and key in self.labels:
             return self.labels.index(key)
         if isinstance(key, int) and -len(self.items) <= key < len(self.items):
-            place = key % len(self.items)
-            if all(labels.index(key) == place for labels in self.lost if key in labels):
-                return place
+            return key % len(self.items)
         return None
 
     def _own(self) -> Hashable:
         return len(self.items)
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self.items, self.labels, self.lost
+        return self.items, self.labels
 
     def _pieces(self) -> list[Any]:
         return tuple_pieces(self.items, self.labels)
+
+
+def moved_label(labels: Labels) -> Hashable | None:
+    """A label that is the position of another item; None if there is none.
+
+    Where tuples with other labels meet, and in a Python object, items have positions alone. So the same key
+    would take another item there.
+
+    >>> moved_label((1, 0)), moved_label((0, "a", 7))
+    (1, None)
+    """
+    # By equality, as labels are looked up: NumPy's 1, True and 1.0 are the position 1 as well.
+    positions: dict[Hashable, int] = {n: n % len(labels) for n in range(-len(labels), len(labels))}
+    return next((key for n, key in enumerate(labels) if positions.get(key, n) != n), None)
 
 
 class _Elements(Type):
@@ -446,7 +451,7 @@ def with_float(t: Type, float_type: str) -> Type:
     done: dict[int, Type] = {}
     for x in parts_first(t):
         if isinstance(x, Tuple):
-            done[id(x)] = Tuple([done[id(item)] for item in x.items], x.labels, x.lost)
+            done[id(x)] = Tuple([done[id(item)] for item in x.items], x.labels)
         elif isinstance(x, _Elements):
             done[id(x)] = type(x)(done[id(x.element)])
         else:

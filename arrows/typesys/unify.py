@@ -33,7 +33,6 @@ from arrows.typesys.terms import (
     inside,
     kind_of,
     may_be_equal,
-    moved_key,
     occurs,
     parts_of,
     settled,
@@ -50,8 +49,8 @@ Rule: TypeAlias = "Generator[Wait, None, None]"
 
 
 # Who may decide when everything is stuck, the most certain first: a join passes on what is known, forward,
-# then backward; a rule; an open root input is a Python object; what is read as an object is one; a layer gives
-# its default; open parts of the root input are Python objects.
+# then backward; a rule; an open root input is a Python object; what is read as an object is one; a layer
+# gives its default; open parts of the root input are Python objects.
 FORWARD, BACKWARD, RULE, INPUT_OBJECT, OBJECT, LAYER, REST = range(7)
 
 
@@ -217,8 +216,6 @@ class Solver:
                 if x.con == SEQUENCE:
                     self.unify(x.args[1], Var(FINITE))
                 todo += reversed(parts_of(x))
-        if find(v).args and moved_key(v) is not None:
-            raise Clash(find(v), Var(INPUT, cause=reader))
 
     # Joins and labels
 
