@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from arrows.combinators import Apply, Block, Constant, Layer, Reduce, without_zero
+from arrows.combinators import Apply, Block, Constant, Layer, Reduce, Reduction, without_zero
 from arrows.inference.occurrences import Occurrence
 from arrows.inference.reasons import problem, side_of, zeros_stand_for
 from arrows.inference.rules import Misfit
 from arrows.ops import Parameter
-from arrows.typesys import LAYER, Rule, types as T
+from arrows.typesys import ALIKE, LAYER, Rule, items_of, types as T
 
 if TYPE_CHECKING:
     from arrows.inference.infer import Inference
@@ -39,7 +40,8 @@ def _default(inference: Inference, layer: Occurrence, type: T.Type) -> Rule:
 def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any]) -> Rule:
     """Functions and layers: traces them as soon as their input has no open part."""
     while (part := inference.solver.open_part(occurrence.input)) is not None:
-        yield part
+        alike = partial(_items_alike, inference, occurrence)
+        yield (part, alike, ALIKE) if isinstance(form, Reduction) else part
     t = inference.solver.ground(occurrence.input)
     assert t is not None
     trouble = form.check(t) or no_tensor(t)
@@ -47,6 +49,16 @@ def _traced(inference: Inference, occurrence: Occurrence, form: Apply[Any, Any])
         raise Misfit(*((trouble,) if isinstance(trouble, str) else trouble))
     occurrence.trace = inference.traces.of(form, t)
     inference.gives(occurrence, occurrence.trace.output)
+
+
+def _items_alike(inference: Inference, occurrence: Occurrence) -> bool:
+    """A reduction of a tuple wants items of one type, so an item that is known says what the others are."""
+    items = items_of(occurrence.input)
+    known = [item for item in items if inference.solver.open_part(item) is None]
+    unknown = [item for item in items if item.con is None]
+    for item in unknown if known else []:
+        inference.solver.unify(item, known[0])
+    return bool(known and unknown)
 
 
 def constant(inference: Inference, occurrence: Occurrence, form: Constant[Any]) -> None:

@@ -137,8 +137,9 @@ def check_keys(inference: Inference) -> None:
     """
     for occurrence in inference.occurrences:
         form, v = occurrence.form, find(occurrence.input)
-        by_key = isinstance(form, Item) and not isinstance(form.key, slice)
-        if by_key and differing_labels(v) and form.place(_keyed(v)) is None:
+        if not isinstance(form, Item) or isinstance(form.key, slice) or not differing_labels(v):
+            continue
+        if form.place(_keyed(v)) is None:
             raise refused(occurrence, _no_item(form, v))
 
 
@@ -150,10 +151,8 @@ def _keyed(v: Var) -> T.Tuple:
 def _no_item(form: Item[Any, Any], v: Var) -> Misfit:
     """Says that a tuple has no such item, or not one for sure."""
     key, count, labels = form.key, len(v.args), labels_of(v)
-    if isinstance(key, int):
-        items = "no items" if count == 0 else f"items 0 to {count - 1}" if count > 1 else "one item, 0"
-        return Misfit(f"there is no item {key}: the tuple has {items}")
-    if differing := differing_labels(v):
+    differing = differing_labels(v)
+    if any(each and key in each for each in differing):
         words = ", ".join(
             sorted(f"({', '.join(map(repr, each))})" if each else "none" for each in differing)[:3]
         )
@@ -161,6 +160,9 @@ def _no_item(form: Item[Any, Any], v: Var) -> Misfit:
             f"the tuples that meet here have different keys, so {key!r} is not an item of all: {words}",
             "give them the same keys in the same order, or take the item before they meet",
         )
+    if isinstance(key, int):
+        items = "no items" if count == 0 else f"items 0 to {count - 1}" if count > 1 else "one item, 0"
+        return Misfit(f"there is no item {key}: the tuple has {items}")
     if labels is None:
         return Misfit(
             f"there is no item {key!r}: the tuple has no keys",

@@ -79,6 +79,7 @@ from arrows.typesys.terms import (
 )
 from arrows.typesys.types import Tensor as Tensor, as_type, label as label
 from arrows.typesys.unify import (
+    ALIKE as ALIKE,
     FORWARD as FORWARD,
     INPUT_OBJECT as INPUT_OBJECT,
     LAYER as LAYER,

@@ -49,9 +49,9 @@ Rule: TypeAlias = "Generator[Wait, None, None]"
 
 
 # Who may decide when everything is stuck, the most certain first: a join passes on what is known, forward,
-# then backward; a rule; an open root input is a Python object; what is read as an object is one; a layer
-# gives its default; open parts of the root input are Python objects.
-FORWARD, BACKWARD, RULE, INPUT_OBJECT, OBJECT, LAYER, REST = range(7)
+# then backward; a rule; an open root input is a Python object; items that are combined are alike; what is
+# read as an object is one; a layer gives its default; open parts of the root input are Python objects.
+FORWARD, BACKWARD, RULE, INPUT_OBJECT, ALIKE, OBJECT, LAYER, REST = range(8)
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class Solver:
         self.failures: list[tuple[object, Clash | ArrowTypeError | ArrowValueError]] = []
         self.readers: list[tuple[Var, Cause]] = []
         self.undecided: list[deque[tuple[Var, Default, object]]] = [deque() for _ in range(REST + 1)]
-        self.passed_over = 0  # so many rules at the end could not decide since something was decided
+        self.passed_over = [0] * (REST + 1)  # so many at the end could not decide since something was decided
         self.ready: deque[Running] = deque()
         self.typed: list[Var] = []  # they keep their type until some label is lost
 
@@ -110,7 +110,7 @@ class Solver:
         queue = self.undecided[rank]
         # Rules are asked from the last to the first, because the inside of a form often settles the types
         # around it, and the end of a chain those before it.
-        (queue.appendleft if rank == RULE else queue.append)((v, default, context))
+        (queue.appendleft if rank in (RULE, ALIKE) else queue.append)((v, default, context))
 
     def drain(self) -> None:
         """Goes on with all that can go on."""
@@ -125,7 +125,7 @@ class Solver:
         """
         for rank in ranks:
             queue = self.undecided[rank]
-            while len(queue) > (self.passed_over if rank == RULE else 0):
+            while len(queue) > self.passed_over[rank]:
                 v, default, context = queue.popleft()
                 if find(v).con is not None:
                     continue
@@ -135,10 +135,11 @@ class Solver:
                     self.failures.append((context, clash))
                     return True
                 if decided:
-                    self.passed_over = 0 if rank <= INPUT_OBJECT else self.passed_over
+                    if rank <= ALIKE:
+                        self.passed_over = [0] * (REST + 1)
                     return True
                 queue.append((v, default, context))
-                self.passed_over += 1
+                self.passed_over[rank] += 1
         return False
 
     def make_object(self, v: Var, reader: Cause) -> bool:

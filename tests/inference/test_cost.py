@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -136,18 +135,3 @@ def test_an_error_costs_in_proportion_to_the_block(wrong: str, around: str) -> N
     short, long = (calls(inside(around, WRONG[wrong], n)) for n in (60, 120))
     assert long < 2.5 * short
     assert long < 4 * calls(inside(around, ar.Vector(3) >> ar.FC(2), 120)) + 5_000
-
-
-def test_a_fold_warns_once() -> None:
-    cell = ar.GRUCell(3)
-    block = ar.Map(ar.Vector(3)) >> ar.Fold(cell, ar.Zeros(cell.state))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        for _ in range(3):
-            ar.infer(block)
-        ar.compile(block)
-    assert ["a Fold gives" in str(each.message) for each in caught] == [True]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="a Fold gives"):
-            ar.infer(block)

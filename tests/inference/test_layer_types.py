@@ -89,13 +89,6 @@ def test_else_both_places_and_both_parameters_are_named(kind: str, place: str) -
     assert b.replace("...", "part 2 of 2 > step 3 of 3") in text
 
 
-def test_other_parameters_altogether_are_named() -> None:
-    more = ops.Parameter("bias", (), "float32", ar.initializers.zeros)
-    layer = Scale(lambda t: scale(ar.initializers.ones) + ((more,) if t.shape == (3,) else ()))
-    with pytest.raises(ArrowTypeError, match=r"its parameters\s+would be bias, scale at .*, and scale at"):
-        ar.infer(both(layer))
-
-
 def test_an_error_elsewhere_is_not_blamed_on_the_layer() -> None:
     layer = Scale(SAME["one initializer"])
     with pytest.raises(ArrowTypeError, match="cannot apply FC") as caught:

@@ -47,12 +47,6 @@ def test_copies_are_equal_and_keep_labels(t: T.Type) -> None:
         assert twin == t and str(twin) == str(t)
 
 
-def test_copies_know_the_labels_that_were_lost() -> None:
-    pair = T.Tuple((T.Input(), T.Tensor(())), lost=frozenset({(1, 0)}))
-    for twin in (pickle.loads(pickle.dumps(pair)), T.with_float(pair, "float64")):
-        assert twin.place(0) is twin.place(1) is None
-
-
 @given(TYPES)
 def test_what_passes_where_an_input_is_wanted(t: T.Type) -> None:
     def pure(t: T.Type) -> bool:
