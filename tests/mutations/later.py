@@ -113,7 +113,7 @@ def never_resolved(f, join):
     return good, lambda: ar.OneOf(KEY).case(True, f).case(False, (FIRST >> open_one() & f) >> join)
 
 
-@mutation("recursion", "a declaration is resolved once", r"later", r"resolved")
+@mutation("recursion", "a declaration is resolved once", r"later", r"stands for")
 def resolved_twice(f):
     later = ar.ForwardDeclaration(name="later")
     return later.resolve_to(f), lambda: later.resolve_to(f)

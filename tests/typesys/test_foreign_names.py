@@ -110,11 +110,6 @@ def test_arguments(call: Any, text: str) -> None:
     assert words.startswith(("cannot call ", "cannot make ")) and "at test_foreign_names.py:" in words
 
 
-def test_the_size_of_the_input_is_no_epsilon() -> None:
-    with pytest.raises(ar.ArrowValueError, match=r"the size of the input is inferred"):
-        ar.LayerNorm(64)
-
-
 def test_arguments_that_nobody_knows_have_no_hint() -> None:
     with pytest.raises(ar.ArrowTypeError) as caught:
         SGD(0.1, eps=1)
