@@ -167,13 +167,18 @@ def joined(pieces: Sequence[Piece], reads: Sequence[Sequence[int]], ends: Sequen
         for spot in row:
             spot.y = y
         y = max(spot.exit[1] for spot in row)
+        lanes: dict[object, float] = {}  # in which they pass below the pieces on their right
         for spot in row:
             edge = spot.x + spot.piece.right
             for knot, aside in spot.piece.back.items():
                 way = [(edge, spot.y + aside)]
-                if spot is not row[-1]:  # it goes below those on the right
-                    y += TRACK
-                    way += [(edge + TRACK, spot.y + aside), (edge + TRACK, y)]
+                if spot is not row[-1]:
+                    joins = knot in lanes
+                    y += 0 if joins else TRACK
+                    way += [(edge + TRACK, way[0][1]), (edge + TRACK, lanes.setdefault(knot, y))]
+                    if joins:
+                        svg.append(path(way, "loop"))
+                        continue
                 ways.setdefault(knot, []).append(way)
     every = [spot for row in rows for spot in row]
     right = max(spot.x + spot.piece.right for spot in every)

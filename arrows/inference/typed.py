@@ -9,7 +9,6 @@ The first reference to a recursive block has its `Knot`, and the references insi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +17,6 @@ from arrows.combinators import (
     AnyBlock,
     Choice,
     Fan,
-    Graph,
     Loop,
     Optional,
     Pipe,
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 
 INDENT = 40
 TYPE = 100  # a line shows a type up to this number of parts
-# Words of a path that are no role: where a part stands in a row does not say what it is for.
-PLACE = re.compile(r"(step|part) \d+ of \d+|.* in line \d+|shared|")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -183,15 +179,16 @@ def visible(typed: Typed) -> list[TreePart]:
     if typed.knot is not None:
         return [TreePart("", typed.knot.body)] if typed.knot.fix is typed else []
     form = typed.form
+    roles = _roles(form) or [""] * len(typed.parts)
     if not shows_arguments(form):
-        return [TreePart(_role(typed, i), part) for i, part in enumerate(typed.parts)]
+        return list(map(TreePart, roles, typed.parts))
     wanted = {id(block) for block in form.spelling.blocks}
     tree_parts: list[TreePart] = []
     todo = list(enumerate(typed.parts))[::-1]
     while todo:
         i, part = todo.pop()
         if id(part.form) in wanted:
-            tree_parts.append(TreePart(_role(typed, i) if i >= 0 and len(wanted) > 1 else "", part))
+            tree_parts.append(TreePart(roles[i] if i >= 0 and len(wanted) > 1 else "", part))
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
     return tree_parts
@@ -207,17 +204,15 @@ def case_names(form: Choice[Any, Any]) -> list[str]:
     return ["not None", "None"] if isinstance(form, Optional) else [f"case {key!r}" for key in form.keys]
 
 
-def _role(typed: Typed, i: int) -> str:
-    form = typed.form
+def _roles(form: AnyBlock) -> list[str]:
+    """What the parts of a form are for, in order; nothing where they need no words."""
     if isinstance(form, Choice):
-        return (case_names(form) if form.key_block is None else ["key", *case_names(form)])[i]
+        return [*([] if form.key_block is None else ["key"]), *case_names(form)]
     if isinstance(form, Fan):
-        return "" if form.labels is None else f"{T.label(form.labels[i])}"
-    # A shared part has the path of its first place, which may be in another block.
-    if isinstance(form, (Pipe, Graph)):
-        return ""
-    word = typed.parts[i].path.word.partition(" > ")[0]
-    return "" if len(typed.parts) < 2 or PLACE.fullmatch(word) or word == typed.parts[i].form.name else word
+        return list(map(T.label, form.labels or ()))
+    if isinstance(form, Loop):
+        return [form.cell_word, "initial_state"]
+    return ["combine", "default"] if isinstance(form, Reduce) else []
 
 
 def typed_tree(typed: Typed) -> str:
