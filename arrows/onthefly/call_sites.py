@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,28 @@ class CallSite:
     learns: bool
     line: SourceLine
 
+    @property
+    def simple(self) -> bool:
+        """Whether it may be part of a chain: it is on tensors, draws nothing and refuses nothing."""
+        return not (self.random or self.refuses or self.widths or self.element_sites)
+
+
+class Chain(NamedTuple):
+    """Call sites that are visited one after another, and the call site that stands for all of them.
+
+    Attributes:
+        sites: their sites.
+        operands: of all of them in turn, which of the sites gives it and which output of that it is; or -1,
+            and which operand of the chain it is.
+        kept: of each site, the place of its first output among those of the chain; -1 if they are not kept.
+        call: the call site that stands for them.
+    """
+
+    sites: tuple[int, ...]
+    operands: tuple[tuple[int, int], ...]
+    kept: tuple[int, ...]
+    call: CallSite
+
 
 class CallSites:
     """The call sites of a program, as they are observed; several threads may record at a time.
@@ -78,6 +100,7 @@ class CallSites:
         sites: the sites.
         types: by *origin*, which is the number of an output among those of all sites, its type.
         constants: the constants that operations are specialised to.
+        chains: the chains that were learnt.
         calls: what identifies a call site -> the call site: see `LazyBatch`.
         known: what is called and the origins of its operands -> the call site, found without a look at the
             line. Where the call may be refused as it runs, the line follows, since the message names it.
@@ -91,6 +114,8 @@ class CallSites:
         self.calls: dict[Hashable, CallSite] = {}
         self.known: dict[tuple[Any, ...], CallSite] = {}
         self._outputs: list[tuple[int, int]] = []  # by origin: site and output
+        self.chains: list[Chain] = []
+        self.learnt: object = None  # the version at which chains were looked for
         self._places = 0
         self._flow: dict[tuple[int, int], None] = {}  # place and origin, in the order of sight
         # What follows only finds again what is above.
@@ -284,11 +309,25 @@ class CallSites:
 
     def lowered(self) -> Lowered:
         """The observed sites and flow, in the form in which lowering returns those of a block."""
-        reaching: list[list[tuple[int, int]]] = [[] for _ in range(self._places)]
-        for place, origin in self._flow:
-            reaching[place].append(self._outputs[origin])
+        outputs, places = dict[Any, Any](), dict[int, int]()  # those of chains that stand for others
+        for chain in self.chains:
+            operands = iter(chain.operands)
+            for site, kept in zip(chain.sites, chain.kept, strict=True):
+                for port in self.sites[site].ports:
+                    call, number = next(operands)
+                    if call < 0:
+                        places[port.place] = chain.call.first_place + number
+                if kept >= 0:
+                    for n in range(len(self.sites[site].outputs)):
+                        outputs[site, n] = chain.call.number, kept + n
+        flow: list[dict[tuple[int, int], None]] = [{} for _ in range(self._places)]
+        for place, origin in list(self._flow):  # other threads record meanwhile
+            output = self._outputs[origin]
+            reaching = dict.fromkeys([output, outputs.get(output, output)])
+            flow[place].update(reaching)
+            flow[places.get(place, place)].update(reaching)
         reads = [site.outputs[0] for site in self.sites if site.kind == "read"]
-        return observed_sites(list(self.sites), list(self.constants), reads, reaching)
+        return observed_sites(list(self.sites), list(self.constants), reads, list(map(list, flow)))
 
 
 def _refuses(equation: Equation) -> bool:

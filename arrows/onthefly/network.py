@@ -261,7 +261,7 @@ class OnTheFly:
 
     def describe(self, site: int) -> str:
         """A call site in words, for messages: what is called, and on which line."""
-        for call in self.calls.values():
+        for call in list(self.calls.values()):
             if site in (call.number, *call.element_sites.values()):
                 return f"{self.call_sites.sites[call.number].typed.form.label} at {call.line}"
         return "a value that came in"

@@ -118,13 +118,16 @@ class Runs:
         self._output = grown(self._output, len(recording.nodes))
         self._row[nodes] = run.merged.outputs.results[0].values
         self._output[nodes] = self._outputs + plan.sites.operation[wired.sites] * plan.widest
+        inner, of, offset = wired.inner  # of chains: the values that are kept lie where those of the chain do
+        self._row[inner] = self._row[nodes[of]]
+        self._output[inner] = self._output[nodes[of]] + offset
         first_rows, start = run.merged.first_rows, self._outputs
         self._outputs += first_rows.size
         self._slab, self._further = grown(self._slab, self._outputs), grown(self._further, self._outputs)
         self._slab[start : self._outputs] = plan.slab_of.ravel()
         self._further[start : self._outputs] = (first_rows - first_rows[:, :1]).ravel()
         self.finished.append(run)
-        recording.run_of[nodes] = len(self.finished)
+        recording.run_of[nodes] = recording.run_of[inner] = len(self.finished)
         if recording.all_before is not None:
             recording.all_before = int(nodes[-1]) + 1
         for node in nodes[plan.sites.arity[wired.sites] == 0].tolist():

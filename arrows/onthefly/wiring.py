@@ -13,6 +13,7 @@ from arrows.engine.planning import Plan
 from arrows.engine.reading import Column, Outputs, Wirings, starts_of_runs
 from arrows.engine.values import convert_many
 from arrows.onthefly.call_sites import CallSites
+from arrows.onthefly.chains import Nodes, merged
 from arrows.onthefly.recording import Recording
 from arrows.onthefly.tensor import OUTPUT, OUTPUT_BITS
 
@@ -26,12 +27,14 @@ class WiredNodes:
         sites: the site of each node.
         carried: the ids of the values that they read and that earlier runs have computed, ascending.
         wirings: one example: the carried values, then the nodes. Its result is the first output of each.
+        inner: see `Nodes`.
     """
 
     nodes: HostArray
     sites: HostArray
     carried: HostArray
     wirings: Wirings
+    inner: tuple[HostArray, HostArray, HostArray]
 
 
 def wire(
@@ -46,12 +49,20 @@ def wire(
         ids: the values.
     """
     flat, start = recording.columns()
-    nodes = _needed(recording, np.unique(np.array(ids, np.int64) >> OUTPUT_BITS))
+    wanted = np.unique(np.array(ids, np.int64) >> OUTPUT_BITS)
+    nodes = _needed(recording, wanted)
     if not len(nodes):
         return None
     sites = flat[start[nodes]]
     lengths = start[nodes + 1] - start[nodes] - 1
     sources = flat[(start[nodes] + 1).repeat(lengths) + places_within(lengths)]
+    plan, none = plan_of_all(), np.zeros(0, np.int64)
+    found = Nodes(nodes, sites, lengths, sources, (none, none, none))
+    if plan.schedule == "strata":
+        found = merged(recording, call_sites, plan, found, wanted)
+        if len(found.nodes) < len(nodes):
+            recording.all_before = None
+        nodes, sites, lengths, sources = found.nodes, found.sites, found.lengths, found.sources
     source_nodes, outputs = sources >> OUTPUT_BITS, sources & OUTPUT
     has_run = recording.run_of[source_nodes] > 0
     carried = np.sort(sources[has_run])
@@ -90,6 +101,7 @@ def wire(
             raw=tuple(map(_column, raw)),
             outputs=Outputs((_column(np.arange(first, constants + count) << shift),)),
         ),
+        found.inner,
     )
 
 

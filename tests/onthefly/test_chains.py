@@ -1,0 +1,72 @@
+"""Calls that always follow one another run as one, and nobody sees it but by the number of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arrows as ar
+from tests.compare import close
+
+SENTENCES = [[n % 5 for n in range(length)] for length in (7, 3, 1, 9, 5, 8, 4, 6)] * 2
+
+
+class Plain:
+    """A recurrent cell written gate by gate, and by the numbers of what was computed."""
+
+    def __init__(self, size: int = 3) -> None:
+        self.embed = ar.Embedding(5, size, name="embed")
+        self.gate, self.new = (ar.FC(size, name=name) for name in ("gate", "new"))
+        self.size = size
+
+    def states(self, g: Any, words: list[int], gates: list[Any]) -> list[Any]:
+        states = [g.tensor(np.zeros(self.size, "f"))]
+        for word in words:
+            both = ar.ops.concat([self.embed(word), states[-1]])
+            gate = ar.ops.sigmoid(self.gate(both))
+            states.append(gate * states[-1] + (1.0 - gate) * ar.ops.tanh(self.new(both)))
+            gates.append(gate)
+        return states
+
+
+def losses(g: Any, cell: Plain, gates: list[Any]) -> list[Any]:
+    return [ar.ops.sum(cell.states(g, words, gates)[-1] ** 2) for words in SENTENCES]
+
+
+def results(g: Any, cell: Plain) -> list[Any]:
+    value, gradients = g.value_and_grad(g.mean(losses(g, cell, [])))
+    return [
+        value,
+        *(x.to_dense(np) if hasattr(x, "to_dense") else x for _, x in sorted(gradients.items())),
+    ]
+
+
+def test_a_cell_written_call_by_call_takes_a_step_for_each_word() -> None:
+    cell, alone = Plain(), ar.OnTheFly(schedule="none", float_type="float64")
+    net = ar.OnTheFly(float_type="float64")
+    with alone.batch() as g:
+        wanted = results(g, cell)
+    for _ in range(3):
+        with net.batch() as g:
+            found = results(g, cell)
+        assert close(found, wanted, 1e-12)
+        assert len(g.timelines[0].steps) < 20  # nine words at most, and nine calls for each
+    assert any("concat ... add" in operation for operation in g.timelines[0].operations)
+
+
+@pytest.mark.parametrize("learnt", [False, True])
+def test_values_inside_of_a_chain_may_be_asked_for_later(learnt: bool) -> None:
+    cell, found = Plain(), []
+    for schedule in ("strata", "none"):
+        net = ar.OnTheFly(schedule=schedule, float_type="float64")
+        for _ in range(1 + learnt):
+            with net.batch() as g:
+                gates: list[Any] = []
+                loss = g.mean(losses(g, cell, gates))
+                float(loss)
+                inside = g.numpy(gates)
+                value, gradients = g.value_and_grad(loss + sum(ar.ops.sum(gate) for gate in gates[::3]))
+        found.append([*inside, value, *(x for name, x in sorted(gradients.items()) if "embed" not in name)])
+    assert close(found[0], found[1], 1e-12)
