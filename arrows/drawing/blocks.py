@@ -25,7 +25,7 @@ from arrows.combinators import (
     title,
 )
 from arrows.drawing.pieces import DOT, POINT, WORDS, Piece, box, clean, frame, joined, shorten, with_type
-from arrows.inference import Knot, TreePart, Typed, shows_arguments, visible
+from arrows.inference import Knot, TreePart, Typed, visible
 from arrows.typesys import types as T
 
 BOXES = 400
@@ -182,13 +182,17 @@ def _chain(pieces: Sequence[Piece]) -> Piece:
 
 def _dissolves(form: AnyBlock) -> bool:
     """Whether the parts are drawn without a frame: those of an unnamed chain or fan-out."""
-    return form.name is None and isinstance(form, (Pipe, Fan)) and not shows_arguments(form)
+    return form.name is None and _is_plain(form)
+
+
+def _is_plain(form: AnyBlock) -> bool:
+    return isinstance(form, Fan) or (isinstance(form, Pipe) and form.is_chain)
 
 
 def _flows(typed: Typed) -> bool:
     """Whether the input flows through the parts to the result, as in a `Pipe`; that of a `Map` does not."""
-    flows = isinstance(typed.form, (Pipe, Fan, Graph, Choice, Shared)) and not shows_arguments(typed.form)
-    return flows or typed.knot is not None
+    form = typed.form
+    return typed.knot is not None or isinstance(form, (Graph, Choice, Shared)) or _is_plain(form)
 
 
 def _compact(typed: Typed) -> bool:

@@ -13,8 +13,6 @@ from arrows.inference.typed import (
     Knot as Knot,
     TreePart as TreePart,
     Typed as Typed,
-    case_names as case_names,
-    shows_arguments as shows_arguments,
     typed_tree as typed_tree,
     visible as visible,
 )

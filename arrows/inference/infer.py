@@ -25,12 +25,13 @@ from arrows.inference.occurrences import (
     ASSUMED,
     Edge,
     Occurrence,
+    Path,
     blocks_with,
     build_typed,
     outermost_first,
 )
 from arrows.inference.traces import Traces
-from arrows.inference.typed import Path, Typed
+from arrows.inference.typed import Typed
 from arrows.typesys import (
     FORWARD,
     INPUT,

@@ -18,7 +18,7 @@ from arrows.combinators import (
     Shared,
     parts_first,
 )
-from arrows.inference.typed import Knot, Path, Typed
+from arrows.inference.typed import Knot, Typed
 from arrows.typesys import ArrowTypeError, Clash, SourceLine, Var, types as T
 
 if TYPE_CHECKING:
@@ -27,6 +27,32 @@ if TYPE_CHECKING:
 
 ASSUMED = object()
 """The cause of a root input that nothing fixes; inference takes it to be a Python object."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Path:
+    """The path from the root of an expression down to an occurrence.
+
+    It prints as `tree > case 'leaf' > step 2 of 3`.
+
+    Attributes:
+        parent: the path to the enclosing block; None at the root.
+        word: the last element of the path; empty if it needs no words.
+    """
+
+    parent: Path | None = None
+    word: str = ""
+
+    def __str__(self) -> str:
+        words: list[str] = []
+        path: Path | None = self
+        while path is not None:
+            words.append(path.word)
+            path = path.parent
+        words = [word for word in reversed(words) if word]
+        if len(words) > 12:
+            words = [*words[:4], f"... {len(words) - 10} more ...", *words[-6:]]
+        return " > ".join(words)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -162,7 +188,6 @@ def build_typed(
             parts=() if knot is not None else parts,
             trace=x.trace,
             knot=knot,
-            path=x.path,
             places=x.places,
         )
         if knot is not None and x.knot is x:

@@ -33,38 +33,6 @@ INDENT = 40
 TYPE = 100  # a line shows a type up to this number of parts
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Path:
-    """The path from the root of an expression down to an occurrence.
-
-    It prints as `tree > case 'leaf' > step 2 of 3`.
-
-    Attributes:
-        parent: the path to the enclosing block; None at the root.
-        word: the last element of the path; empty if it needs no words.
-    """
-
-    parent: Path | None = None
-    word: str = ""
-
-    @property
-    def words(self) -> list[str]:
-        """The elements of the path, from the root on."""
-        words: list[str] = []
-        path: Path | None = self
-        while path is not None:
-            if path.word:
-                words.append(path.word)
-            path = path.parent
-        return words[::-1]
-
-    def __str__(self) -> str:
-        words = self.words
-        if len(words) > 12:
-            words = [*words[:4], f"... {len(words) - 10} more ...", *words[-6:]]
-        return " > ".join(words)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Typed:
     """One occurrence of a block on a value, with its types.
@@ -83,7 +51,6 @@ class Typed:
         parts: its typed parts, in the order of the core form; empty for a `Reference`.
         trace: for an `Apply`, what it computes; else None.
         knot: for a `Reference`, the recursive block that it stands for; else None.
-        path: where it stands; the first place, if there are several.
         places: the number of places where it stands; the result is computed once for all of them.
 
     Example:
@@ -98,7 +65,6 @@ class Typed:
     parts: tuple[Typed, ...] = ()
     trace: Trace | None = None
     knot: Knot | None = None
-    path: Path = field(default_factory=Path)
     places: int = 1
 
     def __str__(self) -> str:
@@ -180,7 +146,7 @@ def visible(typed: Typed) -> list[TreePart]:
         return [TreePart("", typed.knot.body)] if typed.knot.fix is typed else []
     form = typed.form
     roles = _roles(form) or [""] * len(typed.parts)
-    if not shows_arguments(form):
+    if not isinstance(form, (Loop, Reduce)) and (not isinstance(form, Pipe) or form.is_chain):
         return list(map(TreePart, roles, typed.parts))
     wanted = {id(block) for block in form.spelling.blocks}
     tree_parts: list[TreePart] = []
@@ -192,11 +158,6 @@ def visible(typed: Typed) -> list[TreePart]:
         else:
             todo.extend((-1, inner) for inner in reversed(part.parts))
     return tree_parts
-
-
-def shows_arguments(form: AnyBlock) -> bool:
-    """Whether the parts that its author wrote are not simply the parts that a block has."""
-    return isinstance(form, (Loop, Reduce)) or (isinstance(form, Pipe) and not form.is_chain)
 
 
 def case_names(form: Choice[Any, Any]) -> list[str]:

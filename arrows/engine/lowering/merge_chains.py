@@ -75,7 +75,6 @@ class Compositions:
                 input=first.input,
                 output=last.output,
                 trace=compose([step.trace for step in steps if step.trace is not None]),
-                path=last.path,
                 places=last.places,
                 steps=steps,
             )
