@@ -130,7 +130,7 @@ CHECKS: dict[str, tuple[Callable[[str, str, Any], Any], str]] = {
     "weight": (_class_weights, "weight"),
     **{name: (require_flag, name) for name in ("bias", "causal", "reset_after", "trainable", "weight_norm")},
     **{name: (_positive, name) for name in ("delta", "margin", "pos_weight")},
-    "epsilon": (_number("above 0 and at most 1", lambda x: 0 < x <= 1), "epsilon"),
+    "epsilon": (_number("above 0 and at most 1 (the size is inferred)", lambda x: 0 < x <= 1), "epsilon"),
 }
 """For each name of a field, its check (of layer, words and value) and the words for it in messages."""
 
