@@ -26,6 +26,7 @@ from arrows.layers.losses import (
     SquaredError as SquaredError,
 )
 from arrows.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
+from arrows.layers.rms_norm import RMSNorm as RMSNorm
 from arrows.layers.tree_lstm import TreeLSTM as TreeLSTM
 from arrows.typesys import exports
 
