@@ -100,6 +100,7 @@ from arrows.combinators.sequences import (
     Broadcast as Broadcast,
     Map as Map,
     NGrams as NGrams,
+    Pairwise as Pairwise,
     Zip as Zip,
     ZipWith as ZipWith,
 )
