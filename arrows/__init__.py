@@ -59,7 +59,6 @@ from arrows.combinators import (
     Scalar as Scalar,
     Scan as Scan,
     Shift as Shift,
-    Single as Single,
     Slice as Slice,
     Stack as Stack,
     Sum as Sum,

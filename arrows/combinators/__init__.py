@@ -101,7 +101,6 @@ from arrows.combinators.sequences import (
     Map as Map,
     NGrams as NGrams,
     Pairwise as Pairwise,
-    Single as Single,
     Zip as Zip,
     ZipWith as ZipWith,
 )

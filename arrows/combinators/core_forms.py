@@ -18,7 +18,7 @@ from arrows.combinators.inputs import Read
 from arrows.combinators.items import GroupBy, Item, Nth
 from arrows.combinators.notation import Graph
 from arrows.combinators.recursion import Reference
-from arrows.combinators.sequences import Broadcast, Map, Single, Zip
+from arrows.combinators.sequences import Broadcast, Map, Zip
 from arrows.typesys import ArrowTypeError
 
 CORE_FORMS: tuple[type[AnyBlock], ...] = (
@@ -32,7 +32,6 @@ CORE_FORMS: tuple[type[AnyBlock], ...] = (
     Reduce,
     Zip,
     Broadcast,
-    Single,
     Nth,
     GroupBy,
     Apply,

@@ -148,22 +148,6 @@ class Broadcast(AnyBlock):
         ) -> Block[A, B]: ...
 
 
-class Single(Block[A, Sequence[A]]):
-    """A sequence of one element: the input.
-
-    Args:
-        name: the name in messages.
-
-    Raises:
-        ArrowTypeError: at `compile`, if nothing says what flows in.
-
-    Example:
-        >>> import arrows as ar
-        >>> ar.Single().eval(3)
-        [3]
-    """
-
-
 @explains_arguments("block")
 def NGrams(n: int, *, name: str | None = None) -> Block[Any, Sequence[Any]]:
     """Every run of `n` elements that stand side by side, as a tuple of `n`.

@@ -29,7 +29,6 @@ RULES: dict[type[AnyBlock], FormRule] = {
     core.Map: maps.map_,
     core.Zip: maps.zip_,
     core.Broadcast: maps.broadcast,
-    core.Single: maps.single,
     core.Loop: folds.loop,
     core.Reduce: folds.reduce,
     core.Item: elements.item,

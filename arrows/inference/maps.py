@@ -78,7 +78,3 @@ def zip_(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> Rule:
 
 def broadcast(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> None:
     inference.gives(occurrence, sequence_of(occurrence.input, Var(ENDLESS), Cause(occurrence)))
-
-
-def single(inference: Inference, occurrence: Occurrence, form: AnyBlock) -> None:
-    inference.gives(occurrence, sequence_of(occurrence.input, cause=Cause(occurrence)))

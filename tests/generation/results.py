@@ -72,12 +72,6 @@ def runs(build: Build, depth: int) -> Piece:
 
 
 @result
-def single(build: Build, depth: int) -> Piece:
-    element = any_result(build, depth - 1)
-    return Piece(element.block >> ar.Single(), element.data)
-
-
-@result
 def grouped(build: Build, depth: int) -> Piece:
     """Sequences of records with sequences inside: ragged at two levels."""
     element = build.vector(depth - 1)

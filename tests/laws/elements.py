@@ -145,11 +145,6 @@ def _(s):
     return s >> ar.NGrams(1), s >> ar.Map(ar.AllOf(ar.Identity()))
 
 
-@law("f >> Single == Single >> Map(f)", reader, change, where="f has no effects")
-def _(c, f):
-    return c >> f >> ar.Single(), c >> ar.Single() >> ar.Map(f)
-
-
 @law("Pairwise == NGrams(2)", sequence)
 def _(s):
     return s >> ar.Pairwise(), s >> ar.NGrams(2)

@@ -42,7 +42,6 @@ EMITTERS: dict[type[AnyBlock], Emitter] = {
     core.Map: sequences.emit_map,
     core.Zip: sequences.emit_zip,
     core.Broadcast: sequences.emit_broadcast,
-    core.Single: sequences.emit_single,
     core.Loop: sequences.emit_loop,
     core.Reduce: sequences.emit_reduce,
     core.Item: sequences.emit_item,

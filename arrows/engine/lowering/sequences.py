@@ -61,10 +61,6 @@ def emit_broadcast(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Sy
     return EndlessSymbol(symbol)
 
 
-def emit_single(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    return ListSymbol(writer.assign("l", f"[{writer.pack(symbol)}]"), bare(symbol))
-
-
 def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     assert isinstance(typed.form, Zip)
     strict = typed.form.strict

@@ -23,7 +23,6 @@ MEANINGS: dict[type[core.AnyBlock], Meaning] = {
     core.Map: sequences.map_elements,
     core.Zip: sequences.zip_columns,
     core.Broadcast: sequences.broadcast,
-    core.Single: sequences.single,
     core.Loop: sequences.loop,
     core.Reduce: sequences.reduce,
     core.Item: sequences.item,

@@ -97,10 +97,6 @@ def broadcast(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Loc
     return Endless(value), path
 
 
-def single(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Located:
-    return [value], path
-
-
 def reduce(walk: Walk, typed: Typed, value: object, path: ExamplePath) -> Recursion[Located]:
     """A balanced tree of pairs, level by level; an odd last element waits for the next level."""
     combine, default = typed.parts
