@@ -51,7 +51,6 @@ from arrows.combinators import (
     OneHotFromList as OneHotFromList,
     OneOf as OneOf,
     Optional as Optional,
-    Pairwise as Pairwise,
     Pipe as Pipe,
     Record as Record,
     Reduce as Reduce,

@@ -100,7 +100,6 @@ from arrows.combinators.sequences import (
     Broadcast as Broadcast,
     Map as Map,
     NGrams as NGrams,
-    Pairwise as Pairwise,
     Zip as Zip,
     ZipWith as ZipWith,
 )

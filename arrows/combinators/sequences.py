@@ -174,25 +174,3 @@ def NGrams(n: int, *, name: str | None = None) -> Block[Any, Sequence[Any]]:
     require_integer("NGrams", "n", n, 1, MOST)
     shifted: list[AnyBlock] = [Item(slice(place, None)) for place in range(n)]
     return derived("NGrams", [str(n)], Fan(shifted), Zip(strict=False), name=name)
-
-
-@explains_arguments("block")
-def Pairwise(*, name: str | None = None) -> Block[Any, Sequence[Any]]:
-    """Every element with the next one, as a pair; a sequence of n elements gives n - 1.
-
-    Args:
-        name: the name in messages.
-
-    Raises:
-        ArrowTypeError: at `compile`, an input without elements.
-        InputError: at evaluation, a Python object that has no slices.
-
-    Source: Python's `itertools.pairwise`.
-
-    Example:
-        >>> import arrows as ar
-        >>> ar.Pairwise().eval("abc")
-        [('a', 'b'), ('b', 'c')]
-    """
-    both: list[AnyBlock] = [Item(slice(place, None)) for place in (0, 1)]
-    return derived("Pairwise", [], Fan(both), Zip(strict=False), name=name)

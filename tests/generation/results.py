@@ -67,8 +67,7 @@ def nested(build: Build, depth: int) -> Piece:
 def runs(build: Build, depth: int) -> Piece:
     """A sequence of tuples."""
     element = build.vector(depth - 1)
-    both = build.one_of(ar.NGrams(2), ar.Pairwise())
-    return Piece(ar.Map(element.block) >> both, st.lists(element.data, max_size=4))
+    return Piece(ar.Map(element.block) >> ar.NGrams(2), st.lists(element.data, max_size=4))
 
 
 @result

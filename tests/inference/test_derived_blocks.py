@@ -91,7 +91,6 @@ DERIVED: dict[str, Any] = {
     "Conv1d": ar.Conv1d(3, 2),
     "Bidirectional": ar.Bidirectional(CELL, ar.GRUCell(3)),
     "NGrams": ar.NGrams(2),
-    "Pairwise": ar.Pairwise(),
     "Window": ar.Window(2),
     "Stack": ar.Stack(2),
     "MessagePassing": ar.MessagePassing(ar.FC(1), ar.FC(1)),

@@ -145,11 +145,6 @@ def _(s):
     return s >> ar.NGrams(1), s >> ar.Map(ar.AllOf(ar.Identity()))
 
 
-@law("Pairwise == NGrams(2)", sequence)
-def _(s):
-    return s >> ar.Pairwise(), s >> ar.NGrams(2)
-
-
 @law("NGrams(2) == (s & s[1:]) >> Zip", sequence)
 def _(s):
     return s >> ar.NGrams(2), s >> (ar.Identity() & ar.Slice(start=1)) >> ar.Zip(strict=False)
