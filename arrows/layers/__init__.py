@@ -26,7 +26,6 @@ from arrows.layers.losses import (
     SquaredError as SquaredError,
 )
 from arrows.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
-from arrows.layers.rms_norm import RMSNorm as RMSNorm
 from arrows.layers.tree_lstm import TreeLSTM as TreeLSTM
 from arrows.typesys import exports
 

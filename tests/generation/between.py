@@ -48,7 +48,7 @@ def change(build: Build) -> Any:
     if kind == "identity":
         return ar.Identity()
     if kind == "norm":
-        return build.layer("norm", lambda: build.one_of(ar.LayerNorm(0.25), ar.RMSNorm(0.25)))
+        return build.layer("norm", lambda: ar.LayerNorm(0.25))
     if kind == "chance":
         # All that dropout needs goes along, and the numbers are those of the reference.
         noise = [ar.Function(parts.noisy)] if build.noise else []
