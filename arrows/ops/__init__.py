@@ -48,7 +48,6 @@ from arrows.ops.dropout import dropout as dropout
 from arrows.ops.elementwise import (
     abs as abs,
     add as add,
-    arctan as arctan,
     cos as cos,
     divide as divide,
     erf as erf,

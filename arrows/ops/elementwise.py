@@ -281,16 +281,6 @@ def sin(x: Operand) -> TensorLike:
     """
 
 
-@elementwise(lambda g, result, x: (g / (square(x) + 1.0),), floating, c="atan{f}({0})")
-def arctan(x: Operand) -> TensorLike:
-    """The angle whose tangent is x, in radians.
-
-    >>> import numpy as np
-    >>> arctan(np.array([0.0])).tolist()
-    [0.0]
-    """
-
-
 @elementwise(
     lambda g, result, x: (g * multiply(exp(negative(square(x))), 2 / pi**0.5),),
     floating,
