@@ -85,11 +85,8 @@ def _beyond_scratch(program: Program, together: Collection[Var], reuse: bool) ->
     memory: dict[Var, Memory] = {}
     if reuse:
         for instruction in program.region("step"):
-            if isinstance(instruction, Store):
-                name = computed.get(instruction.operand)
-                # What `early` computes of distinct rows is not there row by row.
-                if name == "step" or (name == "early" and program.distinct is None):
-                    memory.setdefault(instruction.operand, Place("result", instruction.number))
+            if isinstance(instruction, Store) and instruction.operand in computed:
+                memory.setdefault(instruction.operand, Place("result", instruction.number))
     read_later = {var for name, instruction in program for var in instruction.reads if home[var] != name}
     for number, (_, gather) in enumerate(program.gathers):
         if gather.result in read_later and (gather.result in together or not program.kernels):
@@ -107,32 +104,7 @@ def _beyond_scratch(program: Program, together: Collection[Var], reuse: bool) ->
                 memory.setdefault(scatter.operand, Place("scatter", number))
         if not program.kernels:  # whose maps write joins themselves
             memory |= _parts_of_joins(program, memory)
-            memory |= _beneath(program, memory)
     return memory
-
-
-def _beneath(program: Program, memory: Mapping[Var, Memory]) -> dict[Var, Memory]:
-    """Values that an element-wise equation alone reads, in a region that runs over all rows of a component:
-    they lie where its result goes, for scratch would be as large as what is held.
-
-    An LSTM along a chain of 10,000 words, state 100, then takes 110 MB instead of 126 (`benchmarks growth`).
-    """
-    uses = Counter(var for _, instruction in program for var in instruction.reads)
-    beneath: dict[Var, Memory] = {}
-    for name in ("early", "late"):
-        computed = {var for instruction in program.region(name) for var in _computed(instruction)}
-        for instruction in reversed(program.region(name)):
-            if not is_elementwise(instruction):
-                continue
-            result = instruction.result
-            place = beneath.get(result, memory.get(result))
-            if not (isinstance(place, Place) and place.kind == "kept"):
-                continue
-            for var in instruction.reads:
-                if var in computed and var not in memory and uses[var] == 1 and _slot(var) == _slot(result):
-                    beneath[var] = place
-                    break
-    return beneath
 
 
 def _readers(program: Program) -> dict[Var, list[tuple[str, Instruction]]]:

@@ -27,36 +27,25 @@ def defer(program: Program) -> Program:
     Args:
         program: with backward regions.
     """
-    back = program.region("step_back")
-    early = {
-        number
-        for instruction in program.region("early")
-        if isinstance(instruction, Gather)
-        for number in instruction.operands
-    }
-    scatters = [instruction for instruction in back if isinstance(instruction, Scatter)]
-    waiting = [instruction for instruction in scatters if early.issuperset(instruction.operands)]
-    read = [var for instruction in program.region("deferred") for var in instruction.reads]
-    in_step = closure([instruction.operand for instruction in scatters if instruction not in waiting], back)
-    in_late = closure([instruction.operand for instruction in waiting], back) - in_step
-    in_deferred = closure(read, back) - in_step - in_late
+    back, deferred = program.region("step_back"), program.region("deferred")
+    gathers = [each for each in program.region("early") if isinstance(each, Gather)]
+    early = {number for gather in gathers for number in gather.operands}
+    pulls = [each for each in back if isinstance(each, Pull)]
+    scatters = [each for each in back if isinstance(each, Scatter)]
+    # A joint gather is of early operands alone, or of none.
+    waiting = [each for each in scatters if each.operands[0] in early]
+    now = [each for each in scatters if each not in waiting]
+    in_step = closure([each.operand for each in now], back)
+    in_late = closure([each.operand for each in waiting], back) - in_step
+    in_deferred = closure([var for each in deferred for var in each.reads], back) - in_step - in_late
 
-    def of(values: set[Var], stores: list[Scatter]) -> tuple[Instruction, ...]:
-        moved = [
-            instruction
-            for instruction in back
-            if not isinstance(instruction, Pull) and not values.isdisjoint(instruction.writes)
-        ]
-        return (*moved, *stores)
+    def of(values: set[Var]) -> list[Instruction]:
+        return [each for each in back if each not in pulls and not values.isdisjoint(each.writes)]
 
-    pulls = tuple(instruction for instruction in back if isinstance(instruction, Pull))
     return with_views(
         program.with_regions(
-            step_back=(
-                *pulls,
-                *of(in_step, [instruction for instruction in scatters if instruction not in waiting]),
-            ),
-            late=of(in_late, waiting),
-            deferred=(*of(in_deferred, []), *program.region("deferred")),
+            step_back=(*pulls, *of(in_step), *now),
+            late=(*of(in_late), *waiting),
+            deferred=(*of(in_deferred), *deferred),
         )
     )

@@ -25,8 +25,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from arrows import ops
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -160,30 +158,17 @@ class _Derivation(TraceRecorder):
         return total
 
     def _side_by_side(self, type: T.Tensor, by_box: Mapping[Region, Tracer]) -> Tracer | None:
-        """Several boxes that lie side by side along one axis, with zeros between; None where they do not."""
-        all_of_it = whole(type.shape)
-        axes = {axis for box in by_box for axis, each in enumerate(box) if each != all_of_it[axis]}
-        if len(by_box) < 2 or len(axes) != 1:
+        """Several boxes that lie side by side along one axis and fill it; None where they do not."""
+        all_of_it, boxes = whole(type.shape), sorted(by_box)
+        axes = {axis for box in boxes for axis, each in enumerate(box) if each != all_of_it[axis]}
+        if len(boxes) < 2 or len(axes) != 1:
             return None
         (axis,) = axes
-        parts: list[Tracer] = []
-
-        def fill(start: int, stop: int) -> None:
-            if start < stop:
-                gap = (*type.shape[:axis], stop - start, *type.shape[axis + 1 :])
-                parts.append(self.constant(np.zeros(gap, type.dtype)))
-
-        end = 0
-        for box in sorted(by_box):
-            start, stop = box[axis]
-            if start < end:
-                return None
-            fill(end, start)
-            parts.append(by_box[box])
-            end = stop
-        fill(end, type.shape[axis])
+        ends = [0, *(box[axis][1] for box in boxes)]
+        if [*(box[axis][0] for box in boxes), type.shape[axis]] != ends:
+            return None
         with self:
-            joined = ops.concat(parts, axis=axis - len(type.shape))
+            joined = ops.concat([by_box[box] for box in boxes], axis=axis - len(type.shape))
         assert isinstance(joined, Tracer)
         return joined
 

@@ -121,25 +121,23 @@ late
     ),
     Case(
         differentiated,
-        "slices lie side by side, with zeros between",
+        "slices lie side by side",
         """\
 operand 0: float32[6] row of slab 0, differentiated
 result 0: float32[2] row
-result 1: float32[2] row
+result 1: float32[4] row
 step
   %0: float32[6] row = gather 0
   %1: float32[2] row = index(%0, key=((0, 2, 1),))
-  %2: float32[2] row = index(%0, key=((3, 5, 1),))
+  %2: float32[4] row = index(%0, key=((2, 6, 1),))
   result 0 = %1
   result 1 = %2""",
         """\
-once
-+ %5: float32[1] = constant [0.0]
 step_back
 + %3: float32[2] row = gradient 0
-+ %4: float32[2] row = gradient 1
-+ %6: float32[6] row = concat(%3, %5, %4, %5, axis=-1)
-+ scatter 0 += %6""",
++ %4: float32[4] row = gradient 1
++ %5: float32[6] row = concat(%3, %4, axis=-1)
++ scatter 0 += %5""",
     ),
     Case(
         fold,
@@ -219,38 +217,31 @@ step
         "a view is summed as what it shows",
         """\
 operand 0: float32[3] row of slab 0
-result 0: float32 row
+operand 1: float32[2] row of slab 1
+result 0: float32[2] row
 once
-  %0: float32[3, 1] = parameter FC_1/weight
-  %1: float32[1] = parameter FC_1/bias
+  %0: float32[2, 3] = parameter FC_1/weight
 step
-  %2: float32[3] row = gather 0
-  %3: float32[1] row = matmul(%2, %0)
-  %4: float32[1] row = add(%3, %1)
-  %5: float32 row = reshape(%4, shape=())
-  result 0 = %5
+  %1: float32[3] row = gather 0
+  %2: float32[2] row = gather 1
+  result 0 = %2
 step_back
-  %6: float32 row = gradient 0
-  %7: float32[1] row = reshape(%6, shape=(1,))
-  %8: float32[3, 1] row = outer(%2, %7)
+  %3: float32[2] row = gradient 0
+  %4: float32[3, 2] row = outer(%1, %3)
+  %5: float32[2, 3] row = transpose(%4, axes=(-1, -2))
 deferred
-  %9: float32[1] row = reshape(%6, shape=(1,))
-  %10: float32[1] = sum %9
-  %11: float32[3, 1] = sum %8
-  gradient of FC_1/weight[0:3, 0:1] += %11
-  gradient of FC_1/bias[0:1] += %10""",
+  %6: float32[2, 3] = sum %5
+  gradient of FC_1/weight[0:2, 0:3] += %6""",
         """\
+once
+- %0: float32[2, 3] = parameter FC_1/weight
 step_back
-- %7: float32[1] row = reshape(%6, shape=(1,))
-- %8: float32[3, 1] row = outer(%2, %7)
+- %4: float32[3, 2] row = outer(%1, %3)
+- %5: float32[2, 3] row = transpose(%4, axes=(-1, -2))
 deferred
-- %9: float32[1] row = reshape(%6, shape=(1,))
-- %10: float32[1] = sum %9
-- %11: float32[3, 1] = sum %8
-+ %13: float32[1] row = reshape(%6, shape=(1,))
-+ %12: float32 = sum %6
-+ %11: float32[3, 1] = sum outer(%2, %13)
-+ %10: float32[1] = reshape(%12, shape=(1,))""",
+- %6: float32[2, 3] = sum %5
++ %7: float32[3, 2] = sum outer(%1, %3)
++ %6: float32[2, 3] = transpose(%7, axes=(-1, -2))""",
     ),
     Case(
         split,
