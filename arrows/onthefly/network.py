@@ -6,14 +6,13 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import partial
 from types import CodeType
 from typing import Any, TypeVar
 
 from arrows import combinators as core
 from arrows.engine.compile import check_arguments, use_jit
 from arrows.engine.device import Arena, Device, get_device
-from arrows.engine.planning import SCHEDULES, GrowingParams, Plan, layer_name
+from arrows.engine.planning import SCHEDULES, GrowingParams, Plan
 from arrows.engine.program import Clock, Profile, profile
 from arrows.engine.reading import IndexPort, index_ports
 from arrows.engine.running import Executor, ExecutorChoices, OperationCode
@@ -147,8 +146,7 @@ class OnTheFly:
                 self._planned, self._programs = (None, {}), {}
                 self._clock = Clock(self.device.synchronize)
                 function()  # so that the plan has all call sites
-                layer = partial(layer_name, self.params)
-                return profile("batch", function, self._clock, self.plan(), layer, examples, runs)
+                return profile("batch", function, self._clock, self.plan(), examples, runs)
             finally:
                 self._planned, self._programs, self._clock = kept
 

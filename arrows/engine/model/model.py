@@ -24,7 +24,6 @@ from arrows.engine.planning import (
     check_output,
     check_slab_types,
     input_names,
-    layer_name,
     make_params,
     parse_loss,
 )
@@ -433,7 +432,6 @@ class Model:
             mode, call = "inference", partial(self, examples)
         with self._lock.mutex:
             clock, step, record = Clock(self.device.synchronize), self.step, self._records.latest
-            layer = partial(layer_name, self.executors.params)
             limit: AbstractContextManager[None] = nullcontext()
             try:
                 if self.device.name == "cpu":  # on threads that wait for each other all would look slow
@@ -442,7 +440,7 @@ class Model:
                     limit = limited_to(faster(work, self, rehearse))
                     self.step = step
                 with limit, self.executors.set_aside(clock):
-                    return profile(mode, call, clock, self.plan, layer, len(examples), runs)
+                    return profile(mode, call, clock, self.plan, len(examples), runs)
             finally:
                 self._records.latest = record
                 if optimizer is None:
@@ -471,19 +469,17 @@ class Model:
         """
         return timeline(self.plan, merge(self.plan, self.prepare(examples)[:].wired))
 
-    def program(self, name: str | None = None, examples: Examples | None = None) -> Programs:
+    def program(self, name: str | None = None) -> Programs:
         """The programs that compute gradients, or results if there is no loss; printed, their text.
 
         Args:
             name: that of an operation, or a part of it; None: the programs of all operations.
-            examples: a batch, which is scheduled, not run, for the numbers of rows and steps; None: the last.
 
         Raises:
             ArrowValueError: no operation has such a name; the message lists the names.
         """
-        batch = None if examples is None else self.prepare(examples)[:].wired
         with self._lock.mutex:
-            return self.executors.programs(name, batch, self._records.latest.counts)
+            return self.executors.programs(name)
 
     # ------------------------------------------------------------------------------------- device and memory
 

@@ -74,9 +74,7 @@ from arrows.engine.program.program import (
     Place as Place,
     Program as Program,
     Programs as Programs,
-    RowCounts as RowCounts,
     Slot as Slot,
-    row_counts as row_counts,
 )
 from arrows.engine.program.slab_memory import (
     separate_memory as separate_memory,

@@ -1,4 +1,4 @@
-"""Measures where the time of a batch goes, by kind of work, by operation and by instruction.
+"""Measures where the time of a batch goes, by kind of work and by operation.
 
 A profiled model runs the same programs with a clock between their instructions.  On a device the clock waits
 for what has been started, so that each piece gets its own time, and the whole takes longer than it would.
@@ -7,13 +7,11 @@ for what has been started, so that each piece gets its own time, and the whole t
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from arrows.engine.planning import Plan
-from arrows.engine.program.format import OwnerName
 from arrows.engine.program.instructions import (
     Gather,
     Instruction,
@@ -23,7 +21,7 @@ from arrows.engine.program.instructions import (
     is_join,
     is_product,
 )
-from arrows.engine.program.program import Program, RowCounts, row_counts
+from arrows.engine.program.program import Program
 from arrows.engine.scheduling import Merged
 from arrows.ops import Equation, Primitive
 from arrows.typesys import ArrowValueError
@@ -42,24 +40,6 @@ PARTS = (
     "host",
 )
 
-# So many instructions are printed below the table of operations.
-_SLOWEST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionTime:
-    """One instruction of a profile.
-
-    Attributes:
-        region: where it stands in the program.
-        text: the instruction, as the program prints it.
-        seconds: its time in one run.
-    """
-
-    region: str
-    text: str
-    seconds: float
-
 
 @dataclass(frozen=True, slots=True)
 class OperationTimes:
@@ -70,14 +50,12 @@ class OperationTimes:
         steps: how many steps it ran in.
         rows: how many rows.
         seconds: time by part.
-        instructions: time by instruction, most of it first.
     """
 
     name: str
     steps: int
     rows: int
     seconds: dict[str, float]
-    instructions: tuple[InstructionTime, ...]
 
     @property
     def total(self) -> float:
@@ -110,35 +88,25 @@ class Profile:
     def __str__(self) -> str:
         shown = [part for part in PARTS if self.parts.get(part)]
         columns = [part for part in shown if any(line.seconds.get(part) for line in self.operations)]
-        width = max(9, *(len(line.name) for line in self.operations)) if self.operations else 9
+        width = max([9, *(len(line.name) for line in self.operations)])
         examples = "1 example" if self.examples == 1 else f"{self.examples:,} examples"
         total, steps = _milliseconds(self.seconds).strip(), sum(line.steps for line in self.operations)
         lines = [f"{self.mode} of {examples}: {total} ms in {steps} steps (mean of {self.runs})", ""]
-        rows = [("ms", "steps", "rows", ["all", *columns])]
+        heads = "".join(f"  {column:>9}" for column in ("all", *columns))
+        lines.append(f"{'ms':<{width}}  steps     rows{heads}")
         for line in self.operations:
-            seconds = [line.total, *(line.seconds.get(part, 0.0) for part in columns)]
-            rows.append((line.name, str(line.steps), f"{line.rows:,}", list(map(_milliseconds, seconds))))
-        for name, count, size, cells in rows:
-            cells = [f"{cell:>9}" for cell in cells]
-            lines.append("  ".join([f"{name:<{width}}", f"{count:>5}", f"{size:>7}", *cells]))
+            cells = map(_milliseconds, (line.total, *(line.seconds.get(part, 0.0) for part in columns)))
+            lines.append("  ".join([f"{line.name:<{width}}", f"{line.steps:>5}", f"{line.rows:>7,}", *cells]))
         lines.append("")
         for part in shown:
             share = self.parts[part] / self.seconds if self.seconds else 0.0
             bar = "■" * round(30 * share)
             lines.append(f"{part:<13}{_milliseconds(self.parts[part])}  {share:4.0%}  {bar}".rstrip())
-        timed = [(each, line.name) for line in self.operations for each in line.instructions]
-        lines += ["", "slowest instructions"] if timed else []
-        for each, name in sorted(timed, key=lambda pair: -pair[0].seconds)[:_SLOWEST]:
-            lines.append(f"{_milliseconds(each.seconds)}  {name:<{width}}  {each.region:<9}  {each.text}")
         return "\n".join(lines)
 
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:9.2f}" if seconds else " " * 9
-
-
-Instructed: TypeAlias = tuple[Program, str, int]
-"""An instruction: its program, its region, and its position there."""
 
 
 @dataclass(eq=False, slots=True)
@@ -147,15 +115,13 @@ class Clock:
 
     Attributes:
         synchronize: waits for the device.
-        spent: seconds by part, by operation (None: no operation's), and by its instruction, if it is one's.
-        counts: of each run of a batch.
+        spent: seconds by part and operation (None: no operation's).
+        sizes: the steps and the rows of each operation, of all runs together.
     """
 
     synchronize: Callable[[], None]
-    spent: defaultdict[tuple[str, int | None, Instructed | None], float] = field(
-        default_factory=lambda: defaultdict(float)
-    )
-    counts: list[RowCounts] = field(default_factory=list)
+    spent: defaultdict[tuple[str, int | None], float] = field(default_factory=lambda: defaultdict(float))
+    sizes: Counter[tuple[str, int]] = field(default_factory=Counter)
     _last: float = 0.0
 
     def start(self) -> None:
@@ -163,19 +129,21 @@ class Clock:
         self.synchronize()
         self._last = time.perf_counter()
 
-    def tick(self, part: str, operation: int | None = None, where: Instructed | None = None) -> None:
+    def tick(self, part: str, operation: int | None = None) -> None:
         """Counts the time since the last tick as spent on ``part`` of ``operation``."""
         self.synchronize()
-        self.spent[part, operation, where] += time.perf_counter() - self._last
+        self.spent[part, operation] += time.perf_counter() - self._last
         self._last = time.perf_counter()
 
     def tick_instruction(self, operation: int, program: Program, region: str, position: int) -> None:
         """Counts the time since the last tick as spent on one instruction of an operation."""
-        self.tick(_part_of(program.region(region)[position]), operation, (program, region, position))
+        self.tick(_part_of(program.region(region)[position]), operation)
 
     def count(self, merged: Merged) -> None:
         """Counts the steps and rows of a merged batch."""
-        self.counts.append(row_counts(merged))
+        for number, rows in enumerate(merged.operations):
+            self.sizes["steps", number] += len(rows.bounds) - 1
+            self.sizes["rows", number] += rows.count
 
 
 def _part_of(instruction: Instruction) -> str:
@@ -201,7 +169,6 @@ def profile(
     call: Callable[[], object],
     clock: Clock,
     plan: Plan,
-    layer: OwnerName,
     examples: int,
     runs: int,
 ) -> Profile:
@@ -212,7 +179,6 @@ def profile(
         call: runs the batch.
         clock: that of the model's executors.
         plan: the model's plan.
-        layer: names layers as the model does.
         examples: how many are in the batch.
         runs: how often it runs.
 
@@ -223,7 +189,7 @@ def profile(
         raise ArrowValueError(f"profile: the number of runs must be at least 1, not {runs!r}")
     call()  # warms up: writes the programs and takes the memory
     clock.spent.clear()
-    clock.counts.clear()
+    clock.sizes.clear()
     start = time.perf_counter()
     for _ in range(runs):
         clock.start()
@@ -231,23 +197,14 @@ def profile(
         clock.tick("host")
     seconds = (time.perf_counter() - start) / runs
     parts: dict[str, float] = dict.fromkeys(PARTS, 0.0)
-    by_operation: dict[int | None, dict[str, float]] = {}
-    timed: dict[int | None, list[InstructionTime]] = {}
-    for (part, o, where), spent in clock.spent.items():
-        own = by_operation.setdefault(o, {})
+    by_operation: defaultdict[int | None, dict[str, float]] = defaultdict(dict)
+    for (part, o), spent in clock.spent.items():
         parts[part] += spent / runs
-        own[part] = own.get(part, 0.0) + spent / runs
-        if where is not None:
-            program, region, position = where
-            text = program.line(region, position, layer)
-            timed.setdefault(o, []).append(InstructionTime(region, text, spent / runs))
+        by_operation[o][part] = spent / runs
     lines = []
     for number, operation in enumerate(plan.operations):
         if number in by_operation:  # others read examples
-            counts = zip(*(each[number] for each in clock.counts), strict=True)
-            steps, rows = (sum(each) // runs for each in counts)
-            instructions = sorted(timed.get(number, ()), key=lambda line: -line.seconds)
-            own = by_operation[number]
-            lines.append(OperationTimes(operation.name, steps, rows, own, tuple(instructions)))
+            steps, rows = clock.sizes["steps", number] // runs, clock.sizes["rows", number] // runs
+            lines.append(OperationTimes(operation.name, steps, rows, by_operation[number]))
     lines.sort(key=lambda line: -line.total)
     return Profile(mode, examples, runs, seconds, parts, tuple(lines))

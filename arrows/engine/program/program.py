@@ -6,7 +6,7 @@ no data and knows no array module.  Its text (``str``) says all that it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -16,7 +16,6 @@ from arrows.engine.device import Kernels
 from arrows.engine.planning import LayerNames
 from arrows.engine.program.format import OwnerName, format_instruction, level_text, names
 from arrows.engine.program.instructions import Gather, Instruction, RowMap, Scatter, Store, SumRows
-from arrows.engine.scheduling import Merged
 from arrows.ops import Equation, Var
 from arrows.typesys import ArrowTypeError, ArrowValueError, quoted, types as T
 
@@ -185,20 +184,6 @@ class Program:
                 lines += [region, *(f"  {line}" for line in body)]
         return "\n".join(lines)
 
-    def line(self, region: str, position: int, owner: OwnerName) -> str:
-        """One instruction as a line of text; of a `RowMap` of many equations, what it reads and makes.
-
-        Args:
-            region: where it stands.
-            position: its place there.
-            owner: names the layers.
-        """
-        instruction = self.region(region)[position]
-        lines = format_instruction(instruction, self.format_value, owner)
-        if len(lines) == 1:
-            return lines[0]
-        return f"map of {len(lines) - 2} equations on {names(instruction.reads)} {lines[-1]}"
-
     def __str__(self) -> str:
         return self.format()
 
@@ -278,15 +263,6 @@ class Program:
         return tuple((region, item) for region, item in self if isinstance(item, Scatter))
 
 
-RowCounts: TypeAlias = tuple[tuple[int, int], ...]
-"""For each operation, how many steps it has in a batch, and how many rows in all."""
-
-
-def row_counts(merged: Merged) -> RowCounts:
-    """Counts the steps and the rows of each operation of a batch."""
-    return tuple([(len(rows.bounds) - 1, rows.count) for rows in merged.operations])
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Programs:
     """The programs of operations; printed, their text.  Made by `Model.program`.
@@ -294,12 +270,10 @@ class Programs:
     Attributes:
         programs: by number of the operation.
         owner: names layers as the model does.
-        counts: of each run of a batch; none before the first batch.
 
     >>> import arrows as ar
     >>> model = ar.compile(ar.Vector(2) >> ar.FC(3, name="answer"))
-    >>> print(model.program("answer", [[1, 2], [3, 4]]))
-    # rows: 2, steps: 1
+    >>> print(model.program("answer"))
     program answer
     operand 0: float32[2] row of slab 0, early
     result 0: float32[3] row
@@ -316,7 +290,6 @@ class Programs:
 
     programs: Mapping[int, Program]
     owner: OwnerName
-    counts: Sequence[RowCounts]
 
     def named(self, name: str) -> Programs:
         """Those of a name, or else those with it in their names.
@@ -332,16 +305,7 @@ class Programs:
         if not chosen:
             names = ", ".join(dict.fromkeys(program.name for program in self.programs.values()))
             raise ArrowValueError(f"no operation is named {quoted(name)}; there are {names or 'none'}")
-        return Programs(chosen, self.owner, self.counts)
+        return Programs(chosen, self.owner)
 
     def __str__(self) -> str:
-        return "\n\n".join(
-            self._comment(number) + program.format(self.owner) for number, program in self.programs.items()
-        )
-
-    def _comment(self, number: int) -> str:
-        """A line that says how large the operation was in the batch."""
-        if not self.counts:
-            return ""
-        steps, rows = (sum(numbers) for numbers in zip(*(run[number] for run in self.counts), strict=True))
-        return f"# rows: {rows:,}, steps: {steps:,}\n"
+        return "\n\n".join(program.format(self.owner) for program in self.programs.values())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
 from arrows.engine.device import Arena
 from arrows.engine.planning import LossWeights, Params, Plan, layer_name, read_sites
-from arrows.engine.program import Clock, Programs, RowCounts, row_counts
+from arrows.engine.program import Clock, Programs
 from arrows.engine.running.executor import Executor, ExecutorChoices
-from arrows.engine.scheduling import WiredBatch, merge
 
 
 class Executors:
@@ -68,20 +67,16 @@ class Executors:
             )
         return self.kept[choices]
 
-    def programs(self, name: str | None, batch: WiredBatch | None, counts: Sequence[RowCounts]) -> Programs:
+    def programs(self, name: str | None) -> Programs:
         """The programs that compute gradients, or results if there is no loss.
 
         Args:
             name: as for `Programs.named`; None: all.
-            batch: is counted.
-            counts: those to show where there is no batch.
         """
         differentiated = self.weights.missing is None
         executor = self.get(training=differentiated, gradients=differentiated)
-        if batch is not None:
-            counts = (row_counts(merge(self.plan, batch, share=executor.shares)),)
         programs = {number: code.program for number, code in executor.codes.items()}
-        listed = Programs(programs, partial(layer_name, self.params), counts)
+        listed = Programs(programs, partial(layer_name, self.params))
         return listed if name is None else listed.named(name)
 
     def _seeds(self) -> frozenset[int]:

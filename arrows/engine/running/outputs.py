@@ -14,7 +14,6 @@ from arrows.arrays import Array, HostArray
 from arrows.engine.device import Device
 from arrows.engine.lowering import Streams, ValueStreams
 from arrows.engine.planning import Plan
-from arrows.engine.program import RowCounts, row_counts
 from arrows.engine.reading import Column, Outputs
 from arrows.engine.running.run import Run
 from arrows.engine.values import NamedResults, Ragged, collate, get_row, to_numpy, unflatten
@@ -29,13 +28,11 @@ class OutputRows:
 
     Attributes:
         outputs: what came out of the examples.
-        counts: how large the operations were.
         leaves: for each leaf stream, the result's first, then those of taps; None where nobody reads it.
         metrics: for each metric stream.
     """
 
     outputs: Outputs
-    counts: RowCounts
     leaves: tuple[Array | None, ...]
     metrics: tuple[Array, ...]
 
@@ -46,13 +43,11 @@ class CallRecord:
 
     Attributes:
         metrics, labels, taps: those of `Model`.
-        counts: for each run, how large the operations were.
     """
 
     metrics: Mapping[str, Ragged]
     labels: Mapping[str, list[list[Any]]]
     taps: Mapping[str, Any]
-    counts: tuple[RowCounts, ...]
 
 
 class Records:
@@ -90,7 +85,7 @@ def copy_rows(run: Run, *, result: bool) -> OutputRows:
         for number, slab in enumerate(plan.results)
     ]
     metrics = [run.gather(slab, rows) for slab, rows in zip(plan.metrics, run.planned.metrics, strict=True)]
-    return OutputRows(run.merged.outputs, row_counts(run.merged), tuple(leaves), tuple(metrics))
+    return OutputRows(run.merged.outputs, tuple(leaves), tuple(metrics))
 
 
 def join_rows(device: Device, pieces: Sequence[Array], row: T.Tensor) -> Array:
@@ -132,8 +127,7 @@ def collect_record(
             for number in range(len(streams.leaves))
         ]
         tapped = _collect_taps(streams, arrays, outputs)
-    counts = tuple([part.counts for part in parts])
-    return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped), counts)
+    return CallRecord(NamedResults("metric", metrics), labels, NamedResults("tap", tapped))
 
 
 def _leaf(plan: Plan, device: Device, parts: Sequence[OutputRows], number: int) -> Array:

@@ -1,4 +1,4 @@
-"""`model.program`: the programs of a model's operations, as text, with how large they were in a batch."""
+"""`model.program`: the programs of a model's operations, as text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from arrows.models import sentiment
 from arrows.typesys import ArrowTypeError, ArrowValueError
 from tests.engine.program.verify import verify_program
 from tests.engine.program.written import written
-
-TREES = [
-    {"label": 1, "left": {"label": 2, "word": "not"}, "right": {"label": 3, "word": "good"}},
-    {"label": 3, "word": "good"},
-]
 
 
 def learner() -> ar.Model:
@@ -52,20 +47,3 @@ def test_operations_are_found_by_name_or_part_of_it():
         model.program("lstm")
     with pytest.raises(ArrowTypeError, match="the name of an operation must be a text, not 3"):
         model.program(3)  # type: ignore[arg-type]
-
-
-def test_the_last_batch_is_counted():
-    model = learner()
-    assert "# rows" not in str(model.program())
-    model.value_and_grad(TREES)
-    text = str(model.program("embed"))
-    assert text.startswith("# rows: 3, steps: 1\nprogram embed\n")
-    assert str(model.program("embed", TREES)) == text
-    assert str(model.program("embed", TREES[1:])).startswith("# rows: 1, steps: 1\n")
-    assert str(model.program("embed")) == text
-
-
-def test_examples_that_run_one_by_one_are_counted_together():
-    model = ar.compile(ar.Vector(2) >> ar.FC(3, name="answer"), schedule="none", jit=False)
-    model([[1, 2], [3, 4], [5, 6]])
-    assert str(model.program()).startswith("# rows: 3, steps: 3\n")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import arrows as ar
-from arrows.testing.host_kernels import host_compiler
 from arrows.training import SGD
 
 
@@ -31,20 +30,6 @@ def test_times_add_up(device):
         of_lines = sum(line.seconds.get(part, 0) for line in profile.operations)
         assert profile.parts[part] == pytest.approx(of_lines) and of_lines > 0
     assert profile.parts["prepare"] > 0 and profile.parts["merge"] > 0 and profile.parts["update"] > 0
-
-
-@pytest.mark.parametrize("device", ["cpu", "fake", *(["fake-kernels"] if host_compiler() else [])])
-def test_instructions_stand_as_the_program_prints_them(device):
-    """Each under the name that its layer has in the model, which may have several without a name."""
-    block = ar.Vector(3) >> ar.FC(4) >> ar.FC(2) >> ar.FC(2) >> ar.Function(lambda x: (x * x).sum())
-    model = ar.compile(block, device=device, jit=False)
-    for line in model.profile([[1, 2, 3]]).operations:
-        program = "\n".join(map(str.strip, str(model.program(line.name)).splitlines()))
-        assert line.instructions
-        for instruction in line.instructions:
-            assert instruction.text in program or instruction.text.startswith("map of ")
-    text = str([line.instructions for line in model.profile([[1, 2, 3]]).operations])
-    assert all(f"gradient of {name}[" in text for name in model.params)
 
 
 def test_the_model_is_as_it_was():
