@@ -178,7 +178,6 @@ class OnTheFly:
                 seeds=frozenset(range(len(plan.slabs)) if gradients else ()),
                 training=training,
                 jit=self._jit,
-                keep_values=True,
             )
             codes = self._programs.setdefault((training, gradients), {})
             arena = Arena(self.device)

@@ -13,7 +13,7 @@ from arrows.engine.lowering import Compositions
 from arrows.engine.planning import Plan
 from arrows.engine.program.pipeline import OPTIONAL, without_passes
 from arrows.engine.reading import structural_hash
-from arrows.engine.running import distinct, executor
+from arrows.engine.running import distinct
 from arrows.engine.scheduling import node_table
 from arrows.ops import sums
 from tests.engine.test_batching import SETTINGS, compare
@@ -35,17 +35,12 @@ def no_composition(patch: Patch) -> None:
     patch.setattr(Compositions, "steps", lambda self, parts: iter(parts))
 
 
-def no_sharing_of_memory(patch: Patch) -> None:
-    patch.setattr(executor, "shared_memory", executor.separate_memory)
-
-
 PASSES = (*OPTIONAL, "reuse")
 KERNEL_PASSES = [each for each in PASSES if each != "deduplicate"]
 OPTIMISATIONS: dict[str, Callable[[Patch], None]] = {
     "sharing": no_sharing,
     "order of rows": no_order,
     "composition": no_composition,
-    "memory used again": no_sharing_of_memory,
 }
 
 

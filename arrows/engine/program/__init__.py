@@ -76,7 +76,3 @@ from arrows.engine.program.program import (
     Programs as Programs,
     Slot as Slot,
 )
-from arrows.engine.program.slab_memory import (
-    separate_memory as separate_memory,
-    shared_memory as shared_memory,
-)

@@ -49,7 +49,6 @@ class PlannedOperation:
     Args:
         batch: the batch.
         code, distinct, flow, keys: see below.
-        kept: the number of the memory for what the operation keeps.
 
     Attributes:
         code: what it runs.
@@ -72,7 +71,6 @@ class PlannedOperation:
         distinct: DistinctRows | None,
         flow: OperationFlow,
         keys: Sent | None,
-        kept: int,
     ) -> None:
         o, program = code.operation.index, code.program
         plan, merged, upload = batch.plan, batch.read, batch.upload
@@ -85,7 +83,7 @@ class PlannedOperation:
             all_rows = np.array([0, rows.count])
             whole = {domain: PlannedSegments(rows.offsets[domain], all_rows, upload) for domain in domains}
         in_steps, in_parts = rows.bounds.tolist(), parts.tolist()
-        memory = _own_memory(code, rows, in_parts, steps, distinct, kept)
+        memory = _own_memory(code, rows, in_parts, steps, distinct)
         for number, (owner, output) in enumerate(plan.result_places[o]):
             first, slab = merged.operations[owner].first_rows[output], plan.operations[owner].slabs[output]
             stop = first + merged.operations[owner].count
@@ -101,7 +99,7 @@ class PlannedOperation:
                 memory["scatter", number] = BufferRows(waiting.buffer, start, start + count * width, shape)
                 start += count * width
         numbers = range(len(program.gathers))
-        self.gathers = [plan_gather(batch, code, number, parts, kept, memory) for number in numbers]
+        self.gathers = [plan_gather(batch, code, number, parts, memory) for number in numbers]
         self.code, self.rows, self.distinct, self.flow, self.keys = code, rows, distinct, flow, keys
         self.segments, self.whole_segments, self.memory = steps, whole, memory
         self.bounds = {"step": in_steps, "step_back": in_steps, "early": in_parts, "late": in_parts}
@@ -133,7 +131,7 @@ class PlannedBatch:
         merged: the batch.
         read: the same; of operands whose repeated rows are computed once, with the distinct rows alone.
         operations: those that have nodes in it.
-        spans: for each component, in the order of execution: its number, and what runs in it.
+        ranges: what runs, in the order of execution.
         slabs: the memory of each slab.
         gradients: of each slab that gradients come into.
         waiting: of each slab whose rows pull gradients, where these wait.
@@ -154,7 +152,7 @@ class PlannedBatch:
     ) -> None:
         self.plan, self.merged, self.read = executor.plan, merged, merged
         self.upload = upload = Upload(executor.device)
-        plan, memory = executor.plan, executor.memory
+        plan = executor.plan
         present = {o: code for o, code in executor.codes.items() if merged.operations[o].count}
         distinct = {
             o: find_distinct(code.program, merged.operations[o], upload) for o, code in present.items()
@@ -166,7 +164,7 @@ class PlannedBatch:
             self.read = replace(merged, operations=tuple(rows_of))
         self.slabs = [
             Buffer(("slab", number), (rows, *slab.type.shape), slab.type.dtype)
-            for number, slab, rows in zip(memory.slabs, plan.slabs, merged.slab_rows, strict=True)
+            for number, (slab, rows) in enumerate(zip(plan.slabs, merged.slab_rows, strict=True))
         ]
         receiving = sorted(executor.receiving)
         self.gradients = {slab: self.slabs[slab]._replace(name=("gradients", slab)) for slab in receiving}
@@ -175,9 +173,8 @@ class PlannedBatch:
         self.operations: dict[int, PlannedOperation] = {}
         for o, code in present.items():
             sent = None if o not in keys else upload.add_values(keys[o])
-            kept = memory.operations[o]
-            self.operations[o] = PlannedOperation(self, code, distinct[o], planner.flows[o], sent, kept)
-        self.spans = _step_ranges(merged)
+            self.operations[o] = PlannedOperation(self, code, distinct[o], planner.flows[o], sent)
+        self.ranges = _step_ranges(merged)
         self.streams = {
             operation.index: upload.add_values(np.ascontiguousarray(merged.raw[operation.stream]))
             for operation in plan.operations
@@ -216,7 +213,6 @@ def _own_memory(
     parts: Sequence[int],
     segments: Mapping[int, PlannedSegments],
     distinct: DistinctRows | None,
-    kept: int,
 ) -> dict[tuple[str, int], Buffer | BufferRows]:
     """The arrays of an operation alone; operations share what does not outlive a step or a component."""
     o = code.operation.index
@@ -229,7 +225,7 @@ def _own_memory(
             name = "component", number
             count = max(stop - start for start, stop in pairwise(parts))
         else:
-            name = kind, kept, number
+            name = kind, o, number
             count = rows.count if slot.level == ROW else int(rows.offsets[slot.level][-1])
         memory[kind, number] = Buffer(name, (count, *slot.shape), slot.dtype)
     for (kind, number), place in code.program.distinct_places.items():
@@ -242,13 +238,12 @@ def _own_memory(
     return memory
 
 
-def _step_ranges(merged: Merged) -> list[tuple[int, list[StepRange]]]:
-    """The steps of a batch by component, consecutive steps of one operation as one range."""
+def _step_ranges(merged: Merged) -> list[StepRange]:
+    """The steps of a batch, consecutive steps of one operation in one component as one range."""
     starts = [rows.parts[:-1].tolist() for rows in merged.operations]
     parts = [{step: part for part, step in enumerate(steps)} for steps in starts]
-    spans = []
-    for component, position, end in merged.spans:
-        ranges = []
+    ranges = []
+    for _, position, end in merged.spans:
         while position < end:
             operation, first = merged.steps[position]
             position += 1
@@ -257,5 +252,4 @@ def _step_ranges(merged: Merged) -> list[tuple[int, list[StepRange]]]:
                 position += 1
                 stop += 1
             ranges.append(StepRange(operation, first, stop, parts[operation].get(first)))
-        spans.append((component, ranges))
-    return spans
+    return ranges

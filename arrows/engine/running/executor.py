@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +17,7 @@ from arrows.engine.planning import (
     moving_slabs,
     receiving_slabs,
 )
-from arrows.engine.program import Clock, make_code, make_program, separate_memory, shared_memory
+from arrows.engine.program import Clock, make_code, make_program
 from arrows.engine.reading import computed_indices
 from arrows.engine.running.batch_plan import LossSeeds, PlannedBatch
 from arrows.engine.running.gradient_memory import Gradient, GradientMemory
@@ -42,7 +41,6 @@ class ExecutorChoices:
         training: whether dropout acts.
         jit: whether element-wise equations are compiled.
         precision: of matrix products on a device with kernels.
-        keep_values: whether all slabs are to be there when a batch has run.
     """
 
     seeds: frozenset[int] = frozenset()
@@ -50,7 +48,6 @@ class ExecutorChoices:
     training: bool = False
     jit: bool = False
     precision: str = "float32"
-    keep_values: bool = False
 
 
 class Executor:
@@ -88,9 +85,6 @@ class Executor:
         seeds, inputs = set(choices.seeds), set(choices.inputs)
         self._moving = moving_slabs(plan, inputs)
         self.receiving = receiving_slabs(plan, seeds, self._moving) if seeds else set()
-        # Gradients need the values of all slabs; without them, memory that is no longer read is used again.
-        keep_values = self.receiving or choices.keep_values
-        self.memory = separate_memory(plan) if keep_values else shared_memory(plan)
         # Inputs whose gradients are wanted are told apart by their place, not by their value.
         # So are nodes whose results depend on chance.
         self.shares = not inputs and not plan.lowered.draws and not (choices.training and plan.has_dropout)
@@ -199,20 +193,11 @@ class Executor:
             o: BoundOperation(operation, self.device, arena, self._invariants(operation.code), self.clock)
             for o, operation in planned.operations.items()
         }
-        constants = deque(self.memory.constants)
         if self.clock is not None:
             self.clock.tick("host")
-        for component, ranges in planned.spans:
-            while constants and constants[0][0] <= component:
-                writes += self._constant_writes(slabs, constants.popleft()[1])
-            if writes:
-                self.device.write(writes)
-                writes = []
-            for o, first, stop, part in ranges:
-                operations[o].run(first, stop, part)
-        for _, slab in constants:
-            writes += self._constant_writes(slabs, slab)
         self.device.write(writes)
+        for o, first, stop, part in planned.ranges:
+            operations[o].run(first, stop, part)
         gradients = {slab: arena.array(*buffer) for slab, buffer in planned.gradients.items()}
         return Run(self, planned, slabs, [gradients.get(slab) for slab in range(len(slabs))], operations)
 
@@ -230,13 +215,12 @@ class Executor:
                     carry(rows, merged.raw[operation.stream])
                 else:
                     writes.append(ArrayWrite(rows, planned.streams[operation.index].array))
+        for slab, array in zip(self.plan.slabs, slabs, strict=True):
+            for row, number in enumerate(slab.constants):
+                if number not in self._constants:
+                    self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
+                writes.append(ArrayWrite(array[row : row + 1], self._constants[number][None]))
         return writes
-
-    def _constant_writes(self, slabs: Sequence[Array], slab: int) -> Iterator[ArrayWrite]:
-        for row, number in enumerate(self.plan.slabs[slab].constants):
-            if number not in self._constants:
-                self._constants[number] = self.device.to_device(self.plan.lowered.constants[number])
-            yield ArrayWrite(slabs[slab][row : row + 1], self._constants[number][None])
 
     def _invariants(self, code: OperationCode) -> tuple[Array, ...]:
         """What an operation computes of constants and parameters alone, once after `refresh`."""

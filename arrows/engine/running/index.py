@@ -26,7 +26,6 @@ def plan_gather(
     code: OperationCode,
     number: int,
     parts: HostArray,
-    kept: int,
     memory: dict[tuple[str, int], Buffer | BufferRows],
 ) -> RowIndex:
     """Plans what a gather reads, and adds its memory.
@@ -40,7 +39,6 @@ def plan_gather(
         code: the operation's.
         number: that of the gather in the program.
         parts: where the rows of each component start, and where the last end.
-        kept: the number of the memory for what the operation keeps.
         memory: that of the operation.
     """
     program, rows = code.program, batch.read.operations[code.operation.index]
@@ -66,7 +64,9 @@ def plan_gather(
         longest = int(lengths_of(bounds).max())
     index = batch.upload.add(read) if -1 in first else None
     if program.memory.get(gather.result) == Place("gathered", number):
-        memory["gathered", number] = Buffer(("operand", kept, number), (count, *type.shape), type.dtype)
+        memory["gathered", number] = Buffer(
+            ("operand", code.operation.index, number), (count, *type.shape), type.dtype
+        )
     elif index is not None and not program.kernels:
         # Nobody reads the rows after the step, so operations share these.
         memory["gathered", number] = Buffer(("gather", number), (longest, *type.shape), type.dtype)

@@ -197,9 +197,8 @@ class Run:
         if executor.clock is not None:
             executor.clock.tick("host")
         try:
-            for _, ranges in reversed(self.planned.spans):
-                for o, start, stop, part in reversed(ranges):
-                    self.operations[o].run_back(start, stop, part)
+            for o, start, stop, part in reversed(self.planned.ranges):
+                self.operations[o].run_back(start, stop, part)
         except StepRefused as refused:
             raise refused.__cause__ or refused from None
         for o, operation in self.operations.items():
