@@ -61,7 +61,7 @@ class _LaunchWriter(RegionWriter):
         super().__init__(program, region, device.xp, tick)
         self._in_c: list[CKernel] = []
         self.calls.namespace["bind_launches"] = partial(RegionLaunches, program, region, precision)
-        self.values.bound("launches", "bind_launches(arrays)")
+        self.bound("launches", "bind_launches(arrays)")
 
     def code(self) -> RegionCode:
         """The whole function, and its kernels."""
@@ -95,9 +95,9 @@ class _LaunchWriter(RegionWriter):
                 else:
                     operands = f"*{self._constant(factors)}, {instruction.result.type.shape}"
                     code = f"launches.sum({operands}, {self._targets(instruction)})"
-                    self.values.assign(instruction.result, code)
+                    self.assign(instruction.result, code)
             case Accumulate():
-                self.values.name(instruction.operand)
+                self.name(instruction.operand)
             case Store(operand=var) | Scatter(operand=var) if self.program.memory.get(
                 var
             ) == self.program.target(instruction):
@@ -106,7 +106,7 @@ class _LaunchWriter(RegionWriter):
                 if not self._kernel(instruction):
                     self._by_arrays(instruction)
         if self.tick is not None:
-            self.values.bound("synchronize", "arrays.device.synchronize")
+            self.bound("synchronize", "arrays.device.synchronize")
             self.body.append("synchronize()")
 
     # ------------------------------------------------------------------------------------------ launches
@@ -125,7 +125,7 @@ class _LaunchWriter(RegionWriter):
         return kernel is not None
 
     def _launch(self, planned: str) -> None:
-        name = self.values.bound(f"launch{len(self.values.batch)}", f"launches.{planned}")
+        name = self.bound(f"launch{len(self.batch)}", f"launches.{planned}")
         self.body.append(f"{name}({'0' if self.whole else 'j'})")
 
     def _targets(self, instruction: SumRows) -> str:
@@ -156,21 +156,21 @@ class _LaunchWriter(RegionWriter):
             super()._write(instruction)
             return
         for equation in instruction.equations:
-            self.values.made_by[equation.result] = equation
+            self.made_by[equation.result] = equation
             super()._write(equation)
 
     def _ready(self, var: Var) -> None:
         """Sees to it that a value can be named: gathers it, looks through views, adds what readers left."""
-        if var in self.values.names or var.rows == INVARIANT:
+        if var in self.names or var.rows == INVARIANT:
             return
         if var in self.program.memory:
             if var in self.gathers and self.program.memory[var] != Place("gathered", self.gathers[var]):
                 self._lying_together(var)
             return
-        match self.values.made_by.get(var):
+        match self.made_by.get(var):
             case Equation() as view if is_view(view):
                 self._ready(view.operands[0])
-                if self.values.rows(var) is None:
+                if self.rows(var) is None:
                     self._compute(view)
             case Gather() as gather:
                 self._gather(gather)
@@ -179,10 +179,10 @@ class _LaunchWriter(RegionWriter):
 
     def _lying_together(self, var: Var) -> None:
         """Names gathered rows that have memory: nothing copies them there where they lie together already."""
-        number, copied, end = self.gathers[var], self.values.name(var), suffix(var.rows)
-        self.values.levels.add(var.rows)
-        rows = self.values.memory("gathered", number)
-        self.values.assign(var, f"{copied} if {rows} is None else {rows}[a{end}:z{end}]")
+        number, copied, end = self.gathers[var], self.name(var), suffix(var.rows)
+        self.levels.add(var.rows)
+        rows = self.memory("gathered", number)
+        self.assign(var, f"{copied} if {rows} is None else {rows}[a{end}:z{end}]")
 
 
 def _keeping(make: Callable[[Frame], Callable[..., Any]], arrays: Frame) -> Callable[..., Any]:

@@ -45,8 +45,8 @@ from arrows.engine.program.emitters.numpy import (
     RegionWriter as RegionWriter,
     Tick as Tick,
     once as once,
+    suffix as suffix,
 )
-from arrows.engine.program.emitters.values import suffix as suffix
 from arrows.engine.program.instructions import (
     Accumulate as Accumulate,
     Gather as Gather,

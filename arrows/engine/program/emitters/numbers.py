@@ -326,11 +326,9 @@ class NumberWriter:
                 return self.value(scope, part, row, join(inside, part.type.shape))
             if along.offset < stop and start < along.offset + along.length:
                 total = total or scope.name(c_type(equation.result), "0")
-                block = scope.inner(f"if ({along} >= {start} && {along} < {stop})")
                 inside[axis] = column(f"{along} - {start}", stop - start)
-                read = self.value(block, part, row, join(inside, part.type.shape))
-                block.lines.append(f"{total} = {read};")
-                scope.close(block)
+                condition = f"{along} >= {start} && {along} < {stop}"
+                self._set_if(scope, condition, total, part, row, join(inside, part.type.shape))
             start = stop
         return total
 
@@ -339,25 +337,23 @@ class NumberWriter:
         (x,) = equation.operands
         shape = equation.result.type.shape
         attributes: dict[str, Any] = dict(equation.attributes)
-        items, inside, conditions = split(at, shape), [], []
-        for axis, item in enumerate(items):
-            if axis >= len(attributes["key"]):
-                inside.append(item)
-                continue
-            key = attributes["key"][axis]
-            if isinstance(key, int):
-                conditions.append(f"{item} == {key}")
-                continue
-            places = range(*slice(*key).indices(shape[axis]))
-            if len(places) == 0:
-                return "0"
-            first, step = places[0], places.step
-            offset = f"({item} - {first})" if step > 0 else f"({first} - {item})"
-            conditions.append(f"{offset} >= 0 && {offset} % {abs(step)} == 0")
-            conditions.append(f"{offset} / {abs(step)} < {len(places)}")
-            inside.append(column(f"{offset} / {abs(step)}", len(places)))
+        inside, conditions = [], []
+        for axis, item in enumerate(split(at, shape)):
+            key = attributes["key"][axis] if axis < len(attributes["key"]) else (0, shape[axis], 1)
+            first, stop, step = slice(*(key if isinstance(key, tuple) else (key, key + 1))).indices(
+                shape[axis]
+            )
+            if step != 1:
+                raise NotInC("a slice with steps")
+            conditions.append(f"{item} >= {first} && {item} < {stop}")
+            if isinstance(key, tuple):
+                inside.append(column(f"{item} - {first}", stop - first))
         total = scope.name(c_type(x), "0")
-        block = scope.inner(f"if ({' && '.join(conditions) or '1'})")
-        block.lines.append(f"{total} = {self.value(block, x, row, join(inside, x.type.shape))};")
-        scope.close(block)
+        self._set_if(scope, " && ".join(conditions), total, x, row, join(inside, x.type.shape))
         return total
+
+    def _set_if(self, scope: CodeBlock, condition: str, total: str, var: Var, row: str, at: RowPlace) -> None:
+        """Sets a name to a number where a condition holds."""
+        block = scope.inner(f"if ({condition})")
+        block.lines.append(f"{total} = {self.value(block, var, row, at)};")
+        scope.close(block)

@@ -20,7 +20,6 @@ from arrows.arrays import Array, ArrayModule
 from arrows.engine.device import Device
 from arrows.engine.program.emitters.arrays import CKernel, Frame, StepRefused
 from arrows.engine.program.emitters.calls import Calls
-from arrows.engine.program.emitters.values import Values, suffix
 from arrows.engine.program.in_range import in_range
 from arrows.engine.program.instructions import (
     Accumulate,
@@ -75,19 +74,58 @@ def emit(program: Program, region: str, xp: ArrayModule, *, tick: Tick | None = 
     return RegionWriter(program, region, xp, tick).code() if program.region(region) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that lie in an array of the batch, or in a view of it.
+
+    Attributes:
+        array: the name of what is bound for the batch.
+        level: what counts the rows.
+        contiguous: whether the array lies together in memory, so that a reshape is a view.
+        scratch: whether the rows of a step are the first ones, else those of the step.
+    """
+
+    array: str
+    level: int
+    contiguous: bool
+    scratch: bool
+
+
 class RegionWriter:
-    """Writes the function of one region; arguments as of `emit`."""
+    """Writes the function of one region; arguments as of `emit`.
+
+    Values are bound to arrays three times: for the batch, for a number of rows, for a step.  What lies ready
+    for all rows is bound once, with its views; a step slices the rows that it reads.  Scratch, and its views,
+    depend on how many rows there are.
+
+    Attributes:
+        batch: what is bound for the batch: code, by name.
+        sized: what is bound for a number of rows: code, by name.
+        body: the lines of a step.
+        names: of values.
+        levels: those whose bounds are read: ``a``, ``z`` and ``n`` of rows, ``a0``, ``z0``, ``n0`` and the
+            segments ``g0`` of the elements of sequence 0.
+        sized_levels: those whose number of rows ``sized`` depends on.
+        made_by: the instructions with rows, by what they make.
+    """
 
     def __init__(self, program: Program, region: str, xp: ArrayModule, tick: Tick | None) -> None:
         self.program, self.region, self.xp, self.tick = program, region, xp, tick
         self.whole = region == "deferred"
         self.calls = Calls(xp)
-        self.values = Values(program, region, self.calls)
-        self.body = self.values.body
+        self.batch: dict[str, str] = {}
+        self.sized: dict[str, str] = {}
+        self.body: list[str] = []
+        self.names: dict[Var, str] = {}
+        self.levels: set[int] = set()
+        self.sized_levels: set[int] = set()
+        self.made_by = {var: each for name, each in program if name != "once" for var in each.writes}
         self.gathers = program.gather_numbers
         instructions = program.region(region)
         self.accumulates = [each for each in instructions if isinstance(each, Accumulate)]
         self.reads = Counter(var for instruction in instructions for var in instruction.reads)
+        self._rows: dict[Var, Rows | None] = {}
+        self._slices: dict[str, str] = {}  # the names of rows of a step, by that of their array
 
     # ------------------------------------------------------------------------------------- the function
 
@@ -99,7 +137,7 @@ class RegionWriter:
                 self.body.append(f"tick({self.region!r}, {position})")
         lines = ["def make(arrays):"]
         run = self._deferred() if self.whole else self._steps()
-        lines += [f"    {name} = {code}" for name, code in self.values.batch.items()]
+        lines += [f"    {name} = {code}" for name, code in self.batch.items()]
         lines += ["    " + line for line in run]
         lines.append("    return run")
         source = "\n".join(lines) + "\n"
@@ -111,15 +149,15 @@ class RegionWriter:
 
     def _steps(self) -> list[str]:
         """The function of a region that runs step by step."""
-        values, head = self.values, self._bounds("j")
-        sizes = {f"size{suffix(level)}": f"n{suffix(level)}" for level in sorted(values.sized_levels)}
+        head = self._bounds("j")
+        sizes = {f"size{suffix(level)}": f"n{suffix(level)}" for level in sorted(self.sized_levels)}
         if sizes:
             head.append(f"if {' or '.join(f'{n} != {size}' for size, n in sizes.items())}:")
             head += [f"    {size} = {n}" for size, n in sizes.items()]
-            head += [f"    {name} = {code}" for name, code in values.sized.items()]
+            head += [f"    {name} = {code}" for name, code in self.sized.items()]
         backward = self.region == "step_back"
         if backward:
-            values.bound("pulls", "arrays.pulls")
+            self.bound("pulls", "arrays.pulls")
             head = ["for pull in pulls:", "    pull(j)", *head]
         return [
             "def run(first, stop):",
@@ -133,11 +171,11 @@ class RegionWriter:
 
     def _deferred(self) -> list[str]:
         """The function of the region that runs once over all rows."""
-        sized = [f"{name} = {code}" for name, code in self.values.sized.items()]
+        sized = [f"{name} = {code}" for name, code in self.sized.items()]
         lines = [*self._bounds("0"), *sized, *self.body]
         values = []
         for number, instruction in enumerate(self.accumulates):
-            value = self.values.name(instruction.operand)
+            value = self.name(instruction.operand)
             values.append(value)
             if instruction.region is not None:
                 target = f"targets[{number}]"
@@ -148,19 +186,127 @@ class RegionWriter:
 
     def _bounds(self, step: str) -> list[str]:
         """Where the rows of a step start and stop, and how many there are."""
-        words = set(re.findall(r"\w+", " ".join([*self.body, *self.values.sized.values()])))
+        words = set(re.findall(r"\w+", " ".join([*self.body, *self.sized.values()])))
         lines = []
-        for level in sorted(self.values.levels):
+        for level in sorted(self.levels):
             end = suffix(level)
             if level == ROW:
-                self.values.bound("bounds", f"arrays.bounds[{self.region!r}]")
+                self.bound("bounds", f"arrays.bounds[{self.region!r}]")
                 lines += [f"a = bounds[{step}]", f"z = bounds[{step} + 1]"]
             else:
-                self.values.bound(f"segments{end}", f"arrays.segments[{self.region!r}][{level}]")
+                self.bound(f"segments{end}", f"arrays.segments[{self.region!r}][{level}]")
                 lines.append(f"a{end}, z{end}, g{end} = segments{end}[{step}]")
             if f"n{end}" in words:
                 lines.append(f"n{end} = z{end} - a{end}")
         return lines
+
+    # ------------------------------------------------------------------------------------------- values
+
+    def bound(self, name: str, code: str) -> str:
+        """The name of what is bound for the batch."""
+        self.batch[name] = code
+        return name
+
+    def assign(self, var: Var, code: str) -> None:
+        """Gives a value that has no memory a name."""
+        self.names[var] = f"v{var.id}"
+        self.body.append(f"v{var.id} = {code}")
+
+    def name(self, var: Var) -> str:
+        """The name of a value; its rows of the step are sliced where it is first named."""
+        if var not in self.names:
+            if var in self.program.once_numbers:
+                number = self.program.once_numbers[var]
+                return self.bound(f"i{number}", f"arrays.once[{number}]")
+            rows = self.rows(var)
+            assert rows is not None, var
+            self.names[var] = self.sliced(rows)
+        return self.names[var]
+
+    def number(self, var: Var) -> str:
+        """The name of a value, without axes if it is a single number of ``once``: NumPy's functions of
+        elements take 0.3 us longer where it has axes of length 1."""
+        if var not in self.program.once_numbers or not var.type.shape or var.type.size != 1:
+            return self.name(var)
+        return self.bound(f"{self.name(var)}n", f"{self.name(var)}.reshape(())")
+
+    def sliced(self, rows: Rows) -> str:
+        """The name of the rows of a step."""
+        if rows.array in self._slices:
+            return self._slices[rows.array]
+        end = suffix(rows.level)
+        if rows.scratch:
+            self.levels.add(rows.level)
+            self.sized_levels.add(rows.level)
+            name = f"{rows.array}n"
+            self.sized[name] = f"{rows.array}[:n{end}]"
+        elif self.whole:
+            name = rows.array
+        else:
+            self.levels.add(rows.level)
+            name = f"{rows.array}s"
+            self.body.append(f"{name} = {rows.array}[a{end}:z{end}]")
+        self._slices[rows.array] = name
+        return name
+
+    def rows(self, var: Var) -> Rows | None:
+        """Where the rows of a value lie, if in an array of the batch."""
+        if var not in self._rows:
+            self._rows[var] = self._find_rows(var)
+        return self._rows[var]
+
+    def _find_rows(self, var: Var) -> Rows | None:
+        scratch = False
+        match self.program.memory.get(var):
+            case Place(kind, number) as place:
+                scratch = kind == "scratch"
+                array = self.memory(self.region, number) if scratch else self.memory(*self._array_of(place))
+            case RangeOf(whole, axis, start, stop):
+                return self.range(whole, axis, start, stop)
+            case None:
+                match self.made_by.get(var):
+                    case Pull(_, number):
+                        array = self.memory("gradient", number)
+                    case LoadKeys():
+                        array = self.bound("keys", "arrays.keys")
+                    case Equation() as view if is_view(view):
+                        return self._rows_of_view(view)
+                    case _:
+                        return None
+        return Rows(array, var.rows, contiguous=True, scratch=scratch)
+
+    def memory(self, kind: str, number: int) -> str:
+        """The name of an array of `Frame.memory`."""
+        return self.bound(f"{kind}{number}", f"arrays.memory.get(({kind!r}, {number}))")
+
+    def _array_of(self, place: Place) -> tuple[str, int]:
+        """The array of `Frame.memory`: that of distinct rows where the region runs over these."""
+        kind = {"early": "spread", "late": "sums"}.get(self.region)
+        for key, of_all in self.program.distinct_places.items():
+            if key[0] == kind and of_all == place:
+                return key
+        return place.kind, place.number
+
+    def range(self, whole: Var, axis: int, start: int, stop: int) -> Rows:
+        """A range of a value along a negative axis."""
+        rows = self.rows(whole)
+        assert rows is not None
+        before = ":, " * (len(whole.type.shape) + axis + 1)
+        return self._view(rows, f"{rows.array}[{before}{start}:{stop}]", contiguous=False)
+
+    def _rows_of_view(self, equation: Equation) -> Rows | None:
+        """Where the rows of a view lie, if it can be made of all rows at once."""
+        rows, reshape = self.rows(equation.operands[0]), equation.primitive.name == "reshape"
+        if rows is None or (reshape and not rows.contiguous):  # which may be a copy
+            return None
+        return self._view(rows, self.calls.call(equation, [rows.array]), contiguous=reshape)
+
+    def _view(self, rows: Rows, code: str, *, contiguous: bool) -> Rows:
+        """A view of rows, bound for the batch."""
+        name = next((name for name, other in self.batch.items() if other == code), None)
+        if name is None:
+            name = self.bound(f"{rows.array}v{len(self.batch)}", code)
+        return Rows(name, rows.level, contiguous, rows.scratch)
 
     # -------------------------------------------------------------------------------------- instructions
 
@@ -176,13 +322,13 @@ class RegionWriter:
                 if self.program.memory.get(var) != target:
                     self._copy(var, target)
             case Accumulate():
-                self.values.name(instruction.operand)
+                self.name(instruction.operand)
             case SumRows():
                 self._sum_rows(instruction)
             case RowMap(_, results):
-                arguments = [self.values.name(var) for var in (*instruction.reads, *results)]
+                arguments = [self.name(var) for var in (*instruction.reads, *results)]
                 self.body.append(self.calls.loops(instruction, arguments))
-            case Equation() if is_view(instruction) and self.values.rows(instruction.result) is not None:
+            case Equation() if is_view(instruction) and self.rows(instruction.result) is not None:
                 pass  # it is bound before the step
             case Equation(operands=operands) if is_join(instruction) and any(
                 self._lies_in(var, instruction.result) for var in operands
@@ -195,36 +341,36 @@ class RegionWriter:
 
     def _compute(self, equation: Equation) -> None:
         bare = equation.result.rows != INVARIANT and isinstance(self.calls.kernel(equation), np.ufunc)
-        operands = [self.values.number(v) if bare else self.values.name(v) for v in equation.operands]
+        operands = [self.number(v) if bare else self.name(v) for v in equation.operands]
         if equation.primitive.segmented:
-            self.values.levels.add(max(var.rows for var in (*equation.operands, equation.result)))
+            self.levels.add(max(var.rows for var in (*equation.operands, equation.result)))
         if equation.primitive is in_range:
-            self.values.bound("to_numpy", "arrays.device.to_numpy")
+            self.bound("to_numpy", "arrays.device.to_numpy")
         if equation.result in self.program.memory:
-            self.body.append(self.calls.call(equation, operands, self.values.name(equation.result)))
+            self.body.append(self.calls.call(equation, operands, self.name(equation.result)))
         else:
-            self.values.assign(equation.result, self.calls.call(equation, operands))
+            self.assign(equation.result, self.calls.call(equation, operands))
 
     def _copy(self, var: Var, target: Place) -> None:
         """Copies a value to where it goes; as a result it may be the same for all rows."""
-        array = self.values.memory(target.kind, target.number)
+        array = self.memory(target.kind, target.number)
         level = max(self.program.results[target.number][1], ROW) if var.rows == INVARIANT else var.rows
         end = suffix(level)
-        self.values.levels.add(level)
-        value = self.values.name(var)
+        self.levels.add(level)
+        value = self.name(var)
         self.body.append(f"{array}[a{end}:z{end}] = {value}")
 
     def _gather(self, gather: Gather) -> None:
         """Fetches rows: to memory for all rows, or where they are wanted for the step alone."""
         number, var, end = self.gathers[gather.result], gather.result, suffix(gather.result.rows)
-        self.values.levels.add(var.rows)
-        fetch = self.values.bound(f"fetch{number}", f"arrays.fetch({number}, {len(gather.operands)})")
+        self.levels.add(var.rows)
+        fetch = self.bound(f"fetch{number}", f"arrays.fetch({number}, {len(gather.operands)})")
         if var in self.program.memory:
-            target = self.values.name(var)
+            target = self.name(var)
             self.body.append(f"if {fetch} is not None: {fetch}(j, a{end}, z{end}, {target})")
         else:
-            rows = f"{self.values.memory('gathered', number)}[a{end}:z{end}]"
-            self.values.assign(var, f"{rows} if {fetch} is None else {fetch}(j, a{end}, z{end})")
+            rows = f"{self.memory('gathered', number)}[a{end}:z{end}]"
+            self.assign(var, f"{rows} if {fetch} is None else {fetch}(j, a{end}, z{end})")
 
     def _lies_in(self, var: Var, whole: Var) -> bool:
         """Whether a value is computed in its range of another."""
@@ -238,9 +384,9 @@ class RegionWriter:
         for var in equation.operands:
             stop = start + var.type.shape[axis]
             if not self._lies_in(var, equation.result):
-                rows = self.values.range(equation.result, axis, start, stop)
-                value = self.values.name(var)
-                self.body.append(f"{self.values.sliced(rows)}[...] = {value}")
+                rows = self.range(equation.result, axis, start, stop)
+                value = self.name(var)
+                self.body.append(f"{self.sliced(rows)}[...] = {value}")
             start = stop
 
     def _sum_rows(self, instruction: SumRows) -> None:
@@ -248,21 +394,17 @@ class RegionWriter:
         operands = []
         for var in instruction.reads:
             if distinct is not None and instruction.result in distinct.products and var in distinct.summed:
-                number = distinct.summed.index(var)
-                operands.append(self.values.memory("sums", number))
+                operands.append(self.memory("sums", distinct.summed.index(var)))
             else:
-                operands.append(self.values.name(var))
-        summed = self.calls.sum_rows(instruction, operands, self.target_of(instruction))
-        self.values.assign(instruction.result, self.summed(instruction, summed))
+                operands.append(self.name(var))
+        number = self.target_number(instruction)
+        target = None if number is None else f"targets[{number}]"
+        summed = self.calls.sum_rows(instruction, operands, target)
+        self.assign(instruction.result, self.summed(instruction, summed))
 
     def summed(self, instruction: SumRows, otherwise: str) -> str:
         """Code for a sum over rows, which may be quicker than that of the array module, ``otherwise``."""
         return otherwise
-
-    def target_of(self, instruction: SumRows) -> str | None:
-        """Code for the part of a gradient that a sum is written to, if it is one: an array or None."""
-        number = self.target_number(instruction)
-        return None if number is None else f"targets[{number}]"
 
     def target_number(self, instruction: SumRows) -> int | None:
         """The number of the `Accumulate` that alone reads a sum, if one does."""
@@ -276,28 +418,31 @@ def once(program: Program, device: Device) -> Callable[[Callable[[object, Parame
 
     It gives all values of the region, in order.
     """
-    calls, number_of = Calls(device.xp), program.once_numbers
-    # With the numbers of what each reads; without a function, the parameter.
-    steps: list[tuple[Callable[..., Array] | None, tuple[Any, ...]]] = []
-    for instruction in program.region("once"):
+    calls, region = Calls(device.xp), program.region("once")
+    known: dict[Var, Any] = {}  # constants, and the kernels of equations
+    for instruction in region:
         match instruction:
-            case LoadConstant(_, array):
-                steps.append((partial(_same, device.to_device(np.asarray(array))), ()))
-            case LoadParameter(_, owner, spec):
-                steps.append((None, (owner, spec)))
-            case Equation(primitive, operands):
+            case LoadConstant(var, array):
+                known[var] = device.to_device(np.asarray(array))
+            case Equation(primitive, result=var):
                 kernel = calls.kernel(instruction)
-                own = partial(kernel, to_numpy=device.to_numpy) if primitive is in_range else kernel
-                steps.append((own, tuple(number_of[operand] for operand in operands)))
+                known[var] = partial(kernel, to_numpy=device.to_numpy) if primitive is in_range else kernel
 
     def compute(parameter: Callable[[object, Parameter], Array]) -> list[Array]:
-        values: list[Array] = []
-        for kernel, of in steps:
-            values.append(parameter(*of) if kernel is None else kernel(*[values[n] for n in of]))
-        return values
+        values: dict[Var, Array] = {}
+        for instruction in region:
+            match instruction:
+                case LoadConstant(var):
+                    values[var] = known[var]
+                case LoadParameter(var, owner, spec):
+                    values[var] = parameter(owner, spec)
+                case Equation(_, operands, _, var):
+                    values[var] = known[var](*[values[operand] for operand in operands])
+        return list(values.values())
 
     return compute
 
 
-def _same(array: Array) -> Array:
-    return array
+def suffix(level: int) -> str:
+    """How the names of a level's bounds end."""
+    return "" if level == ROW else str(level)
