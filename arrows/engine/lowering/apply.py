@@ -8,7 +8,7 @@ from itertools import count
 
 from arrows.arrays import HostArray
 from arrows.combinators import Apply, Constant, Read, SideOutput, Tap
-from arrows.engine.lowering.expression_writer import DEEPEST_NESTING, ExpressionWriter, KeyLine
+from arrows.engine.lowering.expression_writer import ExpressionWriter, KeyLine
 from arrows.engine.lowering.sites import Port, Site
 from arrows.engine.lowering.streams import ValueStreams
 from arrows.engine.lowering.symbols import (
@@ -240,26 +240,9 @@ def _write_values(
         case T.Tuple(items=items), TupleSymbol(items=symbols):
             for item, value in zip(items, symbols, strict=True):
                 yield _write_values(writer, value, item, leaves, levels)
-        case T.Sequence(element=element), ListSymbol() as sequence:
-            yield _write_sequence(writer, sequence, element, leaves, levels)
-
-
-def _write_sequence(
-    writer: ExpressionWriter,
-    symbol: ListSymbol,
-    element: T.Type,
-    leaves: Iterator[int],
-    levels: Iterator[int],
-) -> Recursion[None]:
-    if writer.body.nesting > DEEPEST_NESTING:
-        name = writer.fresh("part")
-        with writer.function(name):
-            yield _write_sequence(writer, ListSymbol("x", symbol.element), element, leaves, levels)
-            writer.put("return")
-        writer.call(f"{name}({symbol.code})", VOID)
-        return
-    writer.put(f"LEN{next(levels)}(len({symbol.code}))")
-    item = writer.fresh("e")
-    with writer.block(f"for {item} in {symbol.code}:"):
-        yield _write_values(writer, writer.unpacked(item, symbol.element), element, leaves, levels)
-        writer.put("pass")
+        case T.Sequence(element=element), ListSymbol(code=code, element=pattern):
+            writer.put(f"LEN{next(levels)}(len({code}))")
+            name = writer.fresh("e")
+            with writer.block(f"for {name} in {code}:"):
+                yield _write_values(writer, writer.unpacked(name, pattern), element, leaves, levels)
+                writer.put("pass")

@@ -52,30 +52,19 @@ def emit_choice(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     # What the branches have in common is known when all of them are written, so their lines wait.
     branches: list[Symbol] = []
     blocks: list[list[str | KeyLine]] = []
-    here = writer.body.nesting
-    inside = here + (len(cases) - 1).bit_length()
     for case in cases:
-        outer, writer.body.lines, writer.body.nesting = writer.body.lines, [], inside
+        outer, writer.body.lines = writer.body.lines, []
+        writer.body.nesting += 2
         branches.append(writer.coerced((yield writer.walk(case, symbol)), typed.output))
+        writer.body.nesting -= 2
         blocks.append(writer.body.lines)
-        writer.body.lines, writer.body.nesting = outer, here
+        writer.body.lines = outer
     merged = writer.merged(branches)
-
-    def write(first: int, stop: int) -> None:
-        """Writes some branches: the number picks one by halves, for there may be hundreds."""
-        if stop - first > 1:
-            middle = (first + stop) // 2
-            with writer.block(f"if {number} < {middle}:"):
-                write(first, middle)
-            with writer.block("else:"):
-                write(middle, stop)
-            return
-        outer, writer.body.nesting = writer.body.nesting, inside
-        writer.body.lines.extend(blocks[first])
-        writer.assign_parts(merged, branches[first])
-        writer.body.nesting = outer
-
-    write(0, len(cases))
+    with writer.block(f"match {number}:"):
+        for place, (lines, branch) in enumerate(zip(blocks, branches, strict=True), 1):
+            with writer.block(f"case {place - 1 if place < len(cases) else '_'}:"):
+                writer.body.lines += lines
+                writer.assign_parts(merged, branch)
     return merged
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from arrows.combinators import AnyBlock, Constant, Metric, core_form
@@ -17,7 +17,6 @@ from arrows.engine.lowering.merge_chains import Compositions
 from arrows.engine.lowering.sites import SiteList
 from arrows.engine.lowering.streams import Streams
 from arrows.engine.lowering.symbols import (
-    EndlessSymbol,
     ListSymbol,
     ObjectSymbol,
     Symbol,
@@ -36,7 +35,7 @@ _DEEPEST_LITERAL = 20
 
 # Python compiles only 20 nested blocks in a function.  A form opens at most two before it walks its parts, so
 # a body that starts a function of its own beyond this depth stays well under the limit.
-DEEPEST_NESTING = 8
+_DEEPEST_NESTING = 8
 
 Walk: TypeAlias = Recursion[Symbol]
 """Writes code and returns the symbol of the result; the walks of its parts are what it yields."""
@@ -121,7 +120,7 @@ class ExpressionWriter:
         """
         if typed.places > 1 and (written := self._written.get(id(typed))) is not None:
             return written
-        if self.body.nesting > DEEPEST_NESTING:
+        if self.body.nesting > _DEEPEST_NESTING:
             outlined: Symbol = yield self._outlined(typed, symbol)
             return outlined
         if not isinstance(typed.form, Constant):
@@ -222,9 +221,6 @@ class ExpressionWriter:
                     deepest = max(deepest, depth + 1)
                 code = "(" + "".join(part + ", " for part in parts) + ")"
                 return (code, deepest) if deepest < _DEEPEST_LITERAL else (self.assign("t", code), 0)
-            case EndlessSymbol(element=element):
-                packed: tuple[str, int] = yield self._pack(element)
-                return packed
 
     def unpacked(self, code: str, pattern: Symbol) -> Symbol:
         """Takes the value ``code`` apart into local names, as far as ``pattern`` says that it is tuples."""
@@ -237,15 +233,11 @@ class ExpressionWriter:
                     return pattern
                 names = [self.fresh("t") for _ in items]
                 self.put(f"{', '.join(names)}, = {code}")
-                return TupleSymbol(tuple((yield each(map(self._unpacked, names, items)))))
-            case TensorSymbol(place=place, constant=constant):
-                return TensorSymbol(pattern.code if constant is not None else code, place, constant)
-            case ListSymbol(element=element):
-                return ListSymbol(code, element)
-            case EndlessSymbol(element=element):
-                return EndlessSymbol((yield self._unpacked(code, element)))
-            case ObjectSymbol():
-                return ObjectSymbol(code)
+                return replace(pattern, items=tuple((yield each(map(self._unpacked, names, items)))))
+            case TensorSymbol(constant=int()):
+                return pattern
+            case _:
+                return replace(pattern, code=code)
 
     def coerced(self, symbol: Symbol, wanted: T.Type) -> Symbol:
         """Returns a value as ``wanted``: a tuple or list of objects is one object where one is wanted."""
@@ -281,14 +273,11 @@ class ExpressionWriter:
             case TupleSymbol():
                 tuples = [branch for branch in branches if isinstance(branch, TupleSymbol)]
                 columns = zip(*(branch.items for branch in tuples), strict=True)
-                return TupleSymbol(tuple((yield each(map(self._merged, columns)))))
+                return replace(tuples[0], items=tuple((yield each(map(self._merged, columns)))))
             case ListSymbol():
                 lists = [branch for branch in branches if isinstance(branch, ListSymbol)]
                 element: Symbol = yield self._merged([branch.element for branch in lists])
                 return ListSymbol(self.fresh("l"), bare(element))
-            case EndlessSymbol():
-                endless = [branch for branch in branches if isinstance(branch, EndlessSymbol)]
-                return EndlessSymbol((yield self._merged([branch.element for branch in endless])))
             case ObjectSymbol():
                 return ObjectSymbol(self.fresh("o"))
 

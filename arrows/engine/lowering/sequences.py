@@ -48,7 +48,7 @@ def elements(writer: ExpressionWriter, symbol: Symbol) -> tuple[str, Symbol]:
 def emit_map(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
     (part,) = typed.parts
     if isinstance(symbol, EndlessSymbol):
-        return EndlessSymbol((yield writer.walk(part, symbol.element)))
+        return EndlessSymbol(((yield writer.walk(part, symbol.element)),))
     code, pattern = elements(writer, symbol)
     results, item = writer.assign("l", "[]"), writer.fresh("e")
     with writer.block(f"for {item} in {code}:"):
@@ -58,7 +58,7 @@ def emit_map(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
 
 
 def emit_broadcast(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
-    return EndlessSymbol(symbol)
+    return EndlessSymbol((symbol,))
 
 
 def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
@@ -72,14 +72,14 @@ def emit_zip(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     patterns: list[Symbol] = []
     for item in symbol.items:
         if isinstance(item, EndlessSymbol):
-            codes.append(f"{writer.refer('REPEAT', repeat)}({writer.pack(item)})")
+            codes.append(f"{writer.refer('REPEAT', repeat)}({writer.pack(item.element)})")
             patterns.append(item.element)
         else:
             code, pattern = elements(writer, item)
             codes.append(writer.pack(item) if isinstance(item, ObjectSymbol) else code)
             patterns.append(pattern)
     if all(isinstance(item, EndlessSymbol) for item in symbol.items):
-        return EndlessSymbol(TupleSymbol(tuple(patterns)))
+        return EndlessSymbol((TupleSymbol(tuple(patterns)),))
     finite = [i for i, item in enumerate(symbol.items) if not isinstance(item, EndlessSymbol)]
     if strict and len(finite) > 1:
         columns = writer.assign("l", f"EVEN({', '.join(codes[i] for i in finite)})")
@@ -173,6 +173,8 @@ def emit_reduce(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Walk:
 def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
     assert isinstance(typed.form, Item)
     key = typed.form.key
+    if isinstance(symbol, EndlessSymbol):
+        return symbol
     if isinstance(symbol, TupleSymbol):
         if isinstance(key, slice):
             return TupleSymbol(symbol.items[key])
@@ -181,8 +183,6 @@ def emit_item(writer: ExpressionWriter, typed: Typed, symbol: Symbol) -> Symbol:
         assert place is not None
         return symbol.items[place]
     literal = repr(key) if type(key) in (str, int) else writer.refer("KEY", key)
-    if isinstance(symbol, EndlessSymbol):
-        return symbol
     if isinstance(symbol, ListSymbol):
         code = f"{symbol.code}[{literal}]"
         if typed.form.arity is not None:

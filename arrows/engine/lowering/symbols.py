@@ -12,7 +12,7 @@ its own or is `recursive`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 from arrows.engine.lowering.sites import FlowGraph
@@ -58,13 +58,16 @@ class ListSymbol:
 
 
 @dataclass(frozen=True, slots=True)
-class EndlessSymbol:
-    """An endless sequence: its one element."""
+class EndlessSymbol(TupleSymbol):
+    """An endless sequence: a tuple of its one element."""
 
-    element: Symbol
+    @property
+    def element(self) -> Symbol:
+        """What it repeats."""
+        return self.items[0]
 
 
-Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol | EndlessSymbol
+Symbol = TensorSymbol | TupleSymbol | ObjectSymbol | ListSymbol
 VOID = ObjectSymbol("None")
 
 
@@ -79,7 +82,7 @@ def template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
         case T.Sequence(element=element):
             return ListSymbol("", (yield template.call(element, flow)))
         case T.Broadcast(element=element):
-            return EndlessSymbol((yield template.call(element, flow)))
+            return EndlessSymbol(((yield template.call(element, flow)),))
         case _:
             return ObjectSymbol("")
 
@@ -88,18 +91,12 @@ def template(type: T.Type, flow: FlowGraph) -> Recursion[Symbol]:
 def bare(symbol: Symbol) -> Recursion[Symbol]:
     """Returns the pattern of a symbol: without code, but for constants, whose code is a literal."""
     match symbol:
-        case TensorSymbol(place=place, constant=None):
-            return TensorSymbol("", place)
         case TupleSymbol(items=items):
-            return TupleSymbol(tuple((yield each(map(bare.call, items)))))
-        case ListSymbol(element=element):
-            return ListSymbol("", element)
-        case EndlessSymbol(element=element):
-            return EndlessSymbol((yield bare.call(element)))
-        case ObjectSymbol():
-            return ObjectSymbol("")
-        case TensorSymbol():
+            return replace(symbol, items=tuple((yield each(map(bare.call, items)))))
+        case TensorSymbol(constant=int()):
             return symbol
+        case _:
+            return replace(symbol, code="")
 
 
 @recursive
@@ -136,7 +133,7 @@ def columns(symbol: Symbol) -> Iterator[tuple[str, int]]:
                 yield path, place
             case TupleSymbol(items=items), path:
                 pending.extend((item, f"{path}[{i}]") for i, item in reversed(list(enumerate(items))))
-            case ((ListSymbol(element=element) | EndlessSymbol(element=element)), path):
+            case ListSymbol(element=element), path:
                 pending.append((element, path))
 
 
@@ -150,6 +147,4 @@ def assignments(target: Symbol, value: Symbol) -> list[tuple[str, Symbol]]:
                 pairs.append((variable.code, part))
             case TupleSymbol(items=names), TupleSymbol(items=items):
                 pending.extend(reversed(list(zip(names, items, strict=True))))
-            case EndlessSymbol(element=name), EndlessSymbol(element=item):
-                pending.append((name, item))
     return pairs

@@ -340,14 +340,13 @@ class NumberWriter:
         inside, conditions = [], []
         for axis, item in enumerate(split(at, shape)):
             key = attributes["key"][axis] if axis < len(attributes["key"]) else (0, shape[axis], 1)
-            first, stop, step = slice(*(key if isinstance(key, tuple) else (key, key + 1))).indices(
-                shape[axis]
-            )
-            if step != 1:
-                raise NotInC("a slice with steps")
-            conditions.append(f"{item} >= {first} && {item} < {stop}")
+            places = range(*slice(*(key if isinstance(key, tuple) else (key, key + 1))).indices(shape[axis]))
+            step, first = places.step, places.start
+            offset = f"({item} - {first})" if step > 0 else f"({first} - {item})"
+            conditions.append(f"{offset} >= 0 && {offset} % {abs(step)} == 0")
+            conditions.append(f"{offset} / {abs(step)} < {len(places)}")
             if isinstance(key, tuple):
-                inside.append(column(f"{item} - {first}", stop - first))
+                inside.append(column(f"{offset} / {abs(step)}", len(places)))
         total = scope.name(c_type(x), "0")
         self._set_if(scope, " && ".join(conditions), total, x, row, join(inside, x.type.shape))
         return total
