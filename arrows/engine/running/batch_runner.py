@@ -164,7 +164,7 @@ class BatchRunner:
         """Does the work of `Model.first_not_finite`."""
         batch = self.batches.read(call.examples, "look for what is not finite", call.ids)
         first = 0
-        executor = self.executors.get(training=True, gradients=True, keep_values=True)
+        executor = self.executors.get(training=True, gradients=True)
         for each in self.runs(executor, batch, call):
             origin = first_not_finite(each.run)
             if origin is not None:

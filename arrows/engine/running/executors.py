@@ -40,7 +40,6 @@ class Executors:
         training: bool = False,
         gradients: bool = False,
         seeds: frozenset[int] = frozenset(),
-        keep_values: bool = False,
     ) -> Executor:
         """The executor for one choice.
 
@@ -49,7 +48,6 @@ class Executors:
             training: whether dropout acts.
             gradients: whether the loss is differentiated.
             seeds: the slabs that gradients come into, if it is something else than the loss.
-            keep_values: whether all values are to be there when a batch has run.
         """
         if self.device is not self.params.device:  # a model that shares the parameters has moved
             self.release()
@@ -59,7 +57,6 @@ class Executors:
             training=training,
             jit=self.jit and self.device.name == "cpu",
             precision=self.precision,
-            keep_values=keep_values,
         )
         if choices not in self.kept:
             self.kept[choices] = Executor(
