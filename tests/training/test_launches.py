@@ -96,7 +96,6 @@ def test_a_step_of_64_trees(size: int, rule: Any, clip_norm: float | None) -> No
     # have 17 to 25.
     batch = model.prepare([chain(29), *(random_tree(rng, int(rng.integers(2, 40))) for _ in range(63))])
     counts = counted(model, batch[np.arange(64)], rule(0.01, clip_norm=clip_norm))
-    assert "steps: 29" in str(model.program("cell"))
     assert counts.launches <= LAUNCHES_OF_A_STEP
     assert (counts.uploads, counts.downloads, counts.synchronizations) == (1, 0, 0)
 
