@@ -35,21 +35,21 @@ class Compositions:
     """Which functions of an expression always follow one another."""
 
     def __init__(self, root: Typed) -> None:
-        places: Counter[Hashable] = Counter()  # by trace
+        places: Counter[Hashable] = Counter()
         following: Counter[tuple[Typed, Typed]] = Counter()
         for typed in root.walk():
-            if isinstance(typed.form, Apply) and typed.trace is not None:
-                places[typed.trace.key] += 1
+            places[_key(typed)] += 1
             if isinstance(typed.form, Pipe):
                 following.update(pairwise(typed.parts))
-        together: Counter[tuple[Hashable, Hashable]] = Counter()  # by traces
-        for (first, second), count in following.items():
-            if count == first.places and first.trace is not None and second.trace is not None:
-                together[first.trace.key, second.trace.key] += 1
+        together = Counter(
+            (_key(first), _key(second))
+            for (first, second), count in following.items()
+            if count == first.places and _fits(first.trace, second.trace)
+        )
         self._pairs = {
             (first, second)
             for (first, second), count in together.items()
-            if count == places[first] == places[second] and first != second
+            if count == places[first] == places[second] and first != second and None not in (first, second)
         }
         self._composed: dict[tuple[Typed, ...], Typed] = {}
 
@@ -81,20 +81,21 @@ class Compositions:
         return self._composed[steps]
 
     def _join(self, first: Typed, second: Typed) -> bool:
-        if not (_is_plain(first) and _is_plain(second)):
-            return False
-        assert first.trace is not None and second.trace is not None
-        given_types = [var.type for var in first.trace.results]
-        wanted_types = [var.type for var in second.trace.inputs]
-        return given_types == wanted_types and (first.trace.key, second.trace.key) in self._pairs
+        return (_key(first), _key(second)) in self._pairs
 
 
-def _is_plain(typed: Typed) -> bool:
-    """Whether an occurrence is a function of single tensors, without dropout."""
+def _key(typed: Typed) -> Hashable:
+    """Tells functions of single tensors apart that draw no random numbers; None for all else."""
     trace = typed.trace
     if trace is None or not isinstance(typed.form, Apply) or trace.dropout_key is not None:
-        return False
-    return all(var.rows == ROW for var in (*trace.inputs, *trace.results))
+        return None
+    return trace.key if all(var.rows == ROW for var in (*trace.inputs, *trace.results)) else None
+
+
+def _fits(first: Trace | None, second: Trace | None) -> bool:
+    """Whether a function takes what another gives."""
+    given = None if first is None else [var.type for var in first.results]
+    return second is not None and given == [var.type for var in second.inputs]
 
 
 def _size(steps: Sequence[Typed]) -> int:

@@ -69,10 +69,11 @@ def differentiate(program: Program, seeded: Sequence[bool]) -> Program:
             pulls.append(Pull(g.var, instruction.number))
             recorder.add(instruction.operand, g)
     recorder.walk(main)
-    scatters: list[Instruction] = []
-    for instruction in forward:
-        if isinstance(instruction, Gather):
-            scatters += _scatters(program, instruction, recorder)
+    scatters = [
+        Scatter(each.operands, total.var)
+        for each in forward
+        if isinstance(each, Gather) and (total := recorder.total(each.result)) is not None
+    ]
     recorder.walk(before)
     accumulated = [
         Accumulate(load.owner, load.spec, box, g.var)
@@ -194,7 +195,8 @@ def _moving(program: Program, equations: Iterable[Equation]) -> set[Var]:
     moving: set[Var] = set()
     for _, instruction in program:
         if isinstance(instruction, Gather):
-            if any(program.operands[number].differentiated for number in instruction.operands):
+            # Those of one slab are all differentiated, or none.
+            if program.operands[instruction.operands[0]].differentiated:
                 moving.update(var for var in instruction.writes if _is_float(var))
         elif isinstance(instruction, LoadParameter) and instruction.spec.has_gradient:
             moving.add(instruction.result)
@@ -202,25 +204,6 @@ def _moving(program: Program, equations: Iterable[Equation]) -> set[Var]:
         if _is_float(equation.result) and not moving.isdisjoint(equation.operands):
             moving.add(equation.result)
     return moving
-
-
-def _scatters(program: Program, gather: Gather, recorder: _Derivation) -> list[Scatter]:
-    """The transpose of a gather: of all operands side by side, or of those whose gradient is wanted."""
-    g = recorder.total(gather.result)
-    if g is None:
-        return []
-    wanted = [program.operands[number].differentiated for number in gather.operands]
-    if all(wanted):
-        return [Scatter(gather.operands, g.var)]
-    size = g.shape[0] // len(wanted)
-    scatters = []
-    with recorder:
-        for place, number in enumerate(gather.operands):
-            if wanted[place]:
-                part = g[place * size : (place + 1) * size]
-                assert isinstance(part, Tracer)
-                scatters.append(Scatter((number,), part.var))
-    return scatters
 
 
 def _is_float(var: Var) -> bool:

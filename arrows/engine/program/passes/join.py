@@ -33,26 +33,19 @@ def join(program: Program) -> Program:
 
 def _joined(program: Program, name: str) -> tuple[Instruction, ...]:
     region = program.region(name)
-    stored = {var for instruction in region if not instruction.writes for var in instruction.reads}
-    gathered: dict[Var, int] = {}
-    for instruction in region:
-        if (
-            isinstance(instruction, Gather)
-            and len(instruction.operands) == 1
-            and instruction.result.rows == ROW
-        ):
-            gathered[instruction.result] = instruction.operands[0]
+    stored = {var for each in region if not each.writes for var in each.reads}
+    gathered = {
+        each.result: each.operands[0]
+        for each in region
+        if isinstance(each, Gather) and each.result.rows == ROW
+    }
     gathers: list[Instruction] = []
     rest: list[Instruction] = []
-    for instruction in region:
-        if (
-            is_join(instruction)
-            and instruction.result not in stored
-            and _fits(program, instruction, gathered)
-        ):
-            gathers.append(Gather(instruction.result, tuple(gathered[var] for var in instruction.reads)))
+    for each in region:
+        if is_join(each) and each.result not in stored and _fits(program, each, gathered):
+            gathers.append(Gather(each.result, tuple(gathered[var] for var in each.reads)))
         else:
-            (gathers if isinstance(instruction, Gather) else rest).append(instruction)
+            (gathers if isinstance(each, Gather) else rest).append(each)
     return (*gathers, *rest)
 
 

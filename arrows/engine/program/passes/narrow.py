@@ -35,16 +35,13 @@ def narrow(program: Program) -> Program:
     columns = _columns_read(list(program.equations()), stored)
 
     def rule(recorder: Rewriter, equation: Equation, operands: list[Tracer]) -> TensorLike | None:
-        result = equation.result
-        if _slices(equation) and (result in columns or equation.operands[0] in columns):
-            wanted = _columns_of_slice(equation, columns.get(result))
-            return _slice(operands[0], wanted, columns.get(equation.operands[0]))
-        if result not in columns:
+        if equation.result not in columns and columns.keys().isdisjoint(equation.operands):
             return None
+        wanted = columns.get(equation.result, _whole(equation.result))
         for place, var in enumerate(equation.operands):
-            if _passes_to(equation, place):
-                operands[place] = _slice(operands[place], columns[result], columns.get(var))
-        return recorder.again(equation, operands)
+            if (read := _read_for(equation, place, wanted)) is not None:
+                operands[place] = _slice(operands[place], read, columns.get(var))
+        return operands[0] if _slices(equation) else recorder.again(equation, operands)
 
     return rewrite(program, rule) if columns else program
 
@@ -62,33 +59,30 @@ def _slice(value: Tracer, wanted: Columns, there: Columns | None) -> Tracer:
 
 def _columns_read(equations: Sequence[Equation], results: Sequence[Var]) -> Mapping[Var, Columns]:
     """For each vector that can be narrowed, the columns that are read; from the results back."""
-    read: dict[Var, Columns] = {var: (0, var.type.shape[-1]) for var in results if var.type.shape}
-
-    def add(var: Var, columns: Columns) -> None:
-        start, stop = read.get(var, columns)
-        read[var] = min(start, columns[0]), max(stop, columns[1])
-
+    read = {var: _whole(var) for var in results}
     narrowed: dict[Var, Columns] = {}
     for equation in reversed(equations):
-        result = equation.result
-        whole = (0, result.type.shape[-1]) if result.type.shape else (0, 0)
-        columns = read.get(result, whole)
-        passes = columns != whole and _passes_columns(equation)
-        if passes:
-            narrowed[result] = columns
-        if _slices(equation):
-            add(equation.operands[0], _columns_of_slice(equation, columns if passes else None))
-            continue
+        whole = _whole(equation.result)
+        columns = read.get(equation.result, whole)
+        if columns != whole and _passes_columns(equation):
+            narrowed[equation.result] = columns
+        else:
+            columns = whole
         for place, var in enumerate(equation.operands):
-            if var.type.shape:
-                add(var, columns if passes and _passes_to(equation, place) else (0, var.type.shape[-1]))
-    # Parameters and constants are sliced where they are read; only what is computed for each row is narrowed.
-    return {var: columns for var, columns in narrowed.items() if var.rows != INVARIANT}
+            start, stop = _read_for(equation, place, columns) or _whole(var)
+            known = read.get(var, (start, stop))
+            read[var] = min(start, known[0]), max(stop, known[1])
+    return narrowed
+
+
+def _whole(var: Var) -> Columns:
+    return 0, var.type.shape[-1] if var.type.shape else 0
 
 
 def _passes_columns(equation: Equation) -> bool:
     """Whether some columns of the result need only these columns of the operands."""
     result = equation.result
+    # Parameters and constants are sliced where they are read; only what is computed for each row is narrowed.
     if result.rows == INVARIANT or len(result.type.shape) != 1:
         return False
     if equation.primitive.name == "matmul":
@@ -97,20 +91,17 @@ def _passes_columns(equation: Equation) -> bool:
     return equation.primitive.elementwise or _slices(equation)
 
 
-def _passes_to(equation: Equation, place: int) -> bool:
-    """Whether an operand is read in the columns alone that the result is."""
+def _read_for(equation: Equation, place: int, columns: Columns) -> Columns | None:
+    """The columns of an operand that are read for some of the result's; None where that is not known."""
+    if _slices(equation):
+        ((first, _),) = box_of_slice(equation) or ()
+        return first + columns[0], first + columns[1]
     if equation.primitive.name == "matmul":
-        return place == 1
-    shape, width = equation.operands[place].type.shape, equation.result.type.shape[-1]
-    return bool(shape) and shape[-1] == width != 1
+        return columns if place == 1 else None
+    (_, size), (_, width) = _whole(equation.operands[place]), _whole(equation.result)
+    return columns if equation.primitive.elementwise and size == width > 1 else None
 
 
 def _slices(equation: Equation) -> bool:
     """Whether the result is some columns of a vector, all of a range."""
     return len(equation.operands[0].type.shape) == 1 and box_of_slice(equation) is not None
-
-
-def _columns_of_slice(equation: Equation, wanted: Columns | None) -> Columns:
-    """The columns that a slice reads, if only some of its own are wanted."""
-    ((start, stop),) = box_of_slice(equation) or ()
-    return (start, stop) if wanted is None else (start + wanted[0], start + wanted[1])
