@@ -5,7 +5,7 @@
 # make coverage  the test suite again, with the lines that no test runs; fails below 95 %
 # make nightly   the tests marked nightly, then the long profile of the random checks: make nightly SEED=7 (about half an hour)
 # make check-op  what a new operation has to pass, pages included; so check-block, -layer, -form, -pass, -schedule,
-#                -metric, -optimizer: what is missing is named with its file (a quarter of a minute)
+#                -metric, -optimizer: what is missing is named with its file (half a minute)
 # make docs      build the site into build/docs, notebooks run; a warning is an error
 # make pages     write docs/primitives.md, program.md and README.md's picture from the code
 # make bench     measure against hand-written code: make bench BENCH="bilstm --quick" (default: treelstm --quick)

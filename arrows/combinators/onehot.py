@@ -55,7 +55,7 @@ def OneHot(
     for bound in (start,) if stop is None else (start, stop):
         require_integer("a OneHot", "a bound", bound, hint=hint)
     first, end = (0, start) if stop is None else (start, stop)
-    size = require_integer("a OneHot", "the length of the range", end - first, 1)
+    size = require_integer("a OneHot", "the length of the range", end - first, 1, 2**31 - 1)
     words = f"{start}" if stop is None else f"{start}, {stop}"
     return _one_hot("OneHot", [words], partial(_place_in_range, first, end), size, size, dtype, name)
 

@@ -131,7 +131,8 @@ def until_end(
 def _without_map(occurrence: Occurrence, element: Var) -> str:
     if find(element).con is INPUT:
         return f"{occurrence.form.label} reads a Python list itself: leave out the block that reads it first"
-    return "apply the block to it directly, without Map"
+    # A derived block goes over elements by a Map that its user did not write.
+    return "apply the block to it directly, without Map" if occurrence.form.kind == "Map" else ""
 
 
 _explain_one = passes("cannot give the elements to {part}, the block of {owner}", "an element")

@@ -90,6 +90,7 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ar.infer(ar.Zeros(()) >> ar.Zip()), TYPE, "there are no sequences in an empty tuple"),
     (lambda: ar.infer((NUMBERS & S()) >> ar.Zip()), TYPE, "item 1 is float32, which has no elements"),
     (lambda: ar.OneHot(0), VALUE, "the length of the range must be at least 1, not 0"),
+    (lambda: ar.NGrams(10**5000), VALUE, "must be at most 10,000, not a number that is too long to write"),
     (lambda: ar.OneHot(3).eval(7), INPUT, "expected an int from 0 to 2, got 7"),
     (lambda: ar.OneHotFromList("ab").eval("c"), INPUT, "'c'"),
     (lambda: ar.infer((NUMBERS & S("int32")) >> ar.Nth()), TYPE, "an index must be a Python object"),

@@ -56,11 +56,11 @@ def require_integer(
 ) -> int:
     """Refuses what is no integer, or out of bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong_argument(block, f"{what} must be an integer, not {value!r}", hint=hint)
+        raise wrong_argument(block, f"{what} must be an integer, not {shortened(value)}", hint=hint)
     if least is not None and value < least:
-        raise wrong_value(block, f"{what} must be at least {least}, not {value}", hint=hint)
+        raise wrong_value(block, f"{what} must be at least {least}, not {shortened(value)}", hint=hint)
     if most is not None and value > most:
-        raise wrong_value(block, f"{what} must be at most {most:,}, not {value}", hint=hint)
+        raise wrong_value(block, f"{what} must be at most {most:,}, not {shortened(value)}", hint=hint)
     return value
 
 
@@ -157,5 +157,8 @@ def shortened(value: object) -> str:
         >>> shortened([1, 2]), shortened("a" * 99)
         ('[1, 2]', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "a number that is too long to write"
     return text if len(text) <= 40 else text[:37] + "..."
