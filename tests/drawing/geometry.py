@@ -109,3 +109,32 @@ def check_svg(svg: str) -> Picture:
                 free = word == "dot" and style == "loop"
                 assert free or not overlap(line, rect), f"a wire runs through {word}"
     return picture
+
+
+def feeds(svg: str) -> set[tuple[str, str]]:
+    """Which box a wire leads to from which: pairs of their texts. A frame has no text, a dot is "dot"."""
+    picture = parse_svg(svg)
+    boxes = [
+        (next((text for text, a in picture.texts if style != "frame" and inside(a, rect)), style), rect)
+        for style, rect in picture.shapes
+    ]
+    wires = [way for style, way in picture.ways if style == "wire"]
+
+    def sources(x: float, y: float) -> set[str]:
+        above = [way for way in wires if way[-1] == (x, y)]
+        if above:
+            return {source for way in above for source in sources(*way[0])}
+        near = {0: [], 19: []}  # below a box, or below the type that stands below it
+        for word, rect in boxes:
+            for low, found in near.items():
+                if rect.x <= x <= rect.x + rect.width and abs(rect.y + rect.height + low - y) <= 1:
+                    found.append(word)
+        return set(near[0] or near[19])
+
+    return {
+        (source, word)
+        for way in wires
+        for word, rect in boxes
+        if rect.x <= way[-1][0] <= rect.x + rect.width and abs(rect.y - way[-1][1] - 5) <= 1  # an arrowhead
+        for source in sources(*way[0])
+    }

@@ -12,7 +12,7 @@ from arrows.drawing import draw
 from arrows.drawing.blocks import BOXES, piece_of
 from arrows.drawing.svg import to_svg
 from tests.drawing import examples
-from tests.drawing.geometry import overlap, parse_svg
+from tests.drawing.geometry import feeds, overlap, parse_svg
 
 
 def untyped(block):
@@ -88,6 +88,33 @@ def test_a_recursion_leads_back_to_where_it_begins(name, knots):
         ends = [other[-1] for other in ways]
         touched = [rect for rect in again if overlap(type(rect)(*near), rect)]
         assert touched or any(abs(x - ex) < 1 and abs(y - ey) < 1 for ex, ey in ends)
+
+
+def test_wires_lead_from_what_is_read_to_what_reads_it():
+    def function(name):
+        return ar.Function(lambda u, v: u + v, name=name)
+
+    @ar.arrow
+    def body(a, b):
+        x, y = ar.Scalar(name="x")(a), ar.Scalar(name="y")(b)
+        first = function("first")(y, x)
+        both = (ar.GetItem(0) & ar.GetItem(1))(first, x)
+        return function("last")(function("second")(first, first), both[0]), y
+
+    found = feeds(draw(body))
+    assert found == {
+        *[("dot", "frame"), ("dot", "a"), ("dot", "b"), ("a", "x"), ("b", "y"), ("x", "first")],
+        *[("y", "first"), ("first", "second"), ("second", "last"), ("first", "( , )"), ("x", "( , )")],
+        *[("( , )", "GetItem(0)"), ("( , )", "GetItem(1)"), ("GetItem(0)", "( , )"), ("GetItem(1)", "( , )")],
+        *[("GetItem(0)", "last"), ("last", "( , )"), ("y", "( , )"), ("( , )", "dot")],
+    }
+    assert feeds(draw(examples.MODELS["cases"]())) >= {("case 0", "GetItem(0)"), ("Scalar('float32')", "dot")}
+    assert ("chooses the case", "dot") not in feeds(draw(examples.MODELS["cases"]()))
+    elements = draw(ar.Map(ar.Vector(3) >> ar.Tap("t")))
+    assert len(parse_svg(elements).ways) == 4  # none from the element to the frame
+    assert feeds(elements) == {
+        *[("dot", "frame"), ("dot", "Vector(3)"), ("Vector(3)", "Tap('t')"), ("frame", "dot")],
+    }
 
 
 def test_what_several_places_share_is_drawn_once():
